@@ -210,7 +210,7 @@ async def ask_if_possible(
     try:
         return await ask_model(ctx, key, request, share, last_request, seconds=seconds)
     except (Failed, BudgetSpent) as error:
-        if isinstance(error, Failed) and error.part != "model":
+        if isinstance(error, Failed) and error.failed_component != "model":
             raise
         ctx.journal.clear_early_end()
         raise HelperUnavailable(error.reason) from error

@@ -59,7 +59,7 @@ class PartContext(NamedTuple):
     proposed_calls: Sequence[tuple[str, JsonObject]] = ()  # (tool, arguments) of all that the task proposed so far
 
 
-WHOLE_TASK = PartContext()  # where a call is looked at without a part
+NO_PART = PartContext()  # where a call is looked at without a part
 
 
 class ReadFields:

@@ -33,7 +33,7 @@ from services.executor.core.figures.vocabulary import EXCHANGE_WORD_PATTERN, min
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, gives_no_new_value
 from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import (
-    WHOLE_TASK,
+    NO_PART,
     ArgumentToCheck,
     CallFault,
     CallToCheck,
@@ -141,7 +141,7 @@ class SourceFinder:
         self._free_texts = FreeTexts(self._sources, self._facts, self._fields, self._user_texts, known.trusted)
         self.is_address_of_free_text = self._free_texts.is_address_of_free_text
 
-    def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = WHOLE_TASK) -> SourcedCall:
+    def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = NO_PART) -> SourcedCall:
         """The call with the origin of each argument, and what is wrong with it."""
         call_to_check = self._build_call_to_check(call, tool, part)
         checks = (  # faults that weigh the same are told in this order

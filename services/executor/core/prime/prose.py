@@ -9,7 +9,7 @@ from pydantic import BaseModel, JsonValue
 
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_until_accepted
 from services.executor.core.session.context import TurnContext
-from services.executor.core.states.machine import Failed, FailedPart
+from services.executor.core.states.machine import Failed, FailedComponent
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.policy import Policy, Rule, ToolRule
@@ -136,7 +136,7 @@ async def with_translated_rules(ctx: TurnContext) -> TurnContext:
         except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
             if is_enforced:
                 reason = f"the policy {source.id!r} could not be translated into rules: {error}"
-                part: FailedPart = "model" if isinstance(error, Unanswered) else "policy_service"
+                part: FailedComponent = "model" if isinstance(error, Unanswered) else "policy_service"
                 raise Failed(reason, part) from error
             translations.append({"policy": source.id, "enforced": False, "problem": str(error)})
             continue

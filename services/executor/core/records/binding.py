@@ -245,9 +245,9 @@ def _find_referenced_records(graph: RecordGraph, reference: RecordReference, abo
 class CallView:
     """The records around one call, the nearest first, and the values of their fields.
 
-    ``own``: the named records and their parts. ``records_around``: those that may give the call a field, the nearest
-    first. ``_levels``: the subjects, the other named records, those one step away, those two steps away; a ``distance``
-    is an index of it. The called kinds are those of the subjects.
+    ``own_records``: the named records and their parts. ``records_around``: those that may give the call a field, the
+    nearest first. ``_levels``: the subjects, the other named records, those one step away, those two steps away; a
+    ``distance`` is an index of it. The called kinds are those of the subjects.
     """
 
     def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
@@ -264,8 +264,8 @@ class CallView:
         self._belongs_elsewhere: dict[GraphNode, bool] = {}
         # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
         self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
-        self.own = graph.add_parts(self.named.records)
-        self._own = frozenset(self.own)
+        self.own_records = graph.add_parts(self.named.records)
+        self._own_set = frozenset(self.own_records)
         self.mentioned = graph.add_parts(self.named.mentioned)
         self._levels = self._group_by_distance()
         self.records_around = [node for level in self._levels for node in level]
@@ -326,7 +326,9 @@ class CallView:
         """
         if find_values_by_name(name, self._arguments, self.named.kinds):
             return []
-        values_of_own = (find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own)
+        values_of_own = (
+            find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own_records
+        )
         return find_values(name, self._arguments) if any(values_of_own) else []
 
     def value_in_records(self, name: str, *, with_subject_links: bool = True) -> FieldValue:
@@ -371,7 +373,7 @@ class CallView:
 
     def _find_references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """The call's references to records seen without the field, while a named record of their kind has it."""
-        showing = _nodes_with_field(self.own, name, kind)
+        showing = _nodes_with_field(self.own_records, name, kind)
         return [
             reference
             for reference, nodes in self._named_nodes
@@ -404,7 +406,7 @@ class CallView:
         showing = _nodes_with_field(self._levels[distance], name, kind)
         kinds = self._kinds_with_owners(showing)
         unread_references: list[RecordReference] = []
-        for reference in _references_of(self.own if distance == 2 else self._levels[distance - 1]):
+        for reference in _references_of(self.own_records if distance == 2 else self._levels[distance - 1]):
             may_name_record = reference.must_exist or reference.is_number or reference.looks_like_id
             if not may_name_record or not is_of_any_kind(reference.noun, kinds) or reference.text in self.ids:
                 continue
@@ -539,7 +541,7 @@ class CallView:
 
     def is_named_record(self, node: GraphNode) -> bool:
         """Whether the call names the record, or the record is a part of a named one."""
-        return node in self._own
+        return node in self._own_set
 
     @cached_property
     def more_distant_records(self) -> list[GraphNode]:
@@ -570,7 +572,7 @@ class CallView:
             kind, field = _split_dotted(name)
             if kind and not self._is_kind_of_record(kind):  # an object within a record
                 kind, field = (), name
-            if self._have_field(self.own, kind, field):
+            if self._have_field(self.own_records, kind, field):
                 yield from self._references_to_read_beside_own(kind, field)
             else:
                 yield from self._references_to_read_farther_away(kind, field, is_about_tool=is_about_tool)
@@ -623,7 +625,7 @@ class CallView:
     def _is_kind_of_record(self, kind: Noun) -> bool:
         """Whether a word is known as a kind: a read shows it, or the call or a record around it names one."""
         nouns = [*self.named.kinds, *(reference.noun for reference, _ in self.named.matches)]
-        nouns += (reference.noun for reference in _references_of((*self.own, *self._levels[2])))
+        nouns += (reference.noun for reference in _references_of((*self.own_records, *self._levels[2])))
         return self._graph.is_known_kind(kind) or is_of_any_kind(kind, nouns)
 
     @cached_property
@@ -641,7 +643,7 @@ class CallView:
     @cached_property
     def _unread_references_in_named_records(self) -> list[RecordReference]:
         """The references in named records to records of other kinds that not every declared read has shown."""
-        return self._find_unread_references_in(self.own)
+        return self._find_unread_references_in(self.own_records)
 
     @cached_property
     def _unread_references_one_step_away(self) -> list[RecordReference]:
@@ -651,7 +653,7 @@ class CallView:
     @cached_property
     def _linked_references_seen_only_in_lists(self) -> list[RecordReference]:
         """The references, in named records and those one step away, to records of which only a row was seen."""
-        matches = self._find_references_to_others([*self.own, *self._levels[2]])
+        matches = self._find_references_to_others([*self.own_records, *self._levels[2]])
         return [reference for reference, nodes in matches if nodes and _are_only_rows(nodes)]
 
     def _find_unread_references_in(self, nodes: Iterable[GraphNode]) -> list[RecordReference]:

@@ -298,9 +298,8 @@ def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
         # An asset's ``id`` is its ``asset_id``.
         own_key = "_".join((*kind, key)) if singular_words(key) == ("id",) else key
         if is_of_kind(kind, keys.kind_of(own_key)):
-            values_by_key[keys.get_first_name_of_key(own_key)] = text or values_by_key.get(
-                keys.get_first_name_of_key(own_key), ""
-            )
+            key_name = keys.get_first_name_of_key(own_key)
+            values_by_key[key_name] = text or values_by_key.get(key_name, "")
         elif rank is not None and text is not None:
             names[rank].add(text)
     if record.key is not None and (row_id := comparable_id(record.key)):

@@ -140,7 +140,12 @@ def write_early_end_note(early: EarlyEnd, began: datetime, **extra_fields: JsonV
     """The JSON note of how a run or step ended early, in the attempt that began at ``began``. ``kind`` is the name of
     the exception's class: one that was ever noted must keep its name.
     """
-    note = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
+    note = {
+        "kind": type(early).__name__,
+        "reason": early.reason,
+        "part": early.failed_component,
+        "began": began.isoformat(),
+    }
     retry = {"retry_after": early.retry_after} if isinstance(early, ModelTemporarilyUnavailable) else {}
     return json.dumps({**note, **retry, **extra_fields})
 

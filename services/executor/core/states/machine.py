@@ -261,7 +261,7 @@ def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmSta
 
 
 QUIET_HOURS_TIMER_PREFIX = "quiet:"  # begins the subject of the timer that ends a ``TimedWait``, for whatever reason
-FailedPart = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
+FailedComponent = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
 NOTHING_WRITTEN_TEXT = "Nothing was written or sent."
 _NOTHING_WRITTEN_PATTERN = re.compile(r"\b([Nn])othing was written\b")
 
@@ -274,11 +274,10 @@ class EarlyEnd(Exception):
     is_escalated = False
     is_partial = False
 
-    def __init__(self, reason: str, part: FailedPart | None = None) -> None:
-        """``part``: the part of the installation that failed, if the cause is not in the task."""
+    def __init__(self, reason: str, failed_component: FailedComponent | None = None) -> None:
+        """``failed_component``: what failed of the installation, if the cause is not in the task."""
         super().__init__(reason)
-        self.reason = reason
-        self.part = part
+        self.reason, self.failed_component = reason, failed_component
 
     def correct_reason(self, ledger: Iterable[LedgerEntry]) -> None:
         """Corrects a reason that says that nothing was written, if earlier plans of the task have written."""

@@ -83,7 +83,7 @@ async def build_early_task_end(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
         progress,
         writes,
         is_escalated=early.is_escalated,
-        failed_part=early.part,
+        failed_part=early.failed_component,
         is_partial=early.is_partial,
     )
 

@@ -49,7 +49,7 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | W
         except Failed as failed:
             progress = conversation.progress
             may_pass_on = len(progress.orchestrators) > 1 and progress.dossier.plan is None
-            if not may_pass_on or failed.part != "model":
+            if not may_pass_on or failed.failed_component != "model":
                 raise
             progress = _pass_to_next_orchestrator(conversation, failed)
 

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from services.executor.core.session.context import AnswerRules, Limits
 from services.executor.core.session.dossier import RunEnd
 from services.executor.core.session.journal import ATTEMPT_KIND, Journal, write_early_end_note
-from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelTemporarilyUnavailable
+from services.executor.core.states.machine import EarlyEnd, Failed, FailedComponent, ModelTemporarilyUnavailable
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import SessionState
@@ -106,7 +106,7 @@ def _build_early_end(kind: type[EarlyEnd], recorded: JsonObject) -> EarlyEnd:
     reason, seconds = str(recorded["reason"]), recorded.get("retry_after")
     if kind is ModelTemporarilyUnavailable:
         return ModelTemporarilyUnavailable(reason, None if seconds is None else float(str(seconds)))
-    return kind(reason, cast("FailedPart | None", recorded["part"]))
+    return kind(reason, cast("FailedComponent | None", recorded["part"]))
 
 
 def _index_subclasses_by_name(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:

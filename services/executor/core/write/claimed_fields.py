@@ -161,7 +161,7 @@ def has_extended_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> b
     return words.issuperset(words_of(claim.name)) or not words.isdisjoint(participles)
 
 
-def changed_by_claim(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool:
+def has_changed_by_claim(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool:
     """Whether the field changed by the claimed figure: from 100 to 70 or 130 for 30, but only to 70 for -30."""
     old_figure, new_figure = read_figure(old_values.get(leaf.path)), read_figure(leaf.value)
     if old_figure is None or new_figure is None:
@@ -213,7 +213,7 @@ def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
 def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool | None:
     """Whether the field has the claimed figure or day, or changed by the figure; None if the two do not compare."""
     if read_figure(claim.value) is not None and read_figure(leaf.value) is not None:
-        return has_claimed_value(claim, leaf) or changed_by_claim(claim, leaf, old_values)
+        return has_claimed_value(claim, leaf) or has_changed_by_claim(claim, leaf, old_values)
     day = leaf.value[:10] if isinstance(leaf.value, str) else None
     if read_whole_days(claim.value) and read_whole_days(day):
         return state_the_same_day(claim.value, day)

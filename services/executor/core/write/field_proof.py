@@ -474,7 +474,7 @@ def _find_claim_by_value(
         for leaf in (changed if claimed_fields.is_negative(claim) else telling)
         if not is_status_or_identifier(leaf)
     ]
-    leaves = equal or [leaf for leaf in may_move if claimed_fields.changed_by_claim(claim, leaf, old_values)]
+    leaves = equal or [leaf for leaf in may_move if claimed_fields.has_changed_by_claim(claim, leaf, old_values)]
     return leaves[0] if len({leaf.path[-1] for leaf in leaves}) == 1 else None
 
 
