@@ -31,7 +31,8 @@ from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, to_exact
 from shared.domain.words import describe_decider
 
-_SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on, and of any other
+_MOST_CHARACTERS_OF_BASIS = 2_000  # of a read that something rests on
+_MOST_CHARACTERS_OF_OTHER_READ = 300
 _MOST_READS = 40
 
 
@@ -99,7 +100,7 @@ def _build_read_ground(fact: Fact, sources: Sequence[ArgumentSource], values: Se
     for value in values:
         if any((operand.source, operand.ref) == ("result", fact.ref) for operand in value.operands):
             supports.append(f"value {value.name}")
-    most_characters = _SHOWN if supports else _MENTIONED
+    most_characters = _MOST_CHARACTERS_OF_BASIS if supports else _MOST_CHARACTERS_OF_OTHER_READ
     shown_rows, rows_left_out = shorten_to_first_rows(content_as_received(fact), most_characters)
     shown_text = dumps(shown_rows)
     return ReadGround(

@@ -29,7 +29,7 @@ _LEFT_ALONE_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _NEXT_CLAUSE_PATTERN = re.compile(r"[,.;:!?](?=\s)|\b(?:and|but|then|und|aber|dann|et|mais|puis)\b", re.IGNORECASE)
-_WORD_FOR_SEVERAL_PATTERN = re.compile(
+_WORD_FOR_ALL_OR_REST_PATTERN = re.compile(
     r"\b(?:all|each|every|others?|rest|remaining|alle[nrs]?|jede\w*|übrige\w*|tous|toutes|autres?|chaque|todos|todas)\b",
     re.IGNORECASE,
 )
@@ -118,7 +118,7 @@ def _leaves_others_to_act_on(exclusion: re.Match[str], following: str) -> bool:
     if not (verb or exclusion["omits"]):
         return True
     clauses = (before, *_NEXT_CLAUSE_PATTERN.split(following, maxsplit=1)[1:])
-    is_rest_asked = any(_WORD_FOR_SEVERAL_PATTERN.search(clause) or verb in words_of(clause) for clause in clauses)
+    is_rest_asked = any(_WORD_FOR_ALL_OR_REST_PATTERN.search(clause) or verb in words_of(clause) for clause in clauses)
     return is_rest_asked and not has_condition(_NEXT_CLAUSE_PATTERN.split(before[-CHARACTERS_BEFORE_IDENTIFIER:])[-1])
 
 

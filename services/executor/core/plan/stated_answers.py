@@ -74,7 +74,7 @@ def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
     named = {normalize_identifier(code.text) for code in change.user_mentions[0].identifiers if code.text in question}
     facts = [fact for fact in change.facts if fact.ok and not fact.by_machine]
     answers = [(fact, answer) for fact in facts if (answer := _read_answer(fact, question, named)) is not None]
-    own_answers = [answer for fact, answer in answers if not change.texts.isdisjoint(_list_arguments(fact))]
+    own_answers = [answer for fact, answer in answers if not change.texts.isdisjoint(_list_argument_texts(fact))]
     answers_that_count = own_answers or [answer for _, answer in answers]
     if answers_that_count and all(answer.is_yes is not is_yes_needed for answer in answers_that_count):
         words = condition[0].strip(' .,;:?!"”')
@@ -100,7 +100,7 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
     """The only yes or no in a call or result with the ids in ``named``: a truth value whose field has words of the
     question alone, or, if it was put to somebody, a field that says what was answered, with no other text beside it.
     """
-    arguments, answers = _list_arguments(fact), list[_Answer]()
+    arguments, answers = _list_argument_texts(fact), list[_Answer]()
     is_put = any(_asks_the_same(text, question) for text in arguments)
     asked_words = {"is", *map(stem, words_of(_QUESTION_PHRASE_PATTERN.sub("", question, count=1)))}
     known_words = asked_words.union(*(map(stem, words_of(name)) for name in loads_object(fact.arguments_json)))
@@ -131,5 +131,5 @@ def _asks_the_same(text: str, question: str) -> bool:
     return text.rstrip().endswith("?") and is_same and not _NEGATION_PATTERN.search(text)
 
 
-def _list_arguments(fact: Fact) -> list[str]:
+def _list_argument_texts(fact: Fact) -> list[str]:
     return [as_text(value) for value in loads_object(fact.arguments_json).values()]
