@@ -254,11 +254,8 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
         word_set & _WORDS_IN_DATE_NAMES or _FINAL_YEAR_PATTERN.search(value)
     )
     may_be_day = names_month or _WRITTEN_DATE_PATTERN.fullmatch(value)
-    if (
-        _ISO_DATE_PATTERN.fullmatch(value)
-        or last_word in _WORDS_THAT_END_DATE_NAMES
-        or (may_be_day and read_possible_dates(value))
-    ):
+    is_day = _ISO_DATE_PATTERN.fullmatch(value) or last_word in _WORDS_THAT_END_DATE_NAMES
+    if is_day or (may_be_day and read_possible_dates(value)):
         return ArgumentKind.DATE
     if word_set & _ACCOUNT_NAMES:
         return ArgumentKind.ACCOUNT

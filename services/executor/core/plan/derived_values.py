@@ -220,14 +220,8 @@ def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
     length = read_duration_of_mention(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
     text_before = text[max(begins, number.start - _LOOKBACK_FROM_NUMBER) : number.start]
-    is_later = (
-        _WORD_FOR_LATER_PATTERN.match(text, number.end) is not None
-        or _POSTPONING_VERB_PATTERN.search(text_before) is not None
-    )
-    is_earlier = (
-        _WORD_FOR_EARLIER_PATTERN.match(text, number.end) is not None
-        or _ADVANCING_VERB_PATTERN.search(text_before) is not None
-    )
+    is_later = _WORD_FOR_LATER_PATTERN.match(text, number.end) or _POSTPONING_VERB_PATTERN.search(text_before)
+    is_earlier = _WORD_FOR_EARLIER_PATTERN.match(text, number.end) or _ADVANCING_VERB_PATTERN.search(text_before)
     if length is None:
         return ()
     return ([length] if is_later or not is_earlier else []) + ([-length] if is_earlier or not is_later else [])

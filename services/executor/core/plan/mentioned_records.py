@@ -337,9 +337,8 @@ class CalledRecords:
         starts_of_figures |= {number.start for number in mentions.numbers if number.unit or number.money}
         kinds = {node.kind[-1] for node in self._graph.nodes if node.kind}
         for id_range in ranges:
-            word = _WORD_BEFORE_NUMBER_PATTERN.search(
-                text, max(0, id_range.start() - CHARACTERS_BEFORE_IDENTIFIER), id_range.start()
-            )
+            start = id_range.start()
+            word = _WORD_BEFORE_NUMBER_PATTERN.search(text, max(0, start - CHARACTERS_BEFORE_IDENTIFIER), start)
             is_of_one_record = id_range[1].isdecimal() and word and word[1].casefold() in kinds
             if id_range.start(2) not in starts_of_figures and not is_of_one_record:
                 return True

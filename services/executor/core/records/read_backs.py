@@ -148,10 +148,8 @@ def _has_read_back(tool: Tool) -> bool:
 def _first_fitting_read(candidates: Iterable[ReadCall]) -> ReadCall | None:
     """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
     for candidate in candidates:
-        if (
-            any(referenced_calls(candidate.arguments))
-            or find_argument_problems(candidate.arguments, candidate.tool) is None
-        ):
+        is_open = any(referenced_calls(candidate.arguments))
+        if is_open or find_argument_problems(candidate.arguments, candidate.tool) is None:
             return candidate
     return None
 

@@ -233,9 +233,8 @@ async def _renew_old_verdict(write: PlannedWrite) -> None:
         if not release_still_holds(ctx, progress, progress, await renew_verdict(ctx, progress)):
             raise Failed("the rules changed since the plan was let through")
     except (Failed, Rejected) as error:
-        if not any(
-            ledger.has_begun(entry) for entry in (await ledger.index_plan_entries(ctx.store, write.plan)).values()
-        ):
+        entries = await ledger.index_plan_entries(ctx.store, write.plan)
+        if not any(map(ledger.has_begun, entries.values())):
             raise
         reason = error.reason.replace(", so nothing was written", "")
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {reason}") from error
