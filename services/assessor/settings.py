@@ -123,7 +123,7 @@ class GreenAgentConfig(BaseSettings):
 
 
 class AssessorSettings(GreenAgentConfig, ServiceSettings):
-    """Environment variables of the same names in capitals; there is nothing that must be given on loopback."""
+    """The assessor's settings. A server that binds a loopback address needs none of them."""
 
     port: int = Field(default=9060, ge=0, le=65535, description="the port to bind")
     card_url: str = Field(

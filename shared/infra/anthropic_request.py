@@ -46,11 +46,13 @@ def encode_model_request(model: str, request: models.ModelRequest, without: Set[
     system = _build_system(request)
     if request.tools:
         is_strict = Feature.STRICT not in without
-        has_mark = has_cache_marks and not system
+        has_cache_mark = has_cache_marks and not system
         encoded_tools = _encoded_tools(request.tools)
-        if (is_strict, has_mark) not in encoded_tools:
-            encoded_tools[is_strict, has_mark] = _encode_tools(request.tools, is_strict=is_strict, has_mark=has_mark)
-        fields["tools"] = encoded_tools[is_strict, has_mark]
+        if (is_strict, has_cache_mark) not in encoded_tools:
+            encoded_tools[is_strict, has_cache_mark] = _encode_tools(
+                request.tools, is_strict=is_strict, has_cache_mark=has_cache_mark
+            )
+        fields["tools"] = encoded_tools[is_strict, has_cache_mark]
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_CACHE_MARK if has_cache_marks else {})}])
@@ -78,7 +80,7 @@ def _output_config(model: str, request: models.ModelRequest, without: Set[Featur
     return output
 
 
-def _encode_tools(tools: Sequence[models.ToolDefinition], *, is_strict: bool, has_mark: bool) -> str:
+def _encode_tools(tools: Sequence[models.ToolDefinition], *, is_strict: bool, has_cache_mark: bool) -> str:
     """The tools as a JSON array; the first of those whose schema the API can enforce are ``strict``."""
     entries: list[dict[str, object]] = []
     strict_left = _MAX_STRICT_TOOLS if is_strict else 0
@@ -89,7 +91,7 @@ def _encode_tools(tools: Sequence[models.ToolDefinition], *, is_strict: bool, ha
             entry["strict"] = True
             strict_left -= 1
         entries.append(entry)
-    if has_mark:
+    if has_cache_mark:
         entries[-1] |= _CACHE_MARK
     return _encode(entries)
 

@@ -34,7 +34,7 @@ async def rehearse_world(world: ProctorClient, scenario: ScenarioConfig) -> Rehe
 
 
 def _describe_refusal(refused: APIError) -> Iterator[str]:
-    """Each wrong field by itself, where the world names them."""
+    """One sentence for each field that the refusing world names as wrong, or one for the whole refusal."""
     detail = refused.body.get("detail") if isinstance(refused.body, dict) else None
     if isinstance(detail, dict) and isinstance(errors := detail.get("errors"), list):
         yield from (f"{detail.get('message')}: {error}" for error in errors)

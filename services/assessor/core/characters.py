@@ -86,15 +86,15 @@ class ResponseGenerator:
     async def process_new_messages(self, new_messages: NewMessages, current_time: datetime) -> list[ScheduledResponse]:
         """The characters' answers to these messages, in the same order, each due at ``current_time`` and its delay."""
         messages_heard = [
-            heard_message for message in new_messages.emails for heard_message in self._heard_by_email(message)
+            heard_message for message in new_messages.emails for heard_message in self._record_heard_email(message)
         ]
         messages_heard += [
-            heard_message for message in new_messages.sms_messages for heard_message in self._heard_by_sms(message)
+            heard_message for message in new_messages.sms_messages for heard_message in self._record_heard_sms(message)
         ]
         messages_heard += [
             heard_message
             for event in new_messages.calendar_events
-            for heard_message in self._heard_by_invitation(event)
+            for heard_message in self._record_heard_invitation(event)
         ]
         async with TaskGroup() as group:
             tasks = [
@@ -116,17 +116,17 @@ class ResponseGenerator:
         delay = delay_of(heard_message.responder.character.response_timing, heard_message.share)
         return ScheduledResponse(heard_message.responder.character_id, heard_message.modality, data, delay, now + delay)
 
-    def _heard_by_email(self, mail: Email) -> list[_HeardMessage]:
+    def _record_heard_email(self, mail: Email) -> list[_HeardMessage]:
         between = self._responders.is_character(mail.from_address)
         words = f"{mail.subject}\n{mail.body_text}"
         return [
             self._count_heard(responder, "email", partial(self._answer_email, mail, responder, words))
             for responder in self._responders.of_email(mail)
-            if not (between and self._has_said_enough(responder, mail.thread_id))
+            if not between or self._count_answer_to_character(responder, mail.thread_id)
         ]
 
-    def _heard_by_sms(self, text: SmsMessage) -> list[_HeardMessage]:
-        """Only what the user wrote: what others write to the user is theirs."""
+    def _record_heard_sms(self, text: SmsMessage) -> list[_HeardMessage]:
+        """Empty for a text that the user did not write: texts between others are none of the characters' business."""
         if not self._responders.is_user(text.from_number) and text.direction != "outgoing":
             return []
         return [
@@ -134,7 +134,7 @@ class ResponseGenerator:
             for responder in self._responders.of_sms(text)
         ]
 
-    def _heard_by_invitation(self, event: CalendarEvent) -> list[_HeardMessage]:
+    def _record_heard_invitation(self, event: CalendarEvent) -> list[_HeardMessage]:
         words = f"{event.title}\n{event.description or ''}"
         return [
             self._count_heard(responder, "calendar", partial(self._answer_event, event, responder, words))
@@ -148,10 +148,10 @@ class ResponseGenerator:
         share = seeded_chance(self._seed, responder.character_id, modality, self._heard[responder.character_id])
         return _HeardMessage(responder, modality, share, answer)
 
-    def _has_said_enough(self, responder: Responder, thread_id: str) -> bool:
-        """Counts; once the count is full the character leaves the last word to the other one."""
+    def _count_answer_to_character(self, responder: Responder, thread_id: str) -> bool:
+        """Counts one more answer in a thread between characters; returns whether the responder may still give it."""
         self._answered[responder.character_id, thread_id] += 1
-        return self._answered[responder.character_id, thread_id] > _MOST_TO_CHARACTERS
+        return self._answered[responder.character_id, thread_id] <= _MOST_TO_CHARACTERS
 
     async def _answer_email(self, mail: Email, responder: Responder, words: str) -> JsonObject | None:
         body = await self._write_body(responder, words, lambda: self._threads.of_email(mail))

@@ -42,7 +42,10 @@ ChatInput: TypeAlias = str | Sequence[object]
 
 
 class ChatModel(Model):
-    """A model for one evaluator. ``problem``: why its last question went without an answer."""
+    """A model for one evaluator, with the ``ainvoke`` of LangChain's chat models.
+
+    ``problem``: why its last question went without an answer.
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model

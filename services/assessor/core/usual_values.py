@@ -21,7 +21,7 @@ def fill_usual_values(state: JsonObject, scenario: Mapping[str, JsonValue]) -> J
     if not isinstance(states, dict):
         return state
     time = _time_state(_object_or_empty(environment.get("time_state")), scenario)
-    world = _World(str(time["current_time"]), user.get("email"), user.get("phone") or USUAL_PHONE)
+    world = _UsualValues(str(time["current_time"]), user.get("email"), user.get("phone") or USUAL_PHONE)
     filled_states = {
         name: world.fill_state(name, modality_state) if isinstance(modality_state, dict) else modality_state
         for name, modality_state in states.items()
@@ -43,8 +43,8 @@ def _time_state(time_state: JsonObject, scenario: Mapping[str, JsonValue]) -> Js
     return _fill_in(time_state, {"current_time": now, **usual})
 
 
-class _World:
-    """Whose world it is, and the time at which it begins."""
+class _UsualValues:
+    """Fills in a world's usual values, which depend on its user's addresses and the time at which it begins."""
 
     def __init__(self, now: str, address: JsonValue, phone: JsonValue) -> None:
         self._now = now

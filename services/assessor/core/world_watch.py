@@ -84,7 +84,7 @@ def _find_row(state: State, difference: Difference) -> JsonObject:
 
 
 def _row_title(row: JsonObject) -> str:
-    """What people call it: its subject, its title, or how it begins."""
+    """A short name of a row for people: its subject or title, or the beginning of its text."""
     title = next((row[name] for name in _NAMES if row.get(name)), "")
     return _cut_text(" ".join(str(title).split()))
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.planner.core.back_references import names_listed_things, with_antecedent
 from services.planner.core.binding import WriteStep
-from services.planner.core.compute import figures, find_operation, stated_figures, subject_of, subjects
+from services.planner.core.compute import figures, find_operation, requested_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_related, drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, drop_zeros, numeric_fields
@@ -25,7 +25,7 @@ from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation, observe_situation, says
 from services.planner.core.unread import find_uninterpreted_words
 from services.planner.core.words import (
-    NOTICES,
+    SENDING_FAMILIES,
     STOP,
     concept,
     family,
@@ -163,7 +163,7 @@ def _answer_question(question: str, situation: Situation) -> str:
 
 def _answer_briefly(question: str, situation: Situation) -> str:
     """As ``_answer_question``, and a figure without its name."""
-    answer, figures = _answer_question(question, situation), stated_figures(question, situation)
+    answer, figures = _answer_question(question, situation), requested_figures(question, situation)
     return (
         format(drop_zeros(figures[0].value), "f")
         if figures and answer == _describe_figure(figures[0], question)
@@ -306,7 +306,7 @@ def _find_answer(question: str, situation: Situation) -> str:
         return " ".join(told) if all(told) else ""
     if listed_answer := _tell_listed(question, situation):
         return listed_answer
-    stated_list, related = stated_figures(question, situation), answer_related(question, situation)
+    stated_list, related = requested_figures(question, situation), answer_related(question, situation)
     if related and related.is_sum:
         return related.text
     is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
@@ -474,7 +474,7 @@ def _has_come_about(value: JsonObject, moves: Sequence[ProposedMove]) -> bool:
     changed: set[str] = set()
     for move in moves:
         verb = next(iter(parts(move.bound.tool.name)), "")
-        if move.outcome.state == WriteState.DONE and not ({verb} & verbs_without or family(verb) in NOTICES):
+        if move.outcome.state == WriteState.DONE and not ({verb} & verbs_without or family(verb) in SENDING_FAMILIES):
             changed |= _texts_of([*move.arguments.values()])
     return bool(changed & of_own) and not changed & of_others
 

@@ -259,8 +259,8 @@ def _prose(
     if own & _PROSE_WORDS:
         if not (required or own & text_stems(intent.clause)):
             return None
-        said = _message(intent.clause) if intent.is_notice else _find_said(intent.clause)
-        news = _describe_done(intent, situation) if required and (intent.is_notice or not intent.verb) else ""
+        said = _message(intent.clause) if intent.sends_message else _find_said(intent.clause)
+        news = _describe_done(intent, situation) if required and (intent.sends_message or not intent.verb) else ""
         return _as_candidate(_find_quotation(intent.clause) or said or behind_colon or news)
     if own & _OUTCOME_WORDS and required and intent.verb:
         return _as_candidate(_literal_text(intent.clause) or _find_remark(intent.clause) or intent.reason)
@@ -290,8 +290,10 @@ def _describe_done(intent: Intent, situation: Situation) -> str:
     """What a notice without words of its own tells: the other actions of this task that have no condition; for anything
     else, or if there are none, the clause itself.
     """
-    clauses = [action.clause for action in situation.reading.actions if not action.is_notice and not action.condition]
-    return f"Done: {'; '.join(clauses)}." if intent.is_notice and clauses else intent.clause
+    clauses = [
+        action.clause for action in situation.reading.actions if not action.sends_message and not action.condition
+    ]
+    return f"Done: {'; '.join(clauses)}." if intent.sends_message and clauses else intent.clause
 
 
 def _find_remark(clause: str) -> str:
@@ -351,7 +353,7 @@ def _message(clause: str) -> str:
 
 
 def _words_after_for(text: str) -> str:
-    """What something is for: the words of a ``for ...`` that names no identifier or figure."""
+    """The words after the first ``for`` without an identifier, amount or mail address among them; else empty."""
     for match in re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I):
         if not any(
             mention.kind in (MentionKind.ID, MentionKind.MONEY, MentionKind.EMAIL) for mention in find(match[1])

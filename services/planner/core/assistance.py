@@ -312,15 +312,15 @@ def _plan_appointment(
     if any(re.search(r"\b(?:her|him|them)\b", person) for person in people):
         return DueWish(wish, why=f'whom "{people[0]}" means does not follow from its words')
     start = datetime.combine(when.day, when.hour, now.tzinfo)
-    end = start + (_parse_length(wish.quote) or _parse_span(wish.clause, when.hour, now) or _ALL_OF_DAY)
+    end = start + (_parse_length(wish.quote) or _parse_time_range(wish.clause, when.hour, now) or _ALL_OF_DAY)
     if any(entry.start == start and text_stems(title) <= entry.stems for entry in correspondence.appointments):
         return DueWish(wish, is_done=True)
     arguments: JsonObject = {"title": title, "start": start.isoformat(), "end": end.isoformat()}
     return DueWish(wish, ((tool.name, arguments),))
 
 
-def _parse_span(clause: str, begins: object, now: datetime) -> timedelta | None:
-    """From the first hour to the second: ``from 11:00 to 11:30``."""
+def _parse_time_range(clause: str, begins: object, now: datetime) -> timedelta | None:
+    """The duration that a clause gives as in ``from 11:00 to 11:30``; None unless that begins at ``begins``."""
     match = re.search(r"(?P<a>\d{1,2}[:.]\d\d)\s*(?:to|until|till|-|–)\s*(?P<b>\d{1,2}[:.]\d\d)", clause)
     if match is None:
         return None

@@ -59,8 +59,8 @@ class WhyUnplanned(NamedTuple):
 
 
 class WriteStep(NamedTuple):
-    """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: things without a
-    call.
+    """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: things
+    that the action names and no call is for, each with the reason.
     """
 
     intent: Intent

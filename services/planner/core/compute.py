@@ -54,7 +54,7 @@ def figures(situation: Situation) -> list[PlannedFigure]:
     figures: list[PlannedFigure] = []
     clauses, conditions = [i.clause for i in reading.actions], [i.condition for i in reading.actions]
     for text in (*reading.questions, *map(before_comparison, conditions), *clauses):
-        figures += stated_figures(text, situation)
+        figures += requested_figures(text, situation)
     for text in (*reading.questions, *conditions, *clauses):
         remainder_stems = text_stems(text) & (LEFT | _LIMIT_WORDS if text in conditions else LEFT)
         figure = figure_left(text, situation) if remainder_stems else None
@@ -65,7 +65,7 @@ def figures(situation: Situation) -> list[PlannedFigure]:
     return sorted(unique.values(), key=lambda figure: any(operand.source == "value" for operand, _ in figure.operands))
 
 
-def stated_figures(text: str, situation: Situation) -> list[PlannedFigure]:
+def requested_figures(text: str, situation: Situation) -> list[PlannedFigure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
     figures = [
         figure
@@ -99,7 +99,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         return None  # "exceeds the maximum": what compares is no operation
     records = selection.records
     operation = "sum" if operation == "count" and _counts_a_column(text, records) else operation
-    if operation == "count" and not _was_counted(resolved_text, records, situation):
+    if operation == "count" and not _was_whole_list_read(resolved_text, records, situation):
         return None
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
@@ -117,7 +117,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     return PlannedFigure(_name(before or text, operation), operation, operands) if operands else None
 
 
-def _was_counted(text: str, records: Sequence[FactRecord], situation: Situation) -> bool:
+def _was_whole_list_read(text: str, records: Sequence[FactRecord], situation: Situation) -> bool:
     """Whether some list of what a text counts was read: what a search by words has found is not all that there is."""
     match = _HOW_MANY.search(text)
     word_stems = text_stems(match["what"] if match else text)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.planner.core.compute import LEFT, figure_left_of_named, figures, stated_figures, subjects
+from services.planner.core.compute import LEFT, figure_left_of_named, figures, requested_figures, subjects
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find, identifiers_in
@@ -138,7 +138,7 @@ def _find_limit(text: str) -> Mention | None:
 def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     """What is compared: a figure of the record the task is about, else the task's own amount."""
     words = text_stems(text)
-    if computed := stated_figures(text, situation):
+    if computed := requested_figures(text, situation):
         return computed[0].value
     if _PORTION_PATTERN.search(text):
         return None
@@ -187,7 +187,7 @@ def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
     if (limit := _find_limit(text)) is not None:
         return limit.number
     if _PORTION_PATTERN.search(text):
-        computed = stated_figures(text, situation)
+        computed = requested_figures(text, situation)
         return computed[0].value if computed else None
     if figure := _find_computed(text, situation):
         return figure.value
@@ -250,7 +250,10 @@ def _find_judged(subject: str, intent: Intent, situation: Situation) -> list[Fac
 
 
 def _judge_doer(record: FactRecord, doer: re.Match[str], negated: bool, situation: Situation) -> JudgedCondition:
-    """``if it was booked by Ann Lee``: by the one of whom the record says that."""
+    """Judges ``if it was booked by Ann Lee`` by the person whom the record names as the doer.
+
+    Unknown if it names nobody, or the name may mean the same person in other words.
+    """
     own, who = own_id(record), doer["who"]
     told = answer_related(f"who {doer['verb']} {own[1]}", situation) if own else None
     text = told.text if told else ""

@@ -112,7 +112,9 @@ def read_correspondence(situation: Situation) -> Correspondence:
 
 
 def _own_addresses(rows: Iterable[ReadRow]) -> frozenset[str]:
-    """What the user wrote from, and of each kind the address that most of what came in went to."""
+    """The user's own addresses: those that sent messages came from, and the mail address and the phone number to which
+    most of the received ones went.
+    """
     mails, numbers, own = Counter[str](), Counter[str](), set[str]()
     for row in rows:
         sender = _sender(row.fields)

@@ -95,7 +95,7 @@ def _was_refused(request: Request, toolset: Toolset) -> bool:
 
 
 def _add_call_note(arguments: JsonObject, toolset: Toolset) -> JsonObject:
-    return {**arguments, CALL_NOTE: {"part": 1}} if toolset.guarded else arguments
+    return {**arguments, CALL_NOTE: {"part": 1}} if toolset.loop_takes_proposals else arguments
 
 
 def _unasked_write(calls: Sequence[Call], named: str, toolset: Toolset) -> Call:

@@ -11,7 +11,7 @@ from services.planner.core.references import is_reference
 from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Call, Request, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.toolmatch import tools_for
-from services.planner.core.words import ID_WORDS, NOTICES, family, parts
+from services.planner.core.words import ID_WORDS, SENDING_FAMILIES, family, parts
 from shared.domain.exact_json import JsonObject
 
 _AT_ONCE, _IN_ALL = 3, 6
@@ -67,14 +67,14 @@ def _search_words(situation: Situation, writers: Sequence[ToolSpec]) -> Iterator
 
 def _find_meant(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
     """The tools that may do it; whoever is told may be anybody whom some tool can tell."""
-    if intent.is_notice:
-        return [tool for tool in writers if family(next(iter(parts(tool.name)), "")) in NOTICES]
+    if intent.sends_message:
+        return [tool for tool in writers if family(next(iter(parts(tool.name)), "")) in SENDING_FAMILIES]
     return [tool for tier in tools_for(intent, situation, writers)[:1] for tool in tier[:2]]
 
 
 def _action_words(intent: Intent) -> str:
     """What an action is called; of a notice who is told, and not of what."""
-    if not intent.is_notice:
+    if not intent.sends_message:
         return intent.clause
     recipient_text = _TELLS_PATTERN.split(intent.clause)[0]
     return recipient_text if "notify" in recipient_text.lower() else f"notify {recipient_text}"

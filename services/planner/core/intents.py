@@ -8,7 +8,7 @@ from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions
 from services.planner.core.words import (
     FAMILIES,
-    NOTICES,
+    SENDING_FAMILIES,
     STOP,
     family,
     is_generic,
@@ -52,8 +52,8 @@ class Intent(NamedTuple):
         return self.means_all or bool(_EVERY_PATTERN.search(re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause)))
 
     @property
-    def is_notice(self) -> bool:
-        return self.family in NOTICES
+    def sends_message(self) -> bool:
+        return self.family in SENDING_FAMILIES
 
 
 class TaskReading(NamedTuple):
@@ -274,7 +274,7 @@ def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
 
 def _divide_unknown(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
     """A clause, and what follows its ``and`` by a verb that is not known: ``approve A-1 and frobnicate A-2``."""
-    match = _PERHAPS_ANOTHER.match(intent.clause) if nouns and not intent.is_notice else None
+    match = _PERHAPS_ANOTHER.match(intent.clause) if nouns and not intent.sends_message else None
     if (
         match is None
         or _only_excludes(match["rest"])
@@ -394,7 +394,9 @@ def _must_hold(word: str) -> bool:
 
 
 def _intents(body: str) -> list[Intent]:
-    if (match := _HEADED_PATTERN.match(body)) and NOTICES.isdisjoint(map(family, text_words(match["head"])[:1])):
+    if (match := _HEADED_PATTERN.match(body)) and SENDING_FAMILIES.isdisjoint(
+        map(family, text_words(match["head"])[:1])
+    ):
         later = [clause._replace(context=match["head"]) for clause in _split_clauses(match["rest"])]
         return [*(clause._replace(is_heading=True) for clause in _split_clauses(match["head"])), *later]
     return _split_clauses(body)

@@ -25,7 +25,7 @@ def next_line(request: Request, toolset: Toolset, answer: str) -> str:
         return _OVER if now >= until else _continues_line(min(step, until - now))
     if _is_over(request, answer):
         return _OVER
-    if find_interval(request.task) or speaks_of_later(request.task) or _has_unfinished(request, toolset):
+    if find_interval(request.task) or speaks_of_later(request.task) or _has_unfinished_part(request, toolset):
         return _continues_line(step)
     return _OVER
 
@@ -37,7 +37,7 @@ def _is_over(request: Request, answer: str) -> bool:
     return bool(wishes) and not open_wishes(request, wishes, answer) and not instructions_besides(text, wishes)
 
 
-def _has_unfinished(request: Request, toolset: Toolset) -> bool:
+def _has_unfinished_part(request: Request, toolset: Toolset) -> bool:
     """Whether a part was left, or a write did not take hold."""
     writers = {tool.name for tool in toolset.writers} - LOCAL
     write_calls = [call for call in request.calls if call.tool in writers]
@@ -89,7 +89,7 @@ def is_turn(request: Request) -> bool:
     return "turn" in as_object(request.section("now"))
 
 
-def find_beginning(request: Request) -> datetime | None:
+def read_first_turn_time(request: Request) -> datetime | None:
     """The time of the first turn; None in the first turn, and if no turn tells it."""
     now_section = as_object(request.section("now"))
     return read_moment(now_section.get("first_turn")) if now_section.get("turn") not in (None, 1) else None

@@ -75,7 +75,7 @@ def outcome_of_call(call: Called, request: Request) -> WriteOutcome:
         return _read_outcome(outcomes[-1]) if outcomes else WriteOutcome(WriteState.HELD, "held")
     return (
         _read_outcome(result)
-        if request.guarded and "status" in result
+        if request.loop_takes_proposals and "status" in result
         else WriteOutcome(WriteState.DONE, "", "", result)
     )
 

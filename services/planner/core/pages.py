@@ -106,7 +106,7 @@ def _is_paged(tool: ToolSpec) -> bool:
 
 
 def _next_page_argument(part: ListSlice, tool: ToolSpec) -> JsonObject:
-    """The argument that leads on, in the tool's own way."""
+    """The argument with which the tool reads the next page: a cursor, an offset or a page number."""
     for name in tool.properties:
         own = {*parts(name)}
         if own & _OPAQUE_WORDS and part.next_cursor is not None:

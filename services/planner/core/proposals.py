@@ -70,10 +70,10 @@ def _build_move(step: WriteStep, bound: CallPlan, answers: dict[str, WriteOutcom
     return ProposedMove(step, bound, outcome.again or arguments, links, outcome, lacks)
 
 
-def next_moves(moves: Sequence[ProposedMove], guarded: bool) -> list[ProposedMove]:
+def next_moves(moves: Sequence[ProposedMove], loop_takes_proposals: bool) -> list[ProposedMove]:
     """The calls that go out now: all of them if the loop takes proposals, else those of one action at a time."""
     open_moves = [move for move in moves if move.outcome.state == WriteState.OPEN and not _is_stopped(move, moves)]
-    if guarded or not open_moves:
+    if loop_takes_proposals or not open_moves:
         return open_moves[:_AT_ONCE]
     first = open_moves[0].step
     return [move for move in open_moves if move.step is first and not move.lacks][:_AT_ONCE]
@@ -84,22 +84,22 @@ def _is_stopped(move: ProposedMove, moves: Sequence[ProposedMove]) -> bool:
     failed = [other for other in moves if other.outcome.state == WriteState.FAILED]
     if any(other.bound.key == move.lacks for other in failed):
         return True
-    return bool(failed) and (move.step.intent.is_notice or move.step.intent.follows)
+    return bool(failed) and (move.step.intent.sends_message or move.step.intent.follows)
 
 
-def as_calls(
-    moves: Sequence[ProposedMove], numbers: Sequence[int], guarded: bool
+def encode_calls(
+    moves: Sequence[ProposedMove], part_numbers: Sequence[int], loop_takes_proposals: bool
 ) -> tuple[tuple[str, JsonObject], ...]:
     """The calls, each with the number of the task's part it carries out, and with references to calls of the same
     reply.
     """
     places = {move.bound.key: place for place, move in enumerate(moves, 1)}
     calls: list[tuple[str, JsonObject]] = []
-    for move, number in zip(moves, numbers, strict=True):
+    for move, number in zip(moves, part_numbers, strict=True):
         note: JsonObject = {"part": number}
         linked: dict[str, Json] = {name: _numbered_link(link, places) for name, link in move.links.items()}
         note |= {"from": linked} if linked else {}
-        calls.append((move.bound.tool.name, {**move.arguments, **({CALL_NOTE: note} if guarded else {})}))
+        calls.append((move.bound.tool.name, {**move.arguments, **({CALL_NOTE: note} if loop_takes_proposals else {})}))
     return tuple(calls)
 
 

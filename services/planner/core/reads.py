@@ -40,12 +40,12 @@ def next_reads(
     following = [_next_part_call(tool, arguments) for tool, arguments in next_parts(unlooked, tools)]
     following = [part for part in following if part.key not in made_keys]
     identified = _nouns_identified(tools, situation)
-    least = _least_besides(tools, situation)
+    least = _fewest_words_beyond_task(tools, situation)
     relevant = _relevant_words(request, situation, writers)
     named = (owner.noun for owner in named_owners(situation.text, situation))
     relevant = identified.union(relevant, *named) if relevant is not None else None
     for tool in tools:
-        spoken_stems = _words_spoken(tool, least, situation)
+        spoken_stems = _task_words_naming_tool(tool, least, situation)
         if not _may_help(tool, spoken_stems, relevant):
             continue
         for bound in _worthwhile_calls(tool, situation, identified, spoken_stems):
@@ -118,7 +118,7 @@ def _looks_up(plan: CallPlan) -> bool:
     ) and any(wanted_noun(plan.tool, name) & own for name in plan.tool.required)
 
 
-def _least_besides(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[str, int]:
+def _fewest_words_beyond_task(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[str, int]:
     """For each noun of the task the fewest other words that a tool's name with it has beside the task's."""
     least: dict[str, int] = {}
     for tool in tools:
@@ -129,7 +129,7 @@ def _least_besides(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[st
     return least
 
 
-def _words_spoken(tool: ToolSpec, least: dict[str, int], situation: Situation) -> frozenset[str]:
+def _task_words_naming_tool(tool: ToolSpec, least: dict[str, int], situation: Situation) -> frozenset[str]:
     """The words of the task that name what a tool reads, unless another tool's name says it with less besides."""
     if not least:
         return _words_described(tool, situation)
@@ -240,7 +240,7 @@ def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: S
     plans = [
         plan
         for tool in tools
-        if _is_instructed(tool, instruction, situation) and (plan := _bind_instructed(tool, situation))
+        if _is_instructed(tool, instruction, situation) and (plan := _bind_to_subject(tool, situation))
     ]
     return plans if situation.records else []
 
@@ -261,7 +261,7 @@ def _speaks_of_several(own: frozenset[str], instruction: str) -> bool:
     )
 
 
-def _bind_instructed(tool: ToolSpec, situation: Situation) -> CallPlan | None:
+def _bind_to_subject(tool: ToolSpec, situation: Situation) -> CallPlan | None:
     """The call for the one thing that the task is about; None if a required field stays open, or nothing narrows it."""
     chosen = [(name, reference) for name in tool.properties if (reference := _choose_reference(tool, name, situation))]
     if not chosen or not {*tool.required} <= {name for name, _ in chosen}:

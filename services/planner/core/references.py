@@ -21,7 +21,7 @@ from services.planner.core.situation import (
 )
 from services.planner.core.words import (
     ID_WORDS,
-    NOTICES,
+    SENDING_FAMILIES,
     concept,
     family,
     field_stems,
@@ -130,8 +130,10 @@ def _words_before(mention: Mention, text: str) -> list[str]:
     clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
     words = re.split(rf"\b(?:{_LINKS})\b", clause, flags=re.I)[-1]
     word_stems = text_words(words)
-    notice_index = max((index for index, word in enumerate(word_stems) if family(word) in NOTICES), default=-1)
-    return [stem(word) for word in word_stems[notice_index + 1 :]][
+    sending_index = max(
+        (index for index, word in enumerate(word_stems) if family(word) in SENDING_FAMILIES), default=-1
+    )
+    return [stem(word) for word in word_stems[sending_index + 1 :]][
         -3:
     ]  # "of this one and notify that one" says nothing of that one
 

@@ -110,7 +110,7 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
 
 
 def _find_known(value: str, situation: Situation) -> FactRecord | None:
-    """The record with that identifier; one that was read by itself first."""
+    """The record with that identifier; of several, one that was read by itself before one from a list."""
     records = [r for r, field in places_of(value, situation) if (own := own_id(r)) and own[0] == field]
     return min(records, key=lambda record: record.in_list, default=None)
 

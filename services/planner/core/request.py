@@ -76,7 +76,7 @@ class Request(NamedTuple):
         return self.sections.get("task", self.text)
 
     @property
-    def guarded(self) -> bool:
+    def loop_takes_proposals(self) -> bool:
         """Whether the executor holds this planner's writes as proposals until it releases them.
 
         It does if tools take the reserved argument ``_call``, or ``understand`` is offered; any other loop makes each

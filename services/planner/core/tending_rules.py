@@ -5,7 +5,7 @@ it.
 import re
 from typing import NamedTuple
 
-from services.planner.core.words import NOTICES, STOP, family, is_verb, stem, text_stems, text_words
+from services.planner.core.words import SENDING_FAMILIES, STOP, family, is_verb, stem, text_stems, text_words
 
 _PIECE_PATTERN = re.compile(r"\n\s*[-*•]\s*|\n+|(?<=[.!?;])\s+(?=[A-Z])")
 _HEADED_PATTERN = re.compile(r"^(?P<kind>[^:.]{3,120}):\s+(?P<steps>.+)$", re.S)
@@ -121,7 +121,7 @@ def _read_plain(piece: str) -> StandingRule | None:
         not words
         or _NOT_PATTERN.search(_BESIDES_PATTERN.split(piece)[0])
         or not _is_action(words[0])
-        or family(words[0]) in NOTICES
+        or family(words[0]) in SENDING_FAMILIES
     ):
         return None
     kind_text, *besides = _BESIDES_PATTERN.split(piece, maxsplit=1)

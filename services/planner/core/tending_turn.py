@@ -12,7 +12,7 @@ from services.planner.core.clock_words import speaks_of_later
 from services.planner.core.correspondence import ReadMessage, read_correspondence
 from services.planner.core.intents import understand
 from services.planner.core.mentions import MentionKind
-from services.planner.core.next_turn import done_line, find_beginning, is_limit, is_turn, open_wishes
+from services.planner.core.next_turn import done_line, is_limit, is_turn, open_wishes, read_first_turn_time
 from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, list_part_numbers, number_of_clause, parts_of, quote
@@ -41,7 +41,7 @@ _TIMED = frozenset({WishKind.MOVE, WishKind.CREATE, WishKind.CANCEL, WishKind.RE
 _ARRIVING_WORDS = stems("mail email message inbox sms chat conversation notice thread".split())
 
 
-def has_standing(request: Request, situation: Situation, toolset: Toolset) -> bool:
+def has_standing_instructions(request: Request, situation: Situation, toolset: Toolset) -> bool:
     """Whether a task has standing instructions: the loop counts its turns, or its words speak of what comes later.
 
     A tool must list what comes in.
@@ -66,7 +66,7 @@ def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> l
     """
     made_keys = {call.key for call in request.calls}
     lists = [tool for tool in toolset.readers if not tool.required and parts(tool.name)[:1] == ("list",)]
-    begun, wishes = find_beginning(request), open_wishes(request, read_wishes(situation.text))
+    begun, wishes = read_first_turn_time(request), open_wishes(request, read_wishes(situation.text))
     tells_user = _TO_USER.search(_leave_out(situation, wishes).text) is not None
     calls: list[Call]
     if begun is None or tells_user:
@@ -141,7 +141,7 @@ def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> D
     tended_rows = tend_rows(remaining, toolset.writers)
     if now is None:
         return DueTurn(tended_rows)
-    asked_at = find_beginning(request) or now
+    asked_at = read_first_turn_time(request) or now
     due_wishes_found = due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked_at)
     telling = telling_calls(remaining, toolset.writers, now, tended_rows.calls)
     calls = [(call, due_wish.wish.quote) for due_wish in due_wishes_found for call in due_wish.calls]
@@ -195,7 +195,7 @@ def calls_due(request: Request, situation: Situation, toolset: Toolset, due_now:
         if outcome_of(tools[name], arguments, request).state is not WriteState.OPEN:
             continue
         clause = due_now.tended.clauses[index] if index < len(due_now.tended.clauses) else " ".join(parts(name))
-        number = number_of_clause(clause, request, situation, toolset.writers) if toolset.guarded else 0
+        number = number_of_clause(clause, request, situation, toolset.writers) if toolset.loop_takes_proposals else 0
         note: JsonObject = {CALL_NOTE: {"part": number}} if number else {}
         calls.append((name, {**arguments, **note}))
     return calls
@@ -221,10 +221,10 @@ def parts_without_calls(request: Request, situation: Situation, toolset: Toolset
     return tuple((LEAVE_PART, {"part": number, "because": reasons.get(number, _IDLE), "ref": ref}) for number in idle)
 
 
-def tell_turn(request: Request, due_now: DueTurn, guarded: bool) -> str:
+def tell_turn(request: Request, due_now: DueTurn, loop_takes_proposals: bool) -> str:
     """The report of what this turn did; it says nothing else of what was read, which may concern other people.
 
-    ``guarded``: whether the loop itself reports the parts that were left, and why.
+    ``loop_takes_proposals``: whether the loop itself reports the parts that were left, and why.
     """
     by_quote: dict[str, list[DueWish]] = {}
     for due_wish in due_now.wishes:
@@ -238,7 +238,7 @@ def tell_turn(request: Request, due_now: DueTurn, guarded: bool) -> str:
     lines += [
         f"Left alone: {not_done}."
         for not_done in due_now.tended.undone
-        if not guarded or not _is_of_wish(not_done, due_now)
+        if not loop_takes_proposals or not _is_of_wish(not_done, due_now)
     ]
     return " ".join(lines) or "Nothing is due now."
 
@@ -271,5 +271,5 @@ def _describe_call(call: tuple[str, JsonObject], request: Request) -> str:
     call_text = f"{' '.join(parts(name))} ({', '.join(texts)})"
     if not equal_calls or equal_calls[-1].failed:
         return f"Not done: {call_text}."
-    status = as_object(equal_calls[-1].result).get("status") if request.guarded else None
+    status = as_object(equal_calls[-1].result).get("status") if request.loop_takes_proposals else None
     return f"Done{f' and {status}' if status else ''}: {call_text}."

@@ -10,14 +10,16 @@ _LOOK_WORDS = frozenset("preview estimate export status history".split())
 
 
 class Toolset(NamedTuple):
-    """The tools of a request. ``local``: names of the loop's own tools. ``guarded``: the loop takes proposals, each
-    with its part of the task; else it makes every call at once.
+    """The tools of a request. ``local``: names of the loop's own tools.
+
+    ``loop_takes_proposals``: the loop takes each write as a proposal, with its part of the task, and releases it later;
+    else it makes every call at once.
     """
 
     readers: tuple[ToolSpec, ...]
     writers: tuple[ToolSpec, ...]
     local: frozenset[str]
-    guarded: bool
+    loop_takes_proposals: bool
 
     def has(self, name: str) -> bool:
         return name in self.local
@@ -28,12 +30,12 @@ def toolset_of(request: Request) -> Toolset:
     name.
     """
     names = {tool.name for tool in request.tools}
-    guarded = request.guarded
+    loop_takes_proposals = request.loop_takes_proposals
     local = frozenset(names & LOCAL)
     own = [tool for tool in request.tools if tool.name not in local]
-    writers = tuple(tool for tool in own if (tool.is_marked if guarded else not _is_reader(tool)))
+    writers = tuple(tool for tool in own if (tool.is_marked if loop_takes_proposals else not _is_reader(tool)))
     known_names = {tool.name for tool in writers}
-    return Toolset(tuple(tool for tool in own if tool.name not in known_names), writers, local, guarded)
+    return Toolset(tuple(tool for tool in own if tool.name not in known_names), writers, local, loop_takes_proposals)
 
 
 def _is_reader(tool: ToolSpec) -> bool:

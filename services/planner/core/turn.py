@@ -15,7 +15,7 @@ from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
 from services.planner.core.parts_of_task import FIND_OUT, as_understood, list_part_numbers, number_of_clause
 from services.planner.core.process import Process, call_understand, process_of
-from services.planner.core.proposals import as_calls, next_moves, plan_moves
+from services.planner.core.proposals import encode_calls, next_moves, plan_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.request import (
     FIND_TOOLS,
@@ -32,7 +32,7 @@ from services.planner.core.situation import Situation, observe_situation, rows_i
 from services.planner.core.tending_turn import (
     as_wished,
     calls_due,
-    has_standing,
+    has_standing_instructions,
     lists_to_read,
     parts_without_calls,
     plan_due_work,
@@ -60,7 +60,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     request = drop_outdated(request, outdated, toolset.writers)
     request, situation = _observe_what_stands_out(request, toolset)
     situation = _without_conditions(situation) if heedless else situation
-    if has_standing(request, situation, toolset):
+    if has_standing_instructions(request, situation, toolset):
         return _reply_for_standing_work(request, situation, toolset)
     has_written = has_written_since(request, outdated, toolset.writers)
     reads = [] if has_written or (hasty and request.turns) else _read_calls(request, situation, toolset)
@@ -73,10 +73,10 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     situation = with_figures(situation, all_figures(situation))
     steps = _plan_steps(request, situation, toolset)
     moves = plan_moves(steps, request)
-    coming = next_moves(moves, toolset.guarded)
+    coming = next_moves(moves, toolset.loop_takes_proposals)
     numbers = [number_of_clause(move.step.intent.clause, request, situation, toolset.writers) for move in coming]
     leave_calls = leave_unmet_parts(request, situation, steps, toolset)
-    if calls := (*leave_calls, *as_calls(coming, numbers, toolset.guarded)):
+    if calls := (*leave_calls, *encode_calls(coming, numbers, toolset.loop_takes_proposals)):
         return PlannerReply(calls=calls)
     if any(move.outcome.state == WriteState.HELD for move in moves):
         return PlannerReply("Proposed.")
@@ -237,7 +237,7 @@ def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) ->
     """
     party = text_stems(process.notice_to)
     reading = situation.reading
-    if not party or any(intent.is_notice and party & text_stems(intent.clause) for intent in reading.actions):
+    if not party or any(intent.sends_message and party & text_stems(intent.clause) for intent in reading.actions):
         return situation
     occasions = _occasion_stems(process)
     if occasions and not any(_is_akin(verb, occasion) for verb in verbs for occasion in occasions):

@@ -149,7 +149,7 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
     """
     given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
     shapes = {shape_of_id(value) for value in given}
-    told = _TOLD_PATTERN.match(intent.clause) if intent.is_notice else None
+    told = _TOLD_PATTERN.match(intent.clause) if intent.sends_message else None
     for match in _RELATED_PATTERN.finditer(intent.clause):
         word = stem(match["of"] or match["own"])
         fields = [

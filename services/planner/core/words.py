@@ -41,7 +41,7 @@ FAMILIES: dict[str, frozenset[str]] = {
     }.items()
 }
 GENERIC = frozenset({"process", "handle", "execute", "perform", "run", "deal", "treat"})
-NOTICES = frozenset({"send"})
+SENDING_FAMILIES = frozenset({"send"})
 STOP = frozenset(
     "a an the of for to in on at by with from and or but if is are was were be been it its this that these those them "
     "they their his her our your my we i you he she as not no do does did don't any all each every still yet only "

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from services.planner.core.arguments import bind_arguments
 from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep
-from services.planner.core.compute import stated_figures
+from services.planner.core.compute import requested_figures
 from services.planner.core.conditions import judge_condition
 from services.planner.core.each import calls_for_each, route_listed, why_not_all_known
 from services.planner.core.intents import Intent
@@ -42,7 +42,7 @@ def plan_steps(situation: Situation, writers: Sequence[ToolSpec], readers: Seque
         )
         situation = situation._replace(made=(*situation.made, *entities))
         steps += steps_found
-    ordered = sorted(steps, key=lambda step: step.intent.is_notice)
+    ordered = sorted(steps, key=lambda step: step.intent.sends_message)
     seen_clauses: set[str] = set()
     return tuple(_stop_after_failed(ordered, [_drop_known(step, seen_clauses) for step in ordered]))
 
@@ -51,9 +51,9 @@ def _stop_after_failed(full_steps: Sequence[WriteStep], steps: Sequence[WriteSte
     """What is to come after something, or tells of it, is not done where nothing does that."""
     stopped = ""
     for full_step, step in zip(full_steps, steps, strict=True):
-        if not (full_step.calls or full_step.reason.settled or full_step.intent.is_notice):
+        if not (full_step.calls or full_step.reason.settled or full_step.intent.sends_message):
             stopped = stopped or step.intent.clause
-        if stopped and step.calls and (step.intent.follows or step.intent.is_notice):
+        if stopped and step.calls and (step.intent.follows or step.intent.sends_message):
             yield step._replace(calls=(), reason=WhyUnplanned(f'"{stopped}" was to be done before'))
         else:
             yield step
@@ -111,7 +111,7 @@ def _find_calls(
 ) -> tuple[list[CallPlan], WhyUnplanned]:
     tools = tools_for(intent, situation, writers)
     intent = intent._replace(means_all=any(_names_plural(tool, intent) for tier in tools for tool in tier))
-    if each := _to_each_named(intent, situation, writers) if intent.is_notice else []:
+    if each := _to_each_named(intent, situation, writers) if intent.sends_message else []:
         return each, WhyUnplanned()
     of_others = {
         tool.name: kind for tier in tools for tool in tier if (kind := kind_of_others(tool, intent, situation))
@@ -120,7 +120,7 @@ def _find_calls(
     if not tools:
         return [], WhyUnplanned(_why_no_tool(intent, situation, [*of_others.values()]))
     lacking = ""
-    for tier in _to_whom_it_says(tools, intent, situation) if intent.is_notice else tools:
+    for tier in _to_whom_it_says(tools, intent, situation) if intent.sends_message else tools:
         plans_by_tool = [(tool, _find_plans(tool, intent, situation)) for tool in tier]
         complete_plans = [plans for _, plans in plans_by_tool if plans and not plans[0].missing]
         complete_plans = (
@@ -149,7 +149,7 @@ def _names_plural(tool: ToolSpec, intent: Intent) -> bool:
     """Whether a clause names a tool's things together, by whose they are: ``the kites of P-1``, ``her kites``."""
     own = nouns(tool.name) - {stem(intent.verb)}
     owned = [text_words(match["of"] or match["own"]) for match in _OWNED_PATTERN.finditer(intent.clause)]
-    return not intent.is_notice and any(
+    return not intent.sends_message and any(
         stem(word) in own and any(re.search(r"(?<![sui])s$", noun) for noun in (word, *following[:1]))
         for words in owned
         for word, *following in (words[place:] for place in range(len(words)))
@@ -190,7 +190,7 @@ def _reaches_named(plans: Sequence[CallPlan], intent: Intent) -> bool:
     named = {
         mention.value for mention in find(_TELLS_PATTERN.split(intent.clause)[0]) if mention.kind is MentionKind.ID
     }
-    return not (intent.is_notice and named) or any(_goes_to(plan, value) for plan in plans for value in named)
+    return not (intent.sends_message and named) or any(_goes_to(plan, value) for plan in plans for value in named)
 
 
 def _goes_to(plan: CallPlan, value: str) -> bool:
@@ -288,15 +288,15 @@ def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPl
 
 def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
     """The values that this clause asks to compute, or that it means with ``the result`` of an earlier clause."""
-    figures = stated_figures(intent.clause, situation)
+    figures = requested_figures(intent.clause, situation)
     if not figures and _RESULT_PATTERN.search(intent.clause):
-        figures = [figure for text in situation.reading.questions for figure in stated_figures(text, situation)]
+        figures = [figure for text in situation.reading.questions for figure in requested_figures(text, situation)]
     return [value for figure in figures for value in situation.values if value.get("name") == figure.name]
 
 
 def _values_of_questions(situation: Situation) -> list[JsonObject]:
     """The one value that the task's other clauses ask to find out."""
-    names = {figure.name for text in situation.reading.questions for figure in stated_figures(text, situation)}
+    names = {figure.name for text in situation.reading.questions for figure in requested_figures(text, situation)}
     values = [value for value in situation.values if value.get("name") in names]
     return values if len(values) == 1 else []
 
@@ -333,7 +333,7 @@ def _check_plans(
             return [], WhyUnplanned(unchanged)
         if reason := _why_already_done(plan, intent, situation):
             return [], WhyUnplanned(reason, settled=True)
-    if not (intent.means_every or intent.is_notice):
+    if not (intent.means_every or intent.sends_message):
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
         return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (plans, WhyUnplanned())
     return plans, WhyUnplanned()

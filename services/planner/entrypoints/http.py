@@ -76,7 +76,7 @@ def application(served: PlannerServer) -> FastAPI:
 
 def _add_messages(app: FastAPI, served: PlannerServer) -> None:
     @app.post("/v1/messages")
-    async def create(request: Request) -> Response:
+    async def create_message(request: Request) -> Response:
         body = await _read_request(request, served)
         check_request(body, served.model)
         faults = served.faults_of(request)
@@ -87,7 +87,7 @@ def _add_messages(app: FastAPI, served: PlannerServer) -> None:
         return Response(dumps(answer.message), media_type="application/json")
 
     @app.post("/v1/messages/count_tokens")
-    async def count(request: Request) -> JSONResponse:
+    async def count_tokens(request: Request) -> JSONResponse:
         body = await _read_request(request, served)
         check_request(body, served.model, counting=True)
         return JSONResponse({"input_tokens": messages.input_tokens(body)})
@@ -102,13 +102,13 @@ def _add_model_and_health_routes(app: FastAPI, served: PlannerServer) -> None:
     }
 
     @app.get("/v1/models")
-    async def models() -> JSONResponse:
+    async def list_models() -> JSONResponse:
         return JSONResponse(
             {"data": [model_info], "has_more": False, "first_id": served.model, "last_id": served.model}
         )
 
     @app.get("/v1/models/{model}")
-    async def one(model: str) -> JSONResponse:
+    async def show_model(model: str) -> JSONResponse:
         if model != served.model:
             raise RequestRefused(f"model: {model}", 404)
         return JSONResponse(model_info)
@@ -124,7 +124,7 @@ def _add_model_and_health_routes(app: FastAPI, served: PlannerServer) -> None:
 
 def _add_faults(app: FastAPI, served: PlannerServer) -> None:
     @app.post("/faults")
-    async def switch(request: Request) -> JSONResponse:
+    async def switch_faults(request: Request) -> JSONResponse:
         """``{"faults": "name, name=detail", "latency_ms": 0}``: what is left out stays as it is."""
         body = await _read_object(request, served.max_body)
         faults, latency = body.get("faults"), body.get("latency_ms")

@@ -190,7 +190,7 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
         return _json_response(_reach_verdict(await read_document(request, max_body_bytes), None, cache, meter))
 
     @app.post("/v1/allowances", response_model=Allowances, responses=refusals, openapi_extra=tool_body)
-    async def allow(request: Request) -> Response:
+    async def judge_allowances(request: Request) -> Response:
         """Say what a turn may do with tools that it calls without a plan."""
         return _json_response(_judge_allowances(await read_document(request, max_body_bytes), None, cache))
 
@@ -204,7 +204,7 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
     @app.post(
         f"{by_hash}/allowances", response_model=Allowances, responses=refusals_and_unknown, openapi_extra=tool_body
     )
-    async def allow_by_known_rules(policy_hash: str, request: Request) -> Response:
+    async def judge_allowances_by_known_rules(policy_hash: str, request: Request) -> Response:
         """Answer as ``/v1/allowances`` does, under policies that were sent before; 404 if they are unknown by now."""
         return _json_response(_judge_allowances(await read_document(request, max_body_bytes), policy_hash, cache))
 

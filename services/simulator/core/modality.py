@@ -100,14 +100,14 @@ class Modality(ABC):
     def load(self, state: JsonObject) -> None:
         """Load an exported state; raises ``BadInput`` or ``MeaninglessRequest``: the world puts the old one back."""
 
-    def begin(self, now: datetime) -> None:  # noqa: B027  most states begin with nothing
+    def put_initial_rows(self, now: datetime) -> None:  # noqa: B027  most states begin with nothing
         """Put in what even an empty state holds, such as a first calendar."""
 
     def clear(self, now: datetime) -> None:
         """Back to an empty state that still knows whose it is."""
         self.store.clear(keep=self.kept)
         self.set_head(StateHead(last_updated=now))
-        self.begin(now)
+        self.put_initial_rows(now)
 
     def set_head(self, head: StateHead) -> None:
         """Stores when and how often the state was changed; ``load`` takes this over from the loaded state."""

@@ -22,7 +22,7 @@ class TimeMove:
 
 @dataclass(frozen=True)
 class TimeSetting:
-    """How many events were passed over, taken back, and put back among those that wait."""
+    """The time before and after it was set, and how many events were skipped, undone, and made to wait again."""
 
     previous: datetime
     current: datetime

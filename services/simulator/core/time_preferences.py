@@ -47,7 +47,7 @@ class TimePreferences(Modality):
         self.clear(now)
 
     @override
-    def begin(self, now: datetime) -> None:
+    def put_initial_rows(self, now: datetime) -> None:
         self._preferences.put(self.name, Preferences())
 
     @override

@@ -7,8 +7,8 @@ from services.simulator.core.records import JsonObject
 ENVELOPE = ("modality_type", "timestamp", "input_id")
 
 
-def data_of(event: WorldEvent) -> JsonObject:
-    """The event's action with what every action carries."""
+def action_with_envelope(event: WorldEvent) -> JsonObject:
+    """The event's action with its modality, time and input id, as scenarios and event lists show it."""
     input_id = EventMoment(event.event_id, event.scheduled_time, None).new_id("input")
     envelope: JsonObject = {
         "modality_type": event.modality,
@@ -23,7 +23,7 @@ def event_as_json(event: WorldEvent) -> JsonObject:
         "event_id": event.event_id,
         "scheduled_time": event.scheduled_time.isoformat(),
         "modality": event.modality,
-        "data": data_of(event),
+        "data": action_with_envelope(event),
         "status": event.status.value,
         "created_at": event.created_at.isoformat(),
         "executed_at": event.executed_at.isoformat() if event.executed_at else None,

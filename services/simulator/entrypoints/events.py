@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 from services.simulator.core import scheduling
 from services.simulator.core.events import EventStatus, WorldEvent, WorldEventQueue
 from services.simulator.core.refusals import MeaninglessRequest, Missing
-from services.simulator.core.written_events import data_of
+from services.simulator.core.written_events import action_with_envelope
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from shared.contracts.base import NullableModel
 
@@ -54,7 +54,7 @@ class EventResponse(BaseModel):
             status=event.status,
             priority=event.priority,
             created_at=event.created_at,
-            data=data_of(event) if with_data else None,
+            data=action_with_envelope(event) if with_data else None,
             executed_at=event.executed_at,
             error_message=event.error_message,
             agent_id=event.agent_id,

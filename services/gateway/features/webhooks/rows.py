@@ -52,5 +52,5 @@ class FailingDeliveries:
         await self._scripts.execute("EXPIRE", key, keys.FAILING_WEBHOOK_SECONDS)
 
     async def remove(self, tenant: str, member: str) -> None:
-        """Remove a webhook or notice from the list, as one that was delivered."""
+        """Remove a webhook or notice from the list, after it was delivered or dropped."""
         await self._scripts.execute("HDEL", keys.failing_webhooks_key(tenant), member)

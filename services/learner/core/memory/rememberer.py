@@ -164,7 +164,7 @@ class Rememberer:
         """
         events = [memo.event_id for memo in memos]
         fields = sorted({entity.field for memo in memos for entity in memo.entities})
-        predictions = sorted({prediction for memo in memos for prediction in list_predictions(memo)})
+        predictions = sorted({prediction for memo in memos for prediction in prediction_results(memo)})
         for _ in range(_MOST_TRIES):
             knowledge = await self._knowledge.read_known(tenant, events, fields, predictions)
             new_memos = [memo for memo in memos if memo.event_id not in knowledge.remembered]
@@ -193,10 +193,10 @@ def compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Out
         for entity in memo.entities:
             entities[entity.field] = _add_sighting(entities.get(entity.field), entity, memo.source.at)
             links[entity.field] = _add_link(links.get(entity.field, EntityLinks()), entity.field, fields, memo.source)
-        for prediction, came_true in list_predictions(memo).items():
+        for prediction, came_true in prediction_results(memo).items():
             accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), came_true, memo.source.at)
     seen_fields = {entity.field for memo in memos for entity in memo.entities}
-    predictions = {prediction for memo in memos for prediction in list_predictions(memo)}
+    predictions = {prediction for memo in memos for prediction in prediction_results(memo)}
     return memory.MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
@@ -207,7 +207,7 @@ def compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Out
     )
 
 
-def list_predictions(memo: OutcomeMemo) -> Mapping[memory.PredictionKey, bool]:
+def prediction_results(memo: OutcomeMemo) -> Mapping[memory.PredictionKey, bool]:
     return {(memo.process_type, kind.value): came_true for kind, came_true in memo.predictions_held.items()}
 
 

@@ -35,7 +35,7 @@ class ActingModality(Modality, Generic[Tables]):
     def normalise(self, data: JsonObject) -> JsonObject:
         newest = self.upgrade_data(data)
         action = self._parse_action(newest)
-        return {"operation": newest["operation"], **stated_fields(action)}
+        return {"operation": newest["operation"], **fields_without_nulls(action)}
 
     @override
     def act(self, data: JsonObject, moment: EventMoment) -> ActionOutcome:
@@ -53,6 +53,6 @@ class ActingModality(Modality, Generic[Tables]):
         return parse_model(kind, data)
 
 
-def stated_fields(model: BaseModel) -> JsonObject:
+def fields_without_nulls(model: BaseModel) -> JsonObject:
     """The model's fields as JSON, without those that are null."""
     return model.model_dump(mode="json", exclude_none=True)

@@ -90,9 +90,9 @@ class CalendarModality(ShownModality[CalendarBook]):
         self.clear(now)
 
     @override
-    def begin(self, now: datetime) -> None:
+    def put_initial_rows(self, now: datetime) -> None:
         self.tables.set_up(CalendarSettings())
-        self._begin_calendars(now)
+        self._add_primary_calendar(now)
 
     @override
     def opening(self, now: datetime) -> JsonObject:
@@ -133,7 +133,7 @@ class CalendarModality(ShownModality[CalendarBook]):
         self.tables.set_up(settings)
         for calendar in read.calendars.values():
             self.tables.put_calendar(calendar)
-        self._begin_calendars(read.last_updated)
+        self._add_primary_calendar(read.last_updated)
         for event in read.events.values():
             self._load_event(event)
 
@@ -160,7 +160,7 @@ class CalendarModality(ShownModality[CalendarBook]):
             "event_count": len(self.tables.events),
         }
 
-    def _begin_calendars(self, now: datetime) -> None:
+    def _add_primary_calendar(self, now: datetime) -> None:
         """There is a default calendar, always."""
         default = self.tables.settings.default_calendar_id
         if default not in self.tables.calendars:

@@ -55,7 +55,7 @@ class ChatModality(ShownModality[ChatTables]):
         self.clear(now)
 
     @override
-    def begin(self, now: datetime) -> None:
+    def put_initial_rows(self, now: datetime) -> None:
         self.tables.set_up(ChatSettings())
 
     @override

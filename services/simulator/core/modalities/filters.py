@@ -67,6 +67,5 @@ def sort_keys(table: Table[R], keys: list[str], order: TimeIndex[R], rank: Rank[
 
 
 def page_of(query: PageQuery, keys: list[str], order: Order) -> FoundPage:
-    if order == "desc":
-        keys.reverse()
-    return FoundPage(query.slice(keys), len(keys))
+    ordered_keys = keys[::-1] if order == "desc" else keys
+    return FoundPage(query.slice(ordered_keys), len(keys))

@@ -127,7 +127,7 @@ class WeatherModality(ShownModality[Spots]):
     @override
     def query(self, fields: JsonObject, now: datetime) -> JsonObject:
         query = parse_model(WeatherQuery, fields)
-        reports, error = self._find_reports(query)
+        reports, error = self._find_reports_or_problem(query)
         if unknown := set(query.exclude or ()) - set(SECTIONS):
             error = f"unknown sections are not excluded: {', '.join(sorted(unknown))}"
         page = [
@@ -150,7 +150,8 @@ class WeatherModality(ShownModality[Spots]):
             key = spot_key(spot.latitude, spot.longitude)
             self.tables.put(key, spot.make_spot(key, read.last_updated))
 
-    def _find_reports(self, query: WeatherQuery) -> tuple[tuple[TimedReport, ...], str | None]:
+    def _find_reports_or_problem(self, query: WeatherQuery) -> tuple[tuple[TimedReport, ...], str | None]:
+        """The reports that a query asks for; none, and the reason, if there cannot be any."""
         if query.real:
             return (), "The weather of the real world is not offered here"
         spot = self.tables.get(spot_key(query.lat, query.lon))

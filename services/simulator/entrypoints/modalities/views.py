@@ -6,7 +6,7 @@ from fastapi import Query, Response
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from services.simulator.core.modalities.actions import stated_fields
+from services.simulator.core.modalities.actions import fields_without_nulls
 from services.simulator.core.modalities.pages import PageQuery
 from services.simulator.entrypoints.actions import ActionResponse, act
 from services.simulator.entrypoints.request_context import RequestContext
@@ -27,4 +27,4 @@ def answer_query(context: RequestContext, modality: str, query: PageQuery) -> Re
 
 
 def carry_out(context: RequestContext, modality: str, operation: str, body: BaseModel) -> ActionResponse:
-    return act(context, modality, {"operation": operation, **stated_fields(body)})
+    return act(context, modality, {"operation": operation, **fields_without_nulls(body)})
