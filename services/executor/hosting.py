@@ -88,7 +88,7 @@ async def run_sessions(
         has_looked = asyncio.Event()
         loops = (
             upkeep_loop.keep_reaping(reaper, schedule, has_looked),
-            upkeep_loop.keep_spreading_stops(TenantStops(state)),
+            upkeep_loop.keep_copying_tenant_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
             upkeep_loop.keep_archiving(archiver.archive_once, news),
             upkeep_loop.keep_evicting(evictor.evict_once, settings.session_idle_seconds),

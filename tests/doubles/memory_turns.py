@@ -84,7 +84,7 @@ class MemoryTurns(TurnStore):
     ) -> Pulse:
         return await self._keep(JournalBatch(tuple(entries), tuple(events), record))
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
         pulse = await self._pulse()
         if pulse.must_stop:
             return pulse._replace(was_refused=True)

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from redis.asyncio import Redis
 from starlette.testclient import TestClient
 
-from services.executor.ports.turns import Notice, Timer, TurnEnd
+from services.executor.ports.turns import ApprovalNotice, Timer, TurnEnd
 from services.gateway.features.approvals.approvals import ApprovalListPage, ApprovalQuery, Approvals, DueNotices
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.task import TurnKind
@@ -29,13 +29,13 @@ def _approval(task_id: str, name: str = "a1") -> Approval:
     return state_stage.an_approval(task_id, approval_id=name, asked_at=now, deadline=now + timedelta(hours=1))
 
 
-def _asks(begun: state_stage.Begun, approval: Approval, *notices: Notice) -> TurnEnd:
+def _asks(begun: state_stage.Begun, approval: Approval, *notices: ApprovalNotice) -> TurnEnd:
     end = state_stage.an_end(begun.work, TaskState.INPUT_REQUIRED)
     timer = Timer(approval.deadline, approval.timer_subject)
     return end._replace(approval=approval, timer=timer, notices=notices)
 
 
-async def _asked(redis: Redis, store: TaskStore, *notices: Notice) -> tuple[state_stage.Begun, Approval]:
+async def _asked(redis: Redis, store: TaskStore, *notices: ApprovalNotice) -> tuple[state_stage.Begun, Approval]:
     begun = await state_stage.begun_turn(redis, store)
     approval = _approval(begun.work.turn.task_id)
     await begun.store.finish(_asks(begun, approval, *notices))
@@ -130,7 +130,7 @@ async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore
 
 @pytest.mark.promise("approvals.notices_once")
 async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Redis, task_store: TaskStore) -> None:
-    await _asked(redis, task_store, Notice(NoticeEvent.WAITING, "a1"))
+    await _asked(redis, task_store, ApprovalNotice(NoticeEvent.WAITING, "a1"))
     one, two = DueNotices(redis), DueNotices(redis)
     (owed,) = await one.claim_due()
     assert (owed.event, owed.tenant, owed.approval_id, owed.step) == (NoticeEvent.WAITING.value, "acme", "a1", "0")
@@ -145,7 +145,7 @@ async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Red
 async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store: TaskStore) -> None:
     """What is to be told is stored with what happened, or not at all."""
     begun = await state_stage.begun_turn(redis, task_store)
-    end = _asks(begun, _approval(begun.work.turn.task_id), Notice(NoticeEvent.WAITING, "a1"))
+    end = _asks(begun, _approval(begun.work.turn.task_id), ApprovalNotice(NoticeEvent.WAITING, "a1"))
     await begun.store.finish(end)
     await begun.store.finish(end)  # repeated after a lost reply
     assert len(await DueNotices(redis).claim_due()) == 1

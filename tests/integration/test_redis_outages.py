@@ -15,7 +15,7 @@ from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Fault, TurnWork
+from services.executor.ports.sessions import RepairedFault, TurnWork
 from services.executor.ports.turns import DayCharges, JournalBatch, JournalEntry, LedgerConflict, TurnStore
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.identity.api_keys import (
@@ -442,13 +442,13 @@ async def test_a_fault_is_counted_once_for_all(far: Far) -> None:
     mended = FaultCounts()
     reaper = Reaper(far.redis, HeardWakes(), mended)
     await reaper.repair_once()
-    mended.add(Fault.NOT_WOKEN, 2)
+    mended.add(RepairedFault.NOT_WOKEN, 2)
     await far.lose("answer", 2)  # the first one says that nothing is overdue
     with pytest.raises(StoreUnavailable):
         await reaper.repair_once()
     await reaper.repair_once()
     counted = await far.near.hgetall(keys.UPKEEP_FAULTS_KEY)  # type: ignore[misc]  # redis-py's union
-    assert counted == {Fault.NOT_WOKEN.value: "2"}
+    assert counted == {RepairedFault.NOT_WOKEN.value: "2"}
 
 
 @pytest.mark.promise("redis.no_double_effect", "identity.brake")

@@ -18,7 +18,7 @@ from services.executor.adapters.redis_upkeep import (
 )
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Fault, TurnRunner, TurnWork
+from services.executor.ports.sessions import RepairedFault, TurnRunner, TurnWork
 from services.executor.ports.turns import Timer, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
@@ -59,7 +59,7 @@ async def test_a_claim_whose_reply_was_lost_is_taken_up_at_once(redis: Redis, ta
     mended = FaultCounts()
     await _worked_off(redis, mended)
     assert (unheard is not None, await _state(task_store, record)) == (True, TaskState.COMPLETED)
-    assert mended.counts[Fault.OWNER_GONE] == 1
+    assert mended.counts[RepairedFault.OWNER_GONE] == 1
 
 
 @pytest.mark.promise("state.faults_mended", "state.dead_owner")
@@ -72,7 +72,7 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
     await Reaper(redis, wakes, mended).repair_once()
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
-    assert [fault for fault, number in mended.counts.items() if number] == [Fault.OWNER_GONE]
+    assert [fault for fault, number in mended.counts.items() if number] == [RepairedFault.OWNER_GONE]
 
 
 async def _ended_process() -> int:
@@ -115,7 +115,7 @@ async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task
         await worker.begun.wait()
         lease = (await state_stage.take_over(redis)).lease
         await runner.idle.wait()
-    assert (mended.counts[Fault.NOT_OWNED], worker.cancelled) == (1, 1)
+    assert (mended.counts[RepairedFault.NOT_OWNED], worker.cancelled) == (1, 1)
     assert (await state_stage.sessions_of(redis, "two").extend_all([lease])).lost == ()
 
 
@@ -131,7 +131,7 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
     outcomes = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
     told = [TaskOutcome.model_validate_json(unpack_outcome(row["o"])[1]) for _, row in outcomes]
     assert [(one.task_id, one.quality) for one in told] == [(record.task_id, 0.75)]
-    assert mended.counts[Fault.OUTCOME_MISSING] == 1
+    assert mended.counts[RepairedFault.OUTCOME_MISSING] == 1
 
 
 @pytest.mark.promise("state.faults_mended")
@@ -140,7 +140,7 @@ async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_
     reaper = Reaper(redis, HeardWakes(), FaultCounts())
     for _ in range(2):
         await reaper.repair_once()
-    assert await _raw(redis, "HGETALL", UPKEEP_FAULTS_KEY) == {Fault.TIMER_OVERDUE.value: "1"}
+    assert await _raw(redis, "HGETALL", UPKEEP_FAULTS_KEY) == {RepairedFault.TIMER_OVERDUE.value: "1"}
 
 
 async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_store: TaskStore) -> None:
@@ -262,7 +262,7 @@ async def test_a_session_not_woken_in_time_is_woken_and_counted(redis: Redis, ta
     assert wakes.heard == []
     await _overdue(redis, "s1")
     await reaper.repair_once()
-    assert (wakes.heard, mended.counts[Fault.NOT_WOKEN]) == ([("acme", "s1")], 1)
+    assert (wakes.heard, mended.counts[RepairedFault.NOT_WOKEN]) == ([("acme", "s1")], 1)
 
 
 async def test_a_session_that_nobody_takes_is_not_woken_at_every_look(

@@ -80,9 +80,9 @@ def _leave_intents_unflushed() -> None:
     kept: dict[str, tuple[LedgerEntry, float, JournalBatch]] = {}
 
     async def _store_intent(
-        self: RedisTurnStore, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch
+        self: RedisTurnStore, entry: LedgerEntry, call_seconds: float, batch: JournalBatch
     ) -> tuple[Pulse, bool]:
-        kept[entry.key] = (entry, hold_seconds, batch)
+        kept[entry.key] = (entry, call_seconds, batch)
         return await self._scripts.append(EMPTY_BATCH)
 
     async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, batch: JournalBatch) -> Pulse:

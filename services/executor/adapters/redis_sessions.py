@@ -14,10 +14,10 @@ from services.executor.adapters.redis_turns import RedisTurnStore
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import STOPPED_RETRY_MS, ClaimReply, pack_stream_entry, read_store_time
 from services.executor.ports.sessions import (
-    Fault,
     HeartbeatResult,
     Lease,
     LeaseHeartbeat,
+    RepairedFault,
     Sessions,
     SlotReply,
     SlotStore,
@@ -70,7 +70,9 @@ class RedisSessions(Sessions):
         reply = await self._claim(tenant, session_id, "")
         if reply is None:
             return None
-        lease = Lease(tenant, session_id, int(str(reply[0])), self._owner, Fault(str(reply[1])) if reply[1] else None)
+        lease = Lease(
+            tenant, session_id, int(str(reply[0])), self._owner, RepairedFault(str(reply[1])) if reply[1] else None
+        )
         self._claimed[lease] = reply
         return lease
 
@@ -88,7 +90,7 @@ class RedisSessions(Sessions):
             fence=fence,
             lease_ms=self._lease_ms,
             member=keys.pack_session(tenant, session_id),
-            owner_gone=Fault.OWNER_GONE,
+            owner_gone=RepairedFault.OWNER_GONE,
             stopped_ms=STOPPED_RETRY_MS,
             retention=keys.SESSION_RETENTION_SECONDS,
         )

@@ -99,7 +99,7 @@ class RedisTurnStore(ports.TurnStore):
         return dict(self._entries)
 
     async def open_write(
-        self, entry: LedgerEntry, hold_seconds: float, batch: ports.JournalBatch = ports.EMPTY_BATCH
+        self, entry: LedgerEntry, call_seconds: float, batch: ports.JournalBatch = ports.EMPTY_BATCH
     ) -> ports.Pulse:
         """Implements ``TurnStore.open_write``. Whether Redis was replaced is checked before the intent is stored and
         again after, since it may be replaced in between. Raises if the write must not be sent.
@@ -107,7 +107,7 @@ class RedisTurnStore(ports.TurnStore):
         self._intents.check_failover_visible()
         is_doubted = self._intents.may_have_been_sent(entry)
         pulse, is_confirmed = await self._store_intent(
-            mark_possibly_sent(entry) if is_doubted else entry, hold_seconds, batch
+            mark_possibly_sent(entry) if is_doubted else entry, call_seconds, batch
         )
         if pulse.was_refused:
             return pulse
@@ -140,11 +140,11 @@ class RedisTurnStore(ports.TurnStore):
         return await self._store_settlement(entry, WriteStatus.SENDING, batch)
 
     async def _store_intent(
-        self, entry: LedgerEntry, hold_seconds: float, batch: ports.JournalBatch
+        self, entry: LedgerEntry, call_seconds: float, batch: ports.JournalBatch
     ) -> tuple[ports.Pulse, bool]:
         """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
         write, replicas = (
-            self._pack_ledger_arguments("open", entry, _SENDABLE_STATUS_LIST, int(hold_seconds * 1000)),
+            self._pack_ledger_arguments("open", entry, _SENDABLE_STATUS_LIST, int(call_seconds * 1000)),
             self._intents.replicas_to_confirm,
         )
         pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)

@@ -17,7 +17,7 @@ import structlog
 from redis.asyncio import Redis
 
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.ports.sessions import Fault, SessionName, SessionWakes
+from services.executor.ports.sessions import RepairedFault, SessionName, SessionWakes
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role
@@ -144,7 +144,7 @@ class Reaper:
             forgotten = await self._wakes.wake_unless_queued(sorted(overdue.unwoken))
             woken += len(forgotten)
             if forgotten:  # who claims the session counts a lost owner
-                self._fault_counts.add(Fault.NOT_WOKEN, len(forgotten))
+                self._fault_counts.add(RepairedFault.NOT_WOKEN, len(forgotten))
         if unreported := self._fault_counts.take_unreported():
             await self._add_fault_counts(unreported)
         return woken
@@ -232,10 +232,10 @@ class Reaper:
             log.warning("timer_not_fired", session=session_id, task=task_id, error=str(error))
             return False
         if is_fired and timer.now - timer.due > _FORGOTTEN_TIMER_AGE:
-            self._fault_counts.add(Fault.TIMER_OVERDUE, session=session_id, task=task_id)
+            self._fault_counts.add(RepairedFault.TIMER_OVERDUE, session=session_id, task=task_id)
         return is_fired
 
-    async def _add_fault_counts(self, counts: Mapping[Fault, int]) -> None:
+    async def _add_fault_counts(self, counts: Mapping[RepairedFault, int]) -> None:
         """Adds to the installation's fault counts. After ``StoreUnavailable`` they may or may not count."""
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for fault, number in counts.items():

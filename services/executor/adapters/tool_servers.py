@@ -194,7 +194,7 @@ class ConnectedServers(ports.ToolServers):
         """Asks with retries and breaker; removes the server's secrets from its answer or error."""
         connection = question.connection
 
-        async def send_without_secrets(seconds: float) -> T:
+        async def send_and_mask_secrets(seconds: float) -> T:
             try:
                 answer = await send(seconds)
             except (ports.ToolUnreachable, ports.ToolSilent) as error:
@@ -203,7 +203,7 @@ class ConnectedServers(ports.ToolServers):
             secrets = self._credentials.list_recently_sent_secrets(connection)
             return cast("T", self._remove_secrets(answer, secrets)) if secrets else answer
 
-        return await self._resilience.ask(question, send_without_secrets)
+        return await self._resilience.ask(question, send_and_mask_secrets)
 
     def _choose_allowed_servers(self, connection: Connection) -> ServersByProtocol:
         """The servers to use, by who named the connection; raises ``ToolForbidden`` for a forbidden address."""

@@ -88,15 +88,15 @@ async def keep_reaping(reaper: SessionRepairer, schedule: UpkeepSchedule, has_lo
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
-async def keep_spreading_stops(stops: TenantStops) -> None:
+async def keep_copying_tenant_stops(stops: TenantStops) -> None:
     """Copies the stops and releases of tenants to all partitions where that is missing, until cancelled."""
 
-    async def spread_stops() -> None:
+    async def copy_stops() -> None:
         if count := await stops.copy_missing_stops():
             log.info("tenant_stops_spread", tenants=count)
 
     while True:
-        await _run_pass(spread_stops, "tenant_stops_unknown")
+        await _run_pass(copy_stops, "tenant_stops_unknown")
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 

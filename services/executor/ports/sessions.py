@@ -14,8 +14,8 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 MOST_TURN_IDS = 20  # ids of done turns in a task's record
 
 
-class Fault(StrEnum):
-    """A kind of fault that the upkeep repairs and counts."""
+class RepairedFault(StrEnum):
+    """A kind of fault that the upkeep or a session's run repairs and counts."""
 
     NOT_WOKEN = "accepted_not_woken"  # work waited, and stood in no queue
     OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent or never heard of it
@@ -36,7 +36,7 @@ class Lease(NamedTuple):
     session_id: str
     fence: int
     owner: str
-    repaired_fault: Fault | None = None  # by this claim
+    repaired_fault: RepairedFault | None = None  # by this claim
 
 
 class TurnWork(NamedTuple):
@@ -198,7 +198,9 @@ class SessionWakes(Protocol):
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queues those sessions that are neither queued nor just taken from the queue; returns them."""
+        """Queues those sessions that are neither queued nor just taken from the queue; returns them.
+        ``has_begun``: their turns were begun before, so they go ahead of others.
+        """
 
 
 class TurnRunner(Protocol):

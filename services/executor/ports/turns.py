@@ -91,7 +91,7 @@ class Timer(NamedTuple):
     subject: str  # the approval's id
 
 
-class Notice(NamedTuple):
+class ApprovalNotice(NamedTuple):
     """A notice about an approval, for the tenant's notice targets. ``step``: how many levels it has passed."""
 
     event: NoticeEvent
@@ -121,7 +121,7 @@ class TurnEnd(NamedTuple):
     timer: Timer | None = None
     outcome: TaskOutcome | None = None  # set exactly when the task ended
     settled_approval: Approval | None = None
-    notices: tuple[Notice, ...] = ()
+    notices: tuple[ApprovalNotice, ...] = ()
     letter: DeadTurn | None = None  # of a turn that was given up
     charges: tuple[DayCharges, ...] = ()  # of the turn's calls that the tenant's days do not count yet
 
@@ -159,7 +159,7 @@ class TurnStore(Protocol):
     ) -> Pulse:
         """Stores finished steps, publishes events, and stores the changed record, in one step."""
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
         """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
         the call.
 

@@ -90,8 +90,8 @@ def test_money_counts_like_tokens() -> None:
 @each_row(("left", "longest"), [(200, 200), (499, 256), (500, 500), (1_999, 512), (2_000, 1_000), (50_000, 4_096)])
 def test_a_tight_budget_gets_short_answers(left: int, longest: int) -> None:
     """256 tokens when little is left, 4,096 when there is plenty; a plan may have all there is."""
-    assert budget.limit_answer_tokens(left, is_undivided=False) == longest
-    assert budget.limit_answer_tokens(left, is_undivided=True) == min(4_096, left)
+    assert budget.limit_answer_tokens(left, needs_full_length=False) == longest
+    assert budget.limit_answer_tokens(left, needs_full_length=True) == min(4_096, left)
 
 
 @pytest.mark.promise("budget.hints")

@@ -178,8 +178,8 @@ class FreezingTurns(MemoryTurns):
     opened = 0
 
     @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, beside: JournalBatch = EMPTY_BATCH) -> Pulse:
-        pulse = await super().open_write(entry, hold_seconds, beside)
+    async def open_write(self, entry: LedgerEntry, call_seconds: float, beside: JournalBatch = EMPTY_BATCH) -> Pulse:
+        pulse = await super().open_write(entry, call_seconds, beside)
         self.opened += 1
         if self.opened == 1:
             time.sleep(0.6)  # noqa: ASYNC251  # nothing else may run meanwhile

@@ -22,7 +22,7 @@ from services.executor.core.plan.faults import PartContext
 from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.prime.prime import find_named_tools
-from services.executor.core.reads.server_call import parse_clause_record
+from services.executor.core.reads.server_call import parse_field_clauses
 from services.executor.core.records.asked_fields import list_rule_fields
 from services.executor.core.reflect.documents import DocumentMaterial, find_document_requests, read_source_data
 from services.executor.core.reflect.quality import FoundSources, find_untraced_tokens
@@ -74,7 +74,7 @@ def test_tools_that_a_long_text_names_are_found() -> None:
 
 
 def test_a_text_of_clauses_with_a_long_gap_is_read() -> None:
-    fields = parse_clause_record(f"status is open; owner is Ann{' ' * LONG}Lee; limit is 3")
+    fields = parse_field_clauses(f"status is open; owner is Ann{' ' * LONG}Lee; limit is 3")
     assert isinstance(fields, dict)
     assert (fields["status"], fields["limit"]) == ("open", 3)
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.reads.server_call import parse_clause_record
+from services.executor.core.reads.server_call import parse_field_clauses
 from services.executor.core.tools.failures import (
     echoes_call,
     says_record_absent,
@@ -115,7 +115,7 @@ def test_an_answer_that_says_more_or_less_is_none(content: Json) -> None:
 
 def test_clauses_are_fields_and_sentences_after_the_last_value_are_no_part_of_it() -> None:
     told = "This claim is on file: claimId is 1185305; estimate is 4320.50; holder is Ana Lind; opened is 2026-03-01."
-    assert parse_clause_record(told) == {
+    assert parse_field_clauses(told) == {
         "told": "This claim is on file",
         "claimId": 1185305,
         "estimate": Decimal("4320.50"),
@@ -123,28 +123,28 @@ def test_clauses_are_fields_and_sentences_after_the_last_value_are_no_part_of_it
         "opened": "2026-03-01",
     }
     told = "On file: status is duplicate; note is Call first.; original is INV-7. One of its entries: line L1, price 5."
-    assert parse_clause_record(told) == {
+    assert parse_field_clauses(told) == {
         "told": "On file. One of its entries: line L1, price 5",
         "status": "duplicate",
         "note": "Call first.",
         "original": "INV-7",
     }
     told = "id is 17; note is Please call. Nobody answers at noon."
-    assert parse_clause_record(told) == {"id": 17, "note": "Please call. Nobody answers at noon"}
+    assert parse_field_clauses(told) == {"id": 17, "note": "Please call. Nobody answers at noon"}
 
 
 @each_row("content", "The claim is settled; nothing else happened.", "id is 17; id is 18", ["id is 17; total is 5"])
 def test_anything_else_stays_as_it_is(content: object) -> None:
-    assert parse_clause_record(content) == content  # type: ignore[arg-type]
+    assert parse_field_clauses(content) == content  # type: ignore[arg-type]
 
 
 def test_leading_zeros_are_kept_and_a_field_without_a_value_is_empty() -> None:
-    assert parse_clause_record("id is 007; total is 5") == {"id": "007", "total": 5}
+    assert parse_field_clauses("id is 007; total is 5") == {"id": "007", "total": 5}
     told = "This account is on file: id is AC-1; balance is 49858; remarks is ."
-    assert parse_clause_record(told) == {
+    assert parse_field_clauses(told) == {
         "told": "This account is on file",
         "id": "AC-1",
         "balance": 49858,
         "remarks": "",
     }
-    assert parse_clause_record("id is 17; note is; total:") == {"id": 17, "note": "", "total": ""}
+    assert parse_field_clauses("id is 17; note is; total:") == {"id": 17, "note": "", "total": ""}

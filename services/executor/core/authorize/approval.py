@@ -11,7 +11,7 @@ from services.executor.core.session.dossier import Progress, hash_for_approval
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.shorten import shorten_to_first_rows
-from services.executor.ports.turns import Notice
+from services.executor.ports.turns import ApprovalNotice
 from shared.contracts.approval import (
     Approval,
     ApprovalStatus,
@@ -370,7 +370,9 @@ def finalize_approval(
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
 
 
-def find_approval_notices(before: Approval | None, after: Approval | None, ended: Approval | None) -> Iterator[Notice]:
+def find_approval_notices(
+    before: Approval | None, after: Approval | None, ended: Approval | None
+) -> Iterator[ApprovalNotice]:
     """Yields the notices to send because a turn changed its approval from ``before`` to ``after``. ``ended`` is an
     approval that ended in the same turn and gave way to ``after``.
     """
@@ -388,5 +390,5 @@ def find_approval_notices(before: Approval | None, after: Approval | None, ended
         yield _build_notice(NoticeEvent.ESCALATED, after)
 
 
-def _build_notice(event: NoticeEvent, approval: Approval) -> Notice:
-    return Notice(event, approval.approval_id, len(approval.escalations))
+def _build_notice(event: NoticeEvent, approval: Approval) -> ApprovalNotice:
+    return ApprovalNotice(event, approval.approval_id, len(approval.escalations))

@@ -198,7 +198,7 @@ def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None
     return f"{deciders}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(reasons)}"
 
 
-def add_escalation_to_answer(progress: Progress) -> str:
+def build_answer_with_escalation(progress: Progress) -> str:
     """The task's answer; if it ended in ESCALATE, followed by whom it was escalated to and why. An answer that has to
     match exactly, such as a list, stays unchanged (I9).
     """

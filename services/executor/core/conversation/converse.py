@@ -190,8 +190,8 @@ class Conversation:
 
     def _count_model_calls(self, calls: int) -> None:
         """Counts model calls: those of the reply and the extra ones that the strategy made."""
-        extra_calls, is_counted = self._drafting.pop_extra_calls(), self._tracker.was_reply_stored
-        self._tracker.count_model_calls(calls + extra_calls, is_counted=is_counted)
+        extra_calls, were_counted = self._drafting.pop_extra_calls(), self._tracker.was_reply_stored
+        self._tracker.count_model_calls(calls + extra_calls, were_counted=were_counted)
 
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
         """Carries out the calls of one reply; returns whether they close a plan."""
@@ -384,7 +384,7 @@ class Conversation:
         may_write = self._is_understood and self._has_parts_to_do
         local, is_remote = self._local.list_definitions(), not self._uses_local_model
         return list_offered_tools(
-            self.ctx.toolbox, local, is_asked_only=not (may_write or is_remote), is_remote=is_remote
+            self.ctx.toolbox, local, outlines_writes=not (may_write or is_remote), is_remote=is_remote
         )
 
     async def _accept_or_correct_answer(self, reply: ModelReply) -> bool:
@@ -413,7 +413,7 @@ class Conversation:
         with open_state_span(self.ctx, self.progress):
             text = await self._drafting.draft_final_answer(key, self.progress)
         has_ended = self.progress.state is self.progress.path[-1]  # then an earlier attempt counted them
-        self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=has_ended)
+        self._tracker.count_model_calls(self._drafting.pop_extra_calls(), were_counted=has_ended)
         if not text.strip() or not await self._answers.has_only_traced_values(f"{key}:traced", text, self.progress):
             return False
         await self._store_answer(text)

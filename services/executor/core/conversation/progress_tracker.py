@@ -29,9 +29,9 @@ class ProgressTracker:
         """Whether the stored progress already includes the effects of the last reply."""
         return self._message_history.replies <= self._stored_replies
 
-    def count_model_calls(self, calls: int, *, is_counted: bool) -> None:
-        """Adds model calls to the progress, unless ``is_counted``."""
-        if not is_counted:
+    def count_model_calls(self, calls: int, *, were_counted: bool) -> None:
+        """Adds model calls to the progress, unless the stored progress counts them already (``were_counted``)."""
+        if not were_counted:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def set_parts_and_process(self, ctx: TurnContext, understanding: Understanding) -> TurnContext:

@@ -32,7 +32,7 @@ class Period(NamedTuple):
     last: date
 
 
-class _DateWords(NamedTuple):
+class _MatchedDateWords(NamedTuple):
     """The words that a date pattern matched: their role characters, and the numbers of the pattern's named groups by
     the first letters of their names.
     """
@@ -42,7 +42,7 @@ class _DateWords(NamedTuple):
     today: date
 
 
-_ReadPeriods = Callable[[_DateWords], Sequence[Period]]
+_ReadPeriods = Callable[[_MatchedDateWords], Sequence[Period]]
 _MOST_DISTANCE_WITHOUT_YEAR = timedelta(
     days=250
 )  # a day and month without a year is in the year that brings it nearest
@@ -88,18 +88,18 @@ def _build_period(start: date, length: relativedelta) -> Period:
     return Period(start, start + length - timedelta(days=1))
 
 
-def _read_month_day(words: _DateWords) -> Sequence[Period]:
+def _read_month_day(words: _MatchedDateWords) -> Sequence[Period]:
     month, day, year = words.values["M"], words.values["N"], words.values.get("Y")
     return _list_single_days([(year, month, day)]) if year else _nearest_days([(month, day)], words.today)
 
 
-def _read_day_range(words: _DateWords) -> Sequence[Period]:
+def _read_day_range(words: _MatchedDateWords) -> Sequence[Period]:
     both_days = (words._replace(values={**words.values, "N": words.values[name]}) for name in "AB")
     starts, ends = map(_read_month_day, both_days)
     return [Period(start.first, end.last) for start, end in zip(starts, ends, strict=False) if start <= end]
 
 
-def _read_month(words: _DateWords) -> Sequence[Period]:
+def _read_month(words: _MatchedDateWords) -> Sequence[Period]:
     month, today = words.values["M"], words.today
     if year := words.values.get("Y"):
         return _list_months([(year, month)])
@@ -143,7 +143,7 @@ def move_day(
         return None
 
 
-def _read_distance_from_today(words: _DateWords) -> Sequence[Period]:
+def _read_distance_from_today(words: _MatchedDateWords) -> Sequence[Period]:
     """The day of ``in 30 days``, ``two weeks ago``, ``vor drei Tagen``, ``within ten working days``."""
     sign = next(mark for mark in words.signs if mark in "DKHJQ")
     is_past = any(mark in words.signs for mark in "avy")
@@ -152,7 +152,7 @@ def _read_distance_from_today(words: _DateWords) -> Sequence[Period]:
     return _build_day_periods(day) if day is not None else []
 
 
-def _read_weekday(words: _DateWords) -> Sequence[Period]:
+def _read_weekday(words: _MatchedDateWords) -> Sequence[Period]:
     """``Friday`` is the coming one; on a Friday, today or in a week. ``next Friday`` is the coming one after today or
     that of next week, as people differ; ``last Friday`` is the one before today.
     """
@@ -171,7 +171,7 @@ def _read_weekday(words: _DateWords) -> Sequence[Period]:
     return _build_day_periods(coming_day, coming_day + timedelta(weeks=1))
 
 
-def _read_weekday_after_next(words: _DateWords) -> Sequence[Period]:
+def _read_weekday_after_next(words: _MatchedDateWords) -> Sequence[Period]:
     """``Tuesday week`` is a week after the coming Tuesday."""
     return _build_day_periods(words.today + timedelta(days=(words.values["W"] - words.today.weekday()) % 7 + 7))
 
@@ -180,7 +180,7 @@ def _build_day_periods(*days: date) -> Sequence[Period]:
     return [Period(day, day) for day in dict.fromkeys(days)]
 
 
-def _read_calendar_unit(words: _DateWords) -> Sequence[Period]:
+def _read_calendar_unit(words: _MatchedDateWords) -> Sequence[Period]:
     """The period of ``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
     sign, today = next(mark for mark in words.signs if mark in "KHJQ"), words.today
     start = {
@@ -193,18 +193,18 @@ def _read_calendar_unit(words: _DateWords) -> Sequence[Period]:
     return [_build_period(start + _LENGTHS_BY_SIGN[sign] * shift, _LENGTHS_BY_SIGN[sign])]
 
 
-def _read_year_quarter(words: _DateWords) -> Sequence[Period]:
+def _read_year_quarter(words: _MatchedDateWords) -> Sequence[Period]:
     if year := words.values.get("Y"):
         return [_build_quarter(year, words.values["q"])]
     quarters = [_build_quarter(year, words.values["q"]) for year in _years_around(words.today)]
     return _select_periods_near(quarters, words.today)
 
 
-def _read_year(words: _DateWords) -> Sequence[Period]:
+def _read_year(words: _MatchedDateWords) -> Sequence[Period]:
     return [_build_period(date(words.values["Y"], 1, 1), relativedelta(years=1))]
 
 
-def _read_period_after(words: _DateWords, sign: str) -> Sequence[Period]:
+def _read_period_after(words: _MatchedDateWords, sign: str) -> Sequence[Period]:
     """The month, quarter, year or calendar unit that stands after the first word with that sign."""
     words = words._replace(signs=words.signs.partition(sign)[2])
     readers = {"M": _read_month, "q": _read_year_quarter, "Y": _read_year}
@@ -212,7 +212,7 @@ def _read_period_after(words: _DateWords, sign: str) -> Sequence[Period]:
     return read_period(words)
 
 
-def _read_period_edges(words: _DateWords) -> Sequence[Period]:
+def _read_period_edges(words: _MatchedDateWords) -> Sequence[Period]:
     """The days at the edge of a period: ``end of March`` is its last day or its last working day."""
     edge = words.signs[0]
     return [day for period in _read_period_after(words, edge) for day in _list_edge_days(edge, period)]
@@ -233,13 +233,13 @@ def _move_to_workday(day: date, step: int) -> date:
     return day
 
 
-def _read_day_of_month(words: _DateWords) -> Sequence[Period]:
+def _read_day_of_month(words: _MatchedDateWords) -> Sequence[Period]:
     """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
     month_start = _read_calendar_unit(words)[0].first
     return _list_single_days([(month_start.year, month_start.month, words.values["N"])])
 
 
-def _read_weekday_of_month(words: _DateWords) -> Sequence[Period]:
+def _read_weekday_of_month(words: _MatchedDateWords) -> Sequence[Period]:
     """The day of ``the second Tuesday of December``, ``the last Friday of next month``."""
     months, count, weekday = _read_period_after(words, "W"), words.values.get("N", 0), words.values["W"]
     if not count:
@@ -250,7 +250,7 @@ def _read_weekday_of_month(words: _DateWords) -> Sequence[Period]:
     return _build_day_periods(*(day for first, day in days if day.month == first.month))
 
 
-def _read_last_day(words: _DateWords) -> Sequence[Period]:
+def _read_last_day(words: _MatchedDateWords) -> Sequence[Period]:
     return _build_day_periods(*(period.last for period in _read_period_after(words, "D")))
 
 
@@ -516,9 +516,9 @@ def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date)
                 yield _build_mention(words, (start, end), tuple(dict.fromkeys(periods)), is_relative)
 
 
-def _words_of_match(match: re.Match[str], words: Sequence[_GrammarWord], today: date) -> _DateWords:
+def _words_of_match(match: re.Match[str], words: Sequence[_GrammarWord], today: date) -> _MatchedDateWords:
     values = {key[0]: words[match.start(key)].value for key, part in match.groupdict().items() if part}
-    return _DateWords(match[0], values, today)
+    return _MatchedDateWords(match[0], values, today)
 
 
 def _build_mention(

@@ -184,8 +184,8 @@ def _read_value_column(operand: Operand, sources: OperandSources) -> ListColumn:
 
 
 def _check_constant(operand: Operand, sourceless: frozenset[int], *, may_be_word: bool = False) -> None:
-    """Raises ``CannotCalculate`` for a constant that is no number without need of a source, and no word where one may
-    be compared with.
+    """Raises ``CannotCalculate`` for a constant without a source, unless it is a number that needs none
+    (``sourceless``), or with ``may_be_word`` a word.
     """
     amount = read_amount(operand.literal)
     is_word = may_be_word and amount is None and not read_possible_dates(operand.literal)

@@ -296,7 +296,7 @@ def _stockout_risk(stock: Decimal, demand: Decimal, deviation: Decimal, days: De
     return HUNDRED * (1 - normal_cumulative((stock - demand * days) / spread))
 
 
-def _withhold_tax(gross: Decimal, rate: Decimal, *, places: int) -> Decimal:
+def _compute_withheld_tax(gross: Decimal, rate: Decimal, *, places: int) -> Decimal:
     return round_half_up(percent_of(gross, rate), places)
 
 
@@ -510,9 +510,9 @@ CALCULATORS: Mapping[str, Calculator] = {
     "vat_in_gross": make_money_calculator(  # solves gross = net + net x rate / 100
         "gross, rate %", lambda gross, rate: gross * rate / (HUNDRED + require_not_negative(rate, "rate %"))
     ),
-    "tax_withheld": make_money_calculator("gross, rate %", _withhold_tax),
+    "tax_withheld": make_money_calculator("gross, rate %", _compute_withheld_tax),
     "withholding_net": make_money_calculator(
-        "gross, rate %", lambda gross, rate, *, places: gross - _withhold_tax(gross, rate, places=places)
+        "gross, rate %", lambda gross, rate, *, places: gross - _compute_withheld_tax(gross, rate, places=places)
     ),
     "weighted_average": Calculator("values..., weights...", _weighted_average),  # a risk score is the same
     "z_score": Calculator("value, value of the list...", _z_score),  # by n - 1: NIST/SEMATECH e-Handbook, 1.3.5

@@ -78,7 +78,7 @@ def _parse_steps(path: str) -> Iterator[_Step]:
 
 def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
     if isinstance(step, int):
-        return _select_index(selection, step, path)
+        return _select_items_at_index(selection, step, path)
     if isinstance(step, str) and step:
         return _select_key(selection, step, path)
     expanded = _expand_lists(selection, opens_objects=True)
@@ -94,7 +94,7 @@ def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
     return expanded._replace(cells=[*compress(expanded.cells, is_met)])
 
 
-def _select_index(selection: ListColumn, index: int, path: str) -> ListColumn:
+def _select_items_at_index(selection: ListColumn, index: int, path: str) -> ListColumn:
     lists = [_find_rows(cell) or [] for cell in selection.cells]
     cells = [rows[index] for rows in lists if index < len(rows)]
     if not cells:

@@ -156,14 +156,14 @@ def _refuse_bad_node(node: ast.AST, function: ast.FunctionDef) -> None:
         case ast.Attribute(attr=name) if name not in _ALLOWED_METHODS:
             raise BadCode(f"there is the attribute {name[:40]} in it")
         case ast.Call():
-            _refuse_call(node)
+            _refuse_bad_call(node)
         case ast.Name(id=name, ctx=ast.Store()) if name in _ALLOWED_CALLS or name == function.name:
             raise BadCode(f"it calls something else {name}")
         case ast.Constant(value=value):
-            _refuse_constant(value, node, function)
+            _refuse_bad_constant(value, node, function)
 
 
-def _refuse_call(call: ast.Call) -> None:
+def _refuse_bad_call(call: ast.Call) -> None:
     match call.func:
         case ast.Name(id=name) if name in _ALLOWED_CALLS:
             allowed = {"key", "reverse", "start", "rounding"}
@@ -175,7 +175,7 @@ def _refuse_call(call: ast.Call) -> None:
         raise BadCode("it calls with names that are not meant")
 
 
-def _refuse_constant(value: object, node: ast.Constant, function: ast.FunctionDef) -> None:
+def _refuse_bad_constant(value: object, node: ast.Constant, function: ast.FunctionDef) -> None:
     is_docstring = isinstance(function.body[0], ast.Expr) and function.body[0].value is node
     if isinstance(value, str) and not is_docstring and not _NUMBER_PATTERN.fullmatch(value):
         raise BadCode("there is a text in it that is no number")

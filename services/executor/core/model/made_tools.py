@@ -283,15 +283,15 @@ _MOST_TOOLS_FOR_A_TASK = 2
 _LONGEST_HARMLESS_DETAIL = 2  # characters; a number such as 12 may stand in any definition
 
 
-class _GapDescription(BaseModel):
+class _MissingCalculator(BaseModel):
     name: str
     purpose: str
     arguments: tuple[str, ...]
     result: Literal["money", "ratio"]
 
 
-class _GapList(BaseModel):
-    gaps: tuple[_GapDescription, ...]
+class _MissingCalculators(BaseModel):
+    gaps: tuple[_MissingCalculator, ...]
 
 
 class _FunctionAnswer(BaseModel):
@@ -314,7 +314,7 @@ async def ask_model_for_missing_calculators(
     """
     sections: dict[str, Json] = {"task": ctx.task, "calculators": CALCULATORS_DESCRIPTION, "made_tools": stored_tools}
     request = build_helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
-    answer = await _ask_model(ctx, key, request, _SECONDS_FOR_GAPS, _GapList)
+    answer = await _ask_model(ctx, key, request, _SECONDS_FOR_GAPS, _MissingCalculators)
     return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_TOOLS_FOR_A_TASK])
 
 
@@ -340,7 +340,7 @@ async def ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -
     return require_useful_cases(answer.cases, spec)
 
 
-def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
+def _build_general_spec(gap: _MissingCalculator, task: str) -> CalculatorSpec:
     """The specification that the model describes. Later tasks are shown it, so this raises ``NoToolMade`` for a
     protected value, and for a figure or identifier of this task that is longer than two characters.
     """

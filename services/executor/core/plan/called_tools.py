@@ -65,7 +65,7 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
     meant_tools = [tool for tool in other_tools if _is_tool_mentioned(classes.words_of_tool(tool.name), stems)]
     meant_tools = meant_tools or [tool for tool in other_tools if _is_ordered_instead(tool, change)]
-    meant_tools = meant_tools or [tool for tool in other_tools if _is_told_instead(tool, change)]
+    meant_tools = meant_tools or [tool for tool in other_tools if _is_named_instead(tool, change)]
     if len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
         return
     meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
@@ -104,7 +104,7 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     return takes_same_record and not names_called_things and not _has_stated_value(change, stems, other)
 
 
-def _is_told_instead(other: Tool, change: CallToCheck) -> bool:
+def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
     """Whether the part has a noun of the name of ``other`` that is none for the call's record, which ``other`` takes,
     and no word of the called tool: neither of its name or description nor a value or partner that only the call has.
     """

@@ -84,13 +84,14 @@ def check_notice(
     unproved = [change for change in changes if not took_effect(ledger.get(change.call_id))]
     if not unproved:
         return NoticeCheck()
-    doubtful = [change for change in unproved if not _is_acknowledged(ledger.get(change.call_id))]
+    doubtful = [change for change in unproved if not _is_only_acknowledged(ledger.get(change.call_id))]
     if doubtful or after_proof or not notice.if_acknowledged:
         return NoticeCheck(why_not=_describe_unproved(doubtful or unproved, ledger))
     return NoticeCheck(sentence=notice.if_acknowledged)
 
 
-def _is_acknowledged(entry: LedgerEntry | None) -> bool:
+def _is_only_acknowledged(entry: LedgerEntry | None) -> bool:
+    """Whether the server accepted the call, no read could prove its effect, and none contradicts it."""
     return entry is not None and entry.status is WriteStatus.UNVERIFIED and not entry.contradicted
 
 

@@ -138,11 +138,11 @@ def _find_other_amount(
 
 
 def _find_other_quantity(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for a count or measure that was read or has no source, while the part states one in its unit that
-    no call uses: 30 for "40 boxes".
+    """Yields a fault if the argument is a count or measure that was read or has no source, while the part states a
+    number in its unit that no call uses: 30 for "40 boxes".
 
-    It may be 0 or 1 without a unit, a rank, the sum of the unused numbers, or a recorded number that one of them moves;
-    a read one also where the part says "the rest".
+    No fault are 0 and 1 without a unit, a rank, the sum of the unused numbers, and a recorded number plus or minus one
+    of them; nor a value that was read, where the part says "the rest".
     """
     number, unit, mentions = Fraction(argument.number or 0), argument.hints.unit, change.part_mentions
     is_recorded = argument.origin == "fact" and _WORD_FOR_RECORDED_NUMBER_PATTERN.search(mentions.text)

@@ -221,7 +221,7 @@ def find_thresholds(
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
     """The context with all limits of rules and texts; its prompt has only those that may concern the task's tools."""
-    _register_policy_thresholds(ctx)
+    _register_threshold_texts(ctx)
     sections = {**ctx.sections, "thresholds": describe_thresholds_of_tools(ctx)}
     return replace(ctx, thresholds=find_thresholds_of_task(ctx), sections=sections)
 
@@ -234,7 +234,7 @@ def find_thresholds_of_task(ctx: TurnContext, tool_names: Collection[str] | None
 
 
 def describe_thresholds_of_tools(ctx: TurnContext) -> list[Json]:
-    """Those limits for the model that may concern the task's tools."""
+    """The task's limits that may concern its tools, as the model is shown them."""
     return describe_thresholds(find_thresholds_of_task(ctx, ctx.toolbox.names), ctx.experience.accuracy)
 
 
@@ -243,7 +243,7 @@ _build_process_policy = IdentityCache[ProcessTemplate, Policy](
 )
 
 
-def _register_policy_thresholds(ctx: TurnContext) -> None:
+def _register_threshold_texts(ctx: TurnContext) -> None:
     """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same:
     the limits as a prompt and as a checkpoint contains them, as JSON items.
     """

@@ -134,7 +134,7 @@ def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_Figur
     """What to compute the figure for: each record of its kind that the task names; else the only record of the kind, or
     the one whose amount the task states; else all records that the task names, as one subject.
     """
-    kinds, records = figure.kinds, links.records
+    kinds, records = figure.subject_kinds, links.records
     of_kind: dict[str, list[SeenRecord]] = {}
     for record in records:
         if any(record.name_ends_in(kind) for kind in kinds):

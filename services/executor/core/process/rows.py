@@ -114,7 +114,7 @@ class NoClearOperand(LookupError):
 
 def list_record_ids_of_figure(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
     """The ids of those of the records that are of the figure's kind."""
-    kinds = figure.kinds
+    kinds = figure.subject_kinds
     of_kind = (record for record in records if any(record.name_ends_in(kind) for kind in kinds))
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 

@@ -70,7 +70,7 @@ def _list_changes(calls: Iterable[PlannedCall]) -> list[PlannedCall]:
 def _named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
     """The ids of the figure's kind that a call names: known ``ids``, and arguments named after the kind."""
     scalars = {str(part).casefold() for part in literal_scalars(arguments)}
-    keys = frozenset((*singular_words(kind), "id") for kind in figure.kinds)
+    keys = frozenset((*singular_words(kind), "id") for kind in figure.subject_kinds)
     values = (value for name, value in walk_json(arguments) if singular_words(name) in keys)
     of_kind = {str(value).casefold() for value in values if value is not None and not isinstance(value, dict | list)}
     return frozenset((scalars & ids) | of_kind)
@@ -401,8 +401,8 @@ def figures_for_rules(values: Sequence[NamedValue], results: FigureResults) -> P
 
 
 def drop_unrealized_remainders(progress: Progress, writes: Sequence[LedgerEntry]) -> list[NamedValue]:
-    """The values without each remainder that the task's writes did not leave: of a claim that was not approved, or
-    of one of several approved ones that draw on the same.
+    """The plan's values, without remainders that are not true after the task's writes: what a claim would leave of a
+    limit is not left if the claim was not approved, or if another approved one draws on the same limit.
     """
     values, remainders = progress.dossier.values, {one.name: one for one in progress.template.figures if one.remainder}
     of_figures = ((value, remainders[value.figure]) for value in values if value.figure in remainders)

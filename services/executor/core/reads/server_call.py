@@ -42,7 +42,7 @@ _REMARKS_FIELD = "told"
 _MOST_ERROR_CHARACTERS = 200
 
 
-def parse_clause_record(content: Json) -> Json:
+def parse_field_clauses(content: Json) -> Json:
     """A text that consists only of ``name is value`` clauses as an object with these fields; any other content
     unchanged.
 
@@ -90,7 +90,7 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
         span.annotate({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.record_failure("tool_error")
-        return answer._replace(content=parse_clause_record(answer.content)) if is_read else answer
+        return answer._replace(content=parse_field_clauses(answer.content)) if is_read else answer
 
 
 def _may_still_be_carried_out(tool: Tool, answer: ToolAnswer) -> bool:
@@ -216,7 +216,7 @@ def list_expected_fields(ctx: TurnContext) -> tuple[ExpectedField, ...]:
     """The fields that the rules, the process's figures and the task's text name."""
     template = ctx.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
-    about_records = (figure.kinds for figure in template.figures if figure.about)
+    about_records = (figure.subject_kinds for figure in template.figures if figure.about)
     kinds = tuple(dict.fromkeys(kind for figure_kinds in about_records for kind in figure_kinds))
     words = (word for condition in conditions for word in _record_fields_of_condition(ctx, condition))
     rule_fields = [ExpectedField((word,), kinds) for word in words if word not in _CONDITION_WORDS]

@@ -419,8 +419,8 @@ class CallView:
 
     def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
         """The value of a field such as ``order.total``: of the argument at that path; else in the nearest records of
-        the kind; else at that path in a record. ``UNKNOWN`` without a single one, or if the call names an unread record
-        of the kind.
+        the kind; else at that path in a record. ``UNKNOWN`` if there is no single value, or if the call names an unread
+        record of the kind. ``with_subject_links`` as in ``value_in_records``.
         """
         kind, name = _split_dotted(dotted)
         if argument_values := [value for path, value in self._arguments if path == dotted]:
@@ -454,7 +454,7 @@ class CallView:
                 if linked_nodes or (is_unread and is_of_any_kind(reference.noun, kinds)):
                     links.append((reference, self._graph.add_parts(linked_nodes)))
                 others = (node for node in nodes if node not in linked_nodes)
-                nodes_to_follow += [node for node in others if not self._is_of_called_kind(node)]
+                nodes_to_follow += [node for node in others if not self._is_other_by_kind(node)]
         return links
 
     def _find_values_of_subject_links(
@@ -536,7 +536,7 @@ class CallView:
         """
         is_named_by_field = node in named_by_fields
         if is_named_by_field and is_first_step:
-            return not self._is_of_called_kind(node)
+            return not self._is_other_by_kind(node)
         return not self._belongs_to_other_record(node) and (is_named_by_field or not self.is_other_of_called_kind(node))
 
     def is_named_record(self, node: GraphNode) -> bool:
@@ -647,7 +647,7 @@ class CallView:
 
     @cached_property
     def _unread_references_one_step_away(self) -> list[RecordReference]:
-        """As ``_unread_references_in_named_records``, of records one step away: the customer of an order's contract."""
+        """The same references in records one step away: to the customer of an order's contract."""
         return self._find_unread_references_in(self._levels[2])
 
     @cached_property
@@ -694,9 +694,10 @@ class CallView:
         """Whether the record is another one of the called kind, by its name or by the pattern of its id."""
         if self.is_named_record(node):
             return False
-        return self._is_of_called_kind(node) or not node.id_patterns.isdisjoint(self._id_patterns)
+        return self._is_other_by_kind(node) or not node.id_patterns.isdisjoint(self._id_patterns)
 
-    def _is_of_called_kind(self, node: GraphNode) -> bool:
+    def _is_other_by_kind(self, node: GraphNode) -> bool:
+        """Whether a record of the called kind is neither one that the call names, nor a part of one."""
         is_own = self.is_named_record(node) or self._is_only_part_of_named(node)
         return not is_own and is_of_any_kind(node.kind, self.named.kinds)
 
@@ -711,7 +712,7 @@ class CallView:
             return False
         if node not in self._belongs_elsewhere:
             references = (*node.references, *node.read_arguments)
-            belongs_elsewhere = self._is_of_called_kind(node) or any(map(self._refers_to_other_record, references))
+            belongs_elsewhere = self._is_other_by_kind(node) or any(map(self._refers_to_other_record, references))
             outer = self._graph.enclosing_record(node)
             if outer is not None and not self.is_named_record(outer):
                 belongs_elsewhere |= self._belongs_to_other_record(outer) or self.is_other_of_called_kind(outer)
@@ -732,7 +733,7 @@ def _references_of(nodes: Iterable[GraphNode]) -> Iterator[RecordReference]:
 
 
 def _references_of_kind(references: Iterable[RecordReference], kind: Noun) -> list[RecordReference]:
-    """Those to records of this kind; all, if no kind is given."""
+    """The references to records of this kind; all of them, if no kind is given."""
     return [reference for reference in references if not kind or are_same_kind(kind, reference.noun)]
 
 

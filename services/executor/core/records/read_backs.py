@@ -191,7 +191,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
         yield from _propose_reads_of_lists(write, readers_of_kind)
     earlier_reads = _find_reads_showing_record(write, readers, facts)
     reads_of_record = [earlier for earlier in earlier_reads if earlier.is_own and not earlier.selects]
-    yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_other)
+    yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_of_other_kind)
     yield from _propose_reads_by_ids(write, (reader for reader in readers if _is_asked_by_other_id(reader, write)))
     yield from (earlier.read_call for earlier in reads_of_record)
     yield from _propose_reads_by_ids(write, readers)
@@ -227,7 +227,7 @@ class _ReadShowingRecord(NamedTuple):
     selects: bool
 
     @property
-    def is_other(self) -> bool:
+    def is_of_other_kind(self) -> bool:
         """Whether the read showed another kind of record than the writing tool is about."""
         return self.order[0]
 
@@ -245,8 +245,8 @@ def _find_reads_showing_record(
         rank, is_own = _find_shown_id(write, _index_fields(fact.result_json))
         if rank is not None:
             read_call = ReadCall(reader.tool, loads_object(fact.arguments_json))
-            is_other = not write.ids[rank].kind_words & (write.holder_kind or write.words.nouns)
-            order = (is_other, rank, len(_parse_record_nodes(fact.result_json)), -index)
+            is_of_other_kind = not write.ids[rank].kind_words & (write.holder_kind or write.words.nouns)
+            order = (is_of_other_kind, rank, len(_parse_record_nodes(fact.result_json)), -index)
             # A list of rooms does not show which booking has one.
             is_own = is_own and (rank == 0 or not write.holder_kind)
             selects = _selects_by_more_than_ids(read_call.arguments, write)

@@ -71,7 +71,7 @@ class SeenRecord:
 
     @property
     def id(self) -> Json:
-        """Its id; without one, of a part the outer record's, of an entry of a table its key; else None."""
+        """The record's id; without one, of a part the outer record's, of an entry of a table its key; else None."""
         if self.id_field:
             return self.record[self.id_field]
         return self.outer.id if self.is_part and self.outer and self.key is None else self.key

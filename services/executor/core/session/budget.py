@@ -55,11 +55,12 @@ def choose_call_mode(tier: models.Tier, used_share: Fraction, *, keeps_tier: boo
     return CallMode(tier, BudgetPressure.MILD if used_share < _MILD_PRESSURE_BELOW_SHARE else BudgetPressure.STRICT)
 
 
-def limit_answer_tokens(tokens_left: int, *, is_undivided: bool) -> int:
+def limit_answer_tokens(tokens_left: int, *, needs_full_length: bool) -> int:
     """How many tokens an answer may have: half of those left, or 512 if fewer than 2,000 are left, 256 if fewer than
-    500; all of them if a shorter answer would be worthless (``is_undivided``). Never more than 4,096 or than are left.
+    500; all of them if a shorter answer would be worthless (``needs_full_length``). Never more than 4,096 or than
+    are left.
     """
-    if is_undivided:
+    if needs_full_length:
         return min(_MOST_ANSWER_TOKENS, tokens_left)
     for bound, longest in _ANSWER_TOKENS_BY_TOKENS_LEFT:
         if tokens_left < bound:
@@ -127,6 +128,7 @@ class BudgetShare(Enum):
 
     @property
     def keeps_tier(self) -> bool:
+        """Whether its calls go to the model that they ask for even when the budget is nearly used."""
         return self in (BudgetShare.PROPOSING, BudgetShare.PLAN)
 
 
@@ -241,7 +243,7 @@ class TaskSpending:
         ``BudgetSpent`` if fewer than 256 tokens of answer are left (or than ``output``, if that is less).
         """
         tokens_left = self._count_answer_tokens_left(size, ceilings, price, share)
-        affordable = min(output, limit_answer_tokens(tokens_left, is_undivided=share is BudgetShare.PLAN))
+        affordable = min(output, limit_answer_tokens(tokens_left, needs_full_length=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST_ANSWER_TOKENS):
             raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
         self._reservation_count += 1

@@ -348,17 +348,19 @@ class Journal:
         if any(batch := self.pop_unstored()):
             self.update_time(await self._store.append(*batch))
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
+    async def open_write(self, entry: LedgerEntry, call_seconds: float) -> None:
         """Stores a write's intent and all that waits; or nothing, and raises what ``raise_if_stopped`` raises."""
         batch = self.pop_unstored()
-        pulse = await self._store.open_write(entry, hold_seconds, batch)
+        pulse = await self._store.open_write(entry, call_seconds, batch)
         if pulse.was_refused:
             self._requeue_batch(batch)
             self.check_pulse(pulse)
         self.update_time(pulse)
 
     async def settle_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
-        """Replaces the write's ledger entry and stores all that waits; raises ``LedgerConflict`` for another status."""
+        """Replaces the write's stored ledger entry, and stores the entries and events that wait. Raises
+        ``LedgerConflict`` if the stored entry no longer has ``status_before``.
+        """
         self.update_time(await self._store.settle_write(entry, status_before, self.pop_unstored()))
         self.counts.count_settlement(entry, status_before)
 

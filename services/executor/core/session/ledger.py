@@ -287,6 +287,7 @@ def _build_past_call(tool: str, outcome: CallOutcome, arguments_json: str) -> Pa
 
 
 def is_rule_value(value: Json) -> bool:
+    """Whether rules can look at the value: a scalar, or a list of scalars."""
     if isinstance(value, list):
         return all(not isinstance(item, dict | list) for item in value)
     return not isinstance(value, dict)

@@ -117,7 +117,7 @@ class Figure(Contract):
     remainder: bool = False
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def subject_kinds(self) -> tuple[str, ...]:
         return _split_names(self.about)
 
 

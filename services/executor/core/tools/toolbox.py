@@ -297,7 +297,7 @@ _RESERVED_ARGUMENT_SCHEMA: dict[str, JsonValue] = {"type": "object"}
 def define_local_tool(
     name: str, description: str, properties: Mapping[str, JsonValue], *required: str, strict: bool = True
 ) -> ToolDefinition:
-    """A tool of the executor itself, which takes these arguments and no others."""
+    """A tool of the executor itself, which takes these arguments and no others. ``strict`` as in ``ToolDefinition``."""
     schema: dict[str, JsonValue] = {"type": "object", "properties": dict(properties), "required": [*required]}
     return ToolDefinition(name, description, {**schema, "additionalProperties": False}, strict)
 
@@ -346,27 +346,27 @@ Call a tool of the servers by its line: name(arguments): words of its descriptio
 
 
 def list_offered_tools(
-    toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
+    toolbox: Toolbox, local: Sequence[ToolDefinition], *, outlines_writes: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
     """The local tools, then the servers' tools in a fixed order, or ``find_tools`` and ``use_tool`` if these are long.
 
-    ``is_asked_only``: no write can be proposed, so writes are shown with only the names of their arguments, or only by
-    name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
+    ``outlines_writes``: no write can be proposed, so writes are shown with only the names of their arguments, or only
+    by name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
     """
     tools = toolbox.tools
     most_characters = _MOST_CHARACTERS_FOR_ORCHESTRATOR if is_remote else _MOST_CHARACTERS_OF_DEFINITIONS
     if _measure_definitions(tools) > most_characters:
-        define_use_tool = _define_outlined_use_tool_for if is_asked_only else _define_use_tool_for
+        define_use_tool = _define_outlined_use_tool_for if outlines_writes else _define_use_tool_for
         return _intern_definitions((*local, FIND_TOOLS_DEFINITION, define_use_tool(tools)))
-    return _intern_definitions((*local, *(_build_outlines if is_asked_only else _get_definitions)(tools)))
+    return _intern_definitions((*local, *(_build_outlines if outlines_writes else _get_definitions)(tools)))
 
 
-def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
+def _define_use_tool(tools: Mapping[str, Tool], *, outlines_writes: bool) -> ToolDefinition:
     """``use_tool`` with a line for each tool, and words of its description if they fit; without lines if not."""
-    signatures = {name: _write_signature(name, tool, is_asked_only) for name, tool in tools.items()}
+    signatures = {name: _write_signature(name, tool, outlines_writes) for name, tool in tools.items()}
     lines = dict(signatures)
     for name, tool in tools.items():
-        if not (is_asked_only and tool.tool_class in WRITE_CLASSES):
+        if not (outlines_writes and tool.tool_class in WRITE_CLASSES):
             lines[name] += _select_extra_words(tool)
     for text in ("\n".join(lines.values()), "\n".join(signatures.values())):
         if len(text) <= _MOST_CHARACTERS_OF_LINES:
@@ -374,7 +374,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
     return USE_TOOL_DEFINITION
 
 
-def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
+def _write_signature(name: str, tool: Tool, outlines_writes: bool) -> str:
     """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; only the name if it cannot be proposed."""
     is_write = tool.tool_class in WRITE_CLASSES
     schema = _get_definition(name, tool).input_schema
@@ -386,7 +386,7 @@ def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
         for field in dict.fromkeys((*first, *sorted(fields)))  # a stored schema has no order of its fields
         if field in fields and field != RESERVED_ARGUMENT
     ]
-    argument_list = "" if is_write and is_asked_only else f"({','.join(arguments)})"
+    argument_list = "" if is_write and outlines_writes else f"({','.join(arguments)})"
     return f"{'!' if is_write else ''}{_join_into_one_line(name)}{argument_list}"
 
 
@@ -508,10 +508,10 @@ _build_outlines: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] =
 # What requests need of all tools together is worked out once for many tasks.
 _intern_definitions = InternedTuples[ToolDefinition](32)
 _define_use_tool_for: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
-    lambda tools: _define_use_tool(tools, is_asked_only=False), 64
+    lambda tools: _define_use_tool(tools, outlines_writes=False), 64
 )
 _define_outlined_use_tool_for: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
-    lambda tools: _define_use_tool(tools, is_asked_only=True), 64
+    lambda tools: _define_use_tool(tools, outlines_writes=True), 64
 )
 _cached_definitions_by_name: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(
     lambda _: {}, MOST_CACHED_TOOLS

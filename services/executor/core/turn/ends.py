@@ -11,7 +11,7 @@ from services.executor.core.authorize.approval import (
     write_approver_brief,
 )
 from services.executor.core.authorize.persons import (
-    add_escalation_to_answer,
+    build_answer_with_escalation,
     count_persons_needed,
     next_confirmation,
     reasons_to_ask_a_person,
@@ -45,7 +45,7 @@ from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, FsmState, Tas
 
 async def build_answered_task_end(ctx: TurnContext, reviewed: ReviewedRun, not_done: str) -> RunEnd:
     """The end of an answered task: completed, or failed if ``not_done`` says that a part was not done."""
-    progress, answer = reviewed.progress, add_escalation_to_answer(reviewed.progress)
+    progress, answer = reviewed.progress, build_answer_with_escalation(reviewed.progress)
     if not_done and not is_json_list(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
     return RunEnd(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from services.executor.ports.sessions import Fault
+from services.executor.ports.sessions import RepairedFault
 from shared.domain import metric_names as names
 from shared.ports.meter import Meter, NoMeter
 
@@ -16,13 +16,13 @@ class FaultCounts:
     """Counts the faults that this process repaired, by kind."""
 
     def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
-        self._counts: Counter[Fault] = Counter()
-        self._unreported: Counter[Fault] = Counter()
+        self._counts: Counter[RepairedFault] = Counter()
+        self._unreported: Counter[RepairedFault] = Counter()
         self._meter = meter
-        for fault in Fault:  # each is shown from the beginning
+        for fault in RepairedFault:  # each is shown from the beginning
             meter.add(names.FAULTS_MENDED, 0, fault=fault.value)
 
-    def add(self, fault: Fault, number: int = 1, **labels: str) -> None:
+    def add(self, fault: RepairedFault, number: int = 1, **labels: str) -> None:
         """Counts a fault and logs it."""
         self._counts[fault] += number
         self._unreported[fault] += number
@@ -32,9 +32,9 @@ class FaultCounts:
     @property
     def counts(self) -> Mapping[str, int]:
         """The count of each kind of fault, including zeros."""
-        return {fault.value: self._counts[fault] for fault in Fault}
+        return {fault.value: self._counts[fault] for fault in RepairedFault}
 
-    def take_unreported(self) -> Mapping[Fault, int]:
+    def take_unreported(self) -> Mapping[RepairedFault, int]:
         """Returns the counts since the last call, for the installation's counts."""
         unreported, self._unreported = self._unreported, Counter()
         return unreported

@@ -98,7 +98,7 @@ class ReplayJournal(Journal):
     @override
     def add_entries(self, *entries: turns.JournalEntry) -> None:
         for entry in entries:
-            self._cursor.compare_step(entry.key, entry.kind, entry.data_json)
+            self._cursor.require_archived_step(entry.key, entry.kind, entry.data_json)
             if enters_write_state(entry.key):
                 self._cursor.ledger.reveal_planned_writes()
 
@@ -153,7 +153,7 @@ class ReplayStore(turns.TurnStore):
 
     @override
     async def open_write(
-        self, entry: LedgerEntry, hold_seconds: float, batch: turns.JournalBatch = turns.EMPTY_BATCH
+        self, entry: LedgerEntry, call_seconds: float, batch: turns.JournalBatch = turns.EMPTY_BATCH
     ) -> turns.Pulse:
         if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.build_absence_error(

@@ -205,9 +205,9 @@ class ReplayCursor:
             self._count_as_taken(entry)
         return entry.data_json if entry else None
 
-    def compare_step(self, key: str, kind: str, data: str) -> None:
-        """Counts a step as replayed; raises ``ReplayDifference`` if the archived checkpoint differs, and what
-        ``build_absence_error`` returns if there is none.
+    def require_archived_step(self, key: str, kind: str, data: str) -> None:
+        """Counts the step as replayed if the archived attempt has it. Raises what ``build_absence_error`` returns if it
+        has not, and ``ReplayDifference`` if the step is a checkpoint and differs.
         """
         entry = self.attempt.steps.get(key)
         if entry is None:
@@ -268,7 +268,9 @@ class ReplayCursor:
 
 
 def _could_have_ended_at(step: str, key: str) -> bool:
-    """Whether the steps are the same, ran in parallel, or are drafts of the same reply."""
+    """Whether an attempt that ended early in ``step`` may have done so before it stored the step ``key``: both are the
+    same, ran in parallel, or are drafts of one reply.
+    """
     match, other_match = _PARALLEL_STEP_KEY_PATTERN.match(step), _PARALLEL_STEP_KEY_PATTERN.match(key)
     if step == key or (match and other_match and match[1] == other_match[1]):
         return True

@@ -13,7 +13,15 @@ from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.given_up import build_given_up_end, build_outcome_from_store, build_unreadable_turn_end
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, TurnWork, UnreadableTurn
+from services.executor.ports.sessions import (
+    Lease,
+    RepairedFault,
+    Sessions,
+    SessionWakes,
+    TurnRunner,
+    TurnWork,
+    UnreadableTurn,
+)
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.protected_values import find_protected_values
@@ -65,7 +73,7 @@ class TurnAttemptRunner:
         outcome = await build_outcome_from_store(work.record, store) if work.lacks_outcome else None
         await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
         if outcome is not None:
-            self._fault_counts.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
+            self._fault_counts.add(RepairedFault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
 
     async def _give_up(self, work: TurnWork, store: TurnStore) -> None:
         """Ends a turn that was begun too often: its task waits if a write is in doubt, or fails, with a dead letter."""
@@ -125,7 +133,7 @@ class SessionRun:
             await self._release(0.0, handed_over=True)
             raise
         except LeaseLost:
-            self._parts.fault_counts.add(Fault.NOT_OWNED, session=self._lease.session_id)
+            self._parts.fault_counts.add(RepairedFault.NOT_OWNED, session=self._lease.session_id)
         except StoreUnavailable as error:
             log.warning("store_unavailable", session=self._lease.session_id, error=str(error))
         except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
@@ -199,7 +207,9 @@ class SessionRun:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
     async def _release(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
-        """Releases the lease. If that fails, the lease expires and the reaper finds the session."""
+        """Releases the lease. If that fails, the lease expires and the reaper finds the session. ``retry_in``: seconds
+        until the turn is tried again; ``handed_over``: the attempt does not count.
+        """
         lease, error_text = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.is_leaving = True
         try:

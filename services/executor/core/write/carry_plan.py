@@ -62,7 +62,10 @@ async def carry_out_plan(
 
 
 async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
-    """The progress, with the plan released, if its calls may go out; else why not. ``Failed`` without a verdict."""
+    """The progress, with the plan released, if its calls may go out; else why not.
+
+    Raises ``Failed`` if there is no verdict.
+    """
     if progress.dossier.verdict is None:
         raise Failed("there is no policy verdict on the plan; nothing was written")
     if not is_plan_released(progress):

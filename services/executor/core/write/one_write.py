@@ -203,7 +203,9 @@ async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
 
 
 async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
-    """One attempt at the call, before which an old verdict is renewed; its entry, ``SENDING`` if no answer came."""
+    """Makes one attempt at the call, after renewing an old verdict; returns its entry, ``SENDING`` if no answer came.
+    ``is_last``: no further attempt is made.
+    """
     ctx, tool = prepared.write.ctx, prepared.tool
     await ctx.journal.raise_if_stopped()
     await _renew_old_verdict(prepared.write)
@@ -283,7 +285,9 @@ def _refuse_if_delayed(ctx: TurnContext, opened_at: float) -> None:
 
 
 async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, reason: str, *, is_last: bool) -> LedgerEntry:
-    """Stores that nothing was sent this time. The outcome of an earlier sending stays open."""
+    """Stores that nothing was sent this time. The outcome of an earlier sending stays open; after the last attempt
+    (``is_last``) the write is in doubt.
+    """
     ctx = prepared.write.ctx
     if not is_resent_by_key(prepared.entry):
         return await store_status(ctx.journal, entry, WriteStatus.UNSENT, f"no connection was made: {reason}")
