@@ -5,7 +5,7 @@ A reader that looks at the whole text for each of its pieces takes minutes here,
 
 import re
 import tracemalloc
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -15,9 +15,10 @@ from services.executor.core.figures.finance import run_calculator
 from services.executor.core.figures.identifiers import find_case_specific_words, strip_strange_addresses
 from services.executor.core.figures.mentions import find_amounts, find_mentions
 from services.executor.core.figures.operands import select_cells
-from services.executor.core.figures.trace import FactsIndex
+from services.executor.core.figures.trace import FactsIndex, TraceSources
 from services.executor.core.figures.vocabulary import may_mean_unnamed_things
 from services.executor.core.model.masking import mask_request, restore_values
+from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import PartContext
 from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.plan.sources import KnownSources, SourceFinder
@@ -41,6 +42,7 @@ from shared.domain.words import ToolClass
 from shared.ports.models import Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, fact, tool
+from tests.unit.policy.generated import soon
 
 LONG = 262_144
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -214,3 +216,12 @@ def test_a_call_is_compared_with_a_long_part(piece: str, length: int) -> None:
         call(arguments, tool="pay_invoice"), pay, PartContext(text, proposed_calls=[("pay_invoice", arguments)])
     )
     assert sourced.problems == ()
+
+
+def test_many_lengths_of_time_beside_many_days_are_compared_with_one_day() -> None:
+    days = [date(2000, 1, 1) + timedelta(days=3 * number) for number in range(8_000)]
+    lengths = [f"{number} days," for number in range(1, 3_661)]
+    text = find_mentions(" ".join((*lengths, *map(str, days))), NOW)
+    derived = DerivedValues(TraceSources(text, FactsIndex((), NOW), NOW, (), {}))
+    assert soon(lambda: derived.ends_stated_period(date(2026, 1, 4)))
+    assert [derived.ends_stated_period(day) for day in (date(2000, 1, 3), date(1999, 12, 31))] == [True, False]

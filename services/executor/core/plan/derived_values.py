@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from datetime import MAXYEAR, date, datetime, timedelta
+from datetime import MINYEAR, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -82,8 +82,7 @@ class DerivedValues:
             days = self._read_days(value)
             if not is_date or not days or self._is_moment_moved_as_asked(value, call):
                 return False
-            last_days = self._last_days_of_stated_periods
-            return not any(day in last_days or self._is_day_moved_as_asked(day, call) for day in days)
+            return not any(self.ends_stated_period(day) or self._is_day_moved_as_asked(day, call) for day in days)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(call.tool.parameters.get(argument.path, {}))
@@ -169,18 +168,17 @@ class DerivedValues:
             return None
         return datetime.combine(moment.day, moment.hour)
 
-    @cached_property
-    def _last_days_of_stated_periods(self) -> frozenset[date]:
-        """The last day of each period that a text gives by length and first day: "for a week from 1 April"."""
-        last_days: set[date] = set()
-        for text in self._sources.texts:
+    def ends_stated_period(self, day: date) -> bool:
+        """Whether a text gives a period that ends on this day by length and first day: "for a week from 1 April"."""
+        for text in self._sources.texts if day.year > MINYEAR + 11 else ():
             terms = ((term, _DAYS_BY_TERM_UNIT.get(term.unit.name if term.unit else "", 0)) for term in text.numbers)
             lengths = {value * days for term, days in terms for value in term.values}
-            for length in lengths:
-                if length == int(length) and 0 < length <= _LONGEST_TERM_DAYS:
-                    span = timedelta(days=int(length) - 1)
-                    last_days.update(day + span for day in text.days if day.year < MAXYEAR - 11)
-        return frozenset(last_days)
+            spans = (
+                int(length) - 1 for length in lengths if length == int(length) and 0 < length <= _LONGEST_TERM_DAYS
+            )
+            if any(day - timedelta(days=span) in text.days for span in spans):
+                return True
+        return False
 
     def _is_identifier_in_number_words(self, argument: ArgumentToCheck) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
