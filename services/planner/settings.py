@@ -7,7 +7,7 @@ from shared.infra.service_settings import ServiceSettings
 
 
 class PlannerSettings(ServiceSettings):
-    """Environment variables of the same names in capitals; there is nothing that must be given.
+    """The planner's settings; none of them is required.
 
     ``planner_faults`` and ``planner_latency_ms`` are for benchmarks and tests; faults by request or by
     ``POST /faults`` need ``planner_allow_faults``.

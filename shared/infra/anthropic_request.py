@@ -281,12 +281,12 @@ def _read_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyB
     objects = [block for block in content if isinstance(block, dict)]
     if len(objects) < len(content):
         raise ValueError("a block that is no object")
-    raw_texts = (
-        _raw_blocks(text)
+    item_texts = (
+        _split_content_items(text)
         if any(block.get("type") not in _UNDERSTOOD_BLOCK_TYPES for block in objects)
         else [""] * len(objects)
     )
-    return tuple(_read_block(model, block, raw) for block, raw in zip(objects, raw_texts, strict=True))
+    return tuple(_read_block(model, block, raw) for block, raw in zip(objects, item_texts, strict=True))
 
 
 def _read_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
@@ -300,7 +300,7 @@ def _read_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
     return models.ToolUse(str(block["id"]), str(block["name"]), arguments)
 
 
-def _raw_blocks(text: str) -> Sequence[str]:
+def _split_content_items(text: str) -> Sequence[str]:
     """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object."""
     position, blocks = text.index("{") + 1, []
     while True:

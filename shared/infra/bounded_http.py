@@ -42,9 +42,9 @@ class BoundedHttp(HttpToolsProtocol):
         if self._is_in_head:
             self._head_bytes += len(data)
             if self._deadline is None and not self.transport.is_closing():
-                self._deadline = self.loop.call_later(self.head_seconds, self._refuse, 408)
+                self._deadline = self.loop.call_later(self.head_seconds, self._refuse_and_close, 408)
         if self._head_bytes > MAX_HEAD_BYTES:
-            self._refuse(431)
+            self._refuse_and_close(431)
 
     @override
     def on_message_begin(self) -> None:
@@ -72,7 +72,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._deadline.cancel()
             self._deadline = None
 
-    def _refuse(self, status: int) -> None:
+    def _refuse_and_close(self, status: int) -> None:
         """Answers with ``status`` and closes the connection.
 
         If an earlier request is still being answered, only closes it.

@@ -117,7 +117,7 @@ class CriteriaJudge:
     async def _judge_by_model(self, criterion: Criterion, evidence: JudgedEvidence) -> CriterionResult:
         if self._model is None:
             return mark_unjudged(criterion, NO_MODEL)
-        sections: Exact = {"criterion": _show_criterion(criterion), **evidence.sections}
+        sections: Exact = {"criterion": _criterion_as_json(criterion), **evidence.sections}
         try:
             votes = [await ask_form(self._model, Tier.LARGE, JUDGE, sections, Judgement) for _ in range(self._votes)]
         except ModelUnavailable as problem:
@@ -229,7 +229,7 @@ def _why_unjudged(result: EvalResult | Exception, model: ChatModel | None) -> st
     return f"The model that judges could not be had: {model.problem}" if model.problem else None
 
 
-def _show_criterion(criterion: Criterion) -> Exact:
+def _criterion_as_json(criterion: Criterion) -> Exact:
     return {
         "name": criterion.name,
         "description": criterion.description,

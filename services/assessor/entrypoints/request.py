@@ -55,7 +55,7 @@ class EvaluationRequest(BaseModel):
 def read_request(parts: Sequence[Part]) -> EvaluationRequest:
     """The first part that is data, else the first text that is JSON. Raises ``BadEvaluationRequest``."""
     request_data = next((data for data in get_data_parts(parts) if isinstance(data, dict)), None) or next(
-        _parse(parts), None
+        _parse_json_objects(parts), None
     )
     if request_data is None:
         raise BadEvaluationRequest("the message has neither data nor a JSON text with participants and config")
@@ -70,7 +70,7 @@ def read_request(parts: Sequence[Part]) -> EvaluationRequest:
 
 def check_no_credential(message: Message) -> None:
     """Raises ``KeyInMessage``. Messages are kept as a task's history; a credential belongs into a header."""
-    data_parts = [*get_data_parts(message.parts), *_parse(message.parts), MessageToDict(message.metadata)]
+    data_parts = [*get_data_parts(message.parts), *_parse_json_objects(message.parts), MessageToDict(message.metadata)]
     for name, value in _walk_fields(data_parts):
         if _is_credential(name) or _has_credential(value):
             where = f"the agent's credential belongs into the header {AGENT_KEY_HEADER}, not into a message"
@@ -113,8 +113,8 @@ def _has_credential(value: JsonValue) -> bool:
         return True
 
 
-def _parse(parts: Sequence[Part]) -> Iterator[dict[str, JsonValue]]:
-    """The texts that are JSON objects."""
+def _parse_json_objects(parts: Sequence[Part]) -> Iterator[dict[str, JsonValue]]:
+    """Yields the objects among the parts' texts; skips a text that is not a JSON object."""
     for text in get_text_parts(parts):
         try:
             value = json.loads(text)

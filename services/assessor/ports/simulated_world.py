@@ -115,7 +115,7 @@ class Environment(Protocol):
 
 
 class SimulatedWorld(Protocol):
-    """Every method raises ``SimulatorFailed``."""
+    """The simulator's endpoints for one world, by modality and purpose. Each may raise ``SimulatorFailed``."""
 
     @property
     def email(self) -> Mail: ...

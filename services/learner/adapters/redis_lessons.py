@@ -49,7 +49,7 @@ def _pack_lessons(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]
     arms = {pull: number for number, pull in enumerate(pulls, 1)}
     arguments: list[Argument] = [keys.APPLIED_OUTCOME_SECONDS * 1000, CASES_KEPT, TREND_POINTS_KEPT, *days, len(arms)]
     for pull in arms:
-        arguments += _arm_names(pull)
+        arguments += _arm_and_trend_fields(pull)
     text = ""  # one long argument is packed and read much quicker than many; no line break stands in what it is made of
     for lesson in lessons:
         text += f"{arms[lesson.pull] if lesson.pull else 0} {lesson.counted_line}\n{lesson.case_json}\n"
@@ -58,7 +58,7 @@ def _pack_lessons(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]
 
 
 @lru_cache(maxsize=1_024)  # the same few, over and over
-def _arm_names(pull: StrategyUse) -> tuple[str, str, str]:
+def _arm_and_trend_fields(pull: StrategyUse) -> tuple[str, str, str]:
     return (*keys.arm_fields(*pull), keys.trend_field(*pull))
 
 

@@ -143,12 +143,12 @@ class RedisOutcomes(Outcomes):
         """The partitions with new outcomes, found by polling, since a cluster cannot block on streams in many slots."""
         numbers = sorted(partitions)
         for _ in range(max(1, round(seconds / _POLL_SECONDS))):
-            if numbers_with_news := await self._have_new_outcomes(numbers):
+            if numbers_with_news := await self._find_partitions_with_new_outcomes(numbers):
                 return numbers_with_news
             await asyncio.sleep(min(_POLL_SECONDS, seconds))
         return ()
 
-    async def _have_new_outcomes(self, numbers: Sequence[int]) -> Collection[int]:
+    async def _find_partitions_with_new_outcomes(self, numbers: Sequence[int]) -> Collection[int]:
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for number in numbers:
                 pipe.xrevrange(self._partitions[number].outcomes, count=1)

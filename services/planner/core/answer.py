@@ -12,7 +12,7 @@ from services.planner.core.compute import figures, find_operation, requested_fig
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_related, drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, drop_zeros, numeric_fields
-from services.planner.core.groups import find_standing_out, has_superlative, pick_groups, stated_groups
+from services.planner.core.groups import find_standing_out, has_superlative, pick_groups, requested_groups
 from services.planner.core.mentions import find, identifiers_in
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
@@ -71,7 +71,7 @@ def compose_answer(situation: Situation, told_answer: ToldAnswer, *, as_a_list: 
             return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(unread)}.'
         list_answer = parse_list_answer(situation)
         return dumps(list_answer) if list_answer or _was_read(situation) else _UNREAD
-    sentences = [*map(_tell_move, told_answer.moves), *_tell_undone(situation, told_answer)]
+    sentences = [*map(_tell_move, told_answer.moves), *_sentences_on_undone(situation, told_answer)]
     questions = situation.reading.questions
     tell = _answer_briefly if as_a_list else _answer_question
     sentences += [tell(question, situation) or _say_not_found(question, situation) for question in questions]
@@ -195,8 +195,8 @@ def _tell_absent(question: str, situation: Situation) -> str:
     return " ".join(f"{name} was not found." for name in absent)
 
 
-def _tell_undone(situation: Situation, told_answer: ToldAnswer) -> list[str]:
-    """Each action without a call, and each clause that was not understood, by its own words."""
+def _sentences_on_undone(situation: Situation, told_answer: ToldAnswer) -> list[str]:
+    """Sentences that quote each action without a call, with the reason, and each clause that was not understood."""
     lines: list[str] = []
     for step in told_answer.steps:
         if not step.calls:
@@ -368,7 +368,7 @@ def _asks_another(question: str, record: FactRecord, situation: Situation) -> bo
 def _record_told(question: str, situation: Situation) -> FactRecord | None:
     """The record that a question is about; None where it may not be told, or does not explain all that is said."""
     record = subject_of(question, situation)
-    if record is None or not _may_be_told(record, question, situation):
+    if record is None or not _may_quote_record(record, question, situation):
         return None
     linked = _list_linked_records(record, situation)
     known = {
@@ -383,7 +383,7 @@ def _tell_listed(question: str, situation: Situation) -> str:
     resolved_text = with_antecedent(question, situation)
     if not names_listed_things(resolved_text, situation) or find_uninterpreted_words(resolved_text, situation):
         return ""
-    if groups := stated_groups(question, situation):
+    if groups := requested_groups(question, situation):
         picked_groups = pick_groups(question, groups)
         return f"{', '.join(f'{group.label}: {drop_zeros(group.figure.value):f}' for group in picked_groups)}."
     standing_out = find_standing_out(resolved_text, situation) if _asks_for_listed(question, situation) else None
@@ -411,8 +411,11 @@ def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> 
     return named or bool(record.noun & text_stems(question)) or len(situation.reading.questions) == 1
 
 
-def _may_be_told(record: FactRecord, question: str, situation: Situation) -> bool:
-    """Whether a record is no person's, or the question names that person, itself or by a pronoun for one named."""
+def _may_quote_record(record: FactRecord, question: str, situation: Situation) -> bool:
+    """Whether an answer may quote a record: one without personal data, or of a person whom the question names.
+
+    Where the question has a pronoun, the person may be named anywhere in the task.
+    """
     if not _PERSONAL_WORDS & {"_".join(parts(name)) for name in record.fields}:
         return True
     of_person = [value for name, value in record.fields.items() if is_identifier(name) or "name" in parts(name)]
@@ -493,7 +496,7 @@ def _figure_name(name: str, situation: Situation) -> str:
 
 
 def _describe_subjects(situation: Situation) -> list[str]:
-    records = [record for record in subjects(situation) if _may_be_told(record, situation.text, situation)]
+    records = [record for record in subjects(situation) if _may_quote_record(record, situation.text, situation)]
     return [_describe_record(record) for record in records[:3]]
 
 

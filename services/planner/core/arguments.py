@@ -70,7 +70,7 @@ def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) 
         or _drop_foreign(find_stated(name, intent), name, situation)
     )
     described = str(schema.get("description", ""))
-    return shaped or _prose(name, described, _after_colon(tool, intent), intent, situation, required)
+    return shaped or _prose(name, described, _text_after_colon(tool, intent), intent, situation, required)
 
 
 def _find_set_value(
@@ -135,7 +135,7 @@ def _find_choice(choices: list[str], name: str, intent: Intent, situation: Situa
 
 
 def _only_selects(choice: str, intent: Intent) -> bool:
-    """Whether a choice stands in a clause, and only where that says which things are meant or left out."""
+    """Whether the clause contains the choice only in words that say which things are meant or left out."""
     if not find_spoken(choice, intent.clause):
         return False
     kept_text = drop_spans(intent.clause, find_exclusions(intent.clause))
@@ -242,8 +242,10 @@ def _first_value(text: str) -> str:
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
 
 
-def _after_colon(tool: ToolSpec, intent: Intent) -> str:
-    """What a clause says behind a colon that does not give a field of the tool: ``make a note of K-1: it is torn``."""
+def _text_after_colon(tool: ToolSpec, intent: Intent) -> str:
+    """The text after a clause's colon, as in ``make a note of K-1: it is torn``; empty after the name of a field, as in
+    ``set the colour: red``.
+    """
     head, _, tail = intent.clause.partition(": ")
     fields = frozenset().union(*map(field_stems, tool.properties))
     return "" if not intent.verb or stems(text_words(head)[-1:]) & fields else tail.strip().rstrip(" .!")
@@ -384,7 +386,7 @@ def _find_same_field(name: str, situation: Situation) -> ArgumentCandidate | Non
 
 
 def _find_in_named_records(name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
-    """The one value of this field of some record that the clause names."""
+    """A record's value of the field ``name`` that the clause contains; None if it contains none or several."""
     holders = [record for record in situation.records if says(intent.clause, str(record.fields.get(name, "")))]
     values = {str(record.fields[name]) for record in holders}
     return (

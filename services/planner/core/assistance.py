@@ -106,10 +106,10 @@ def _their_messages(
         if name and _is_by(message, name) and wish.by_mail in (None, message.by_mail)
     ]
     about = [message for message in their_messages if wish.topic_stems & message.stems]
-    return _find_latest_of_one(about) if _is_answer(wish) else None, _find_latest_of_one(their_messages)
+    return _find_latest_of_one_sender(about) if _is_answer(wish) else None, _find_latest_of_one_sender(their_messages)
 
 
-def _find_latest_of_one(messages: Sequence[ReadMessage]) -> ReadMessage | None:
+def _find_latest_of_one_sender(messages: Sequence[ReadMessage]) -> ReadMessage | None:
     if len({message.sender for message in messages}) != 1:
         return None
     return max(messages, key=lambda message: message.at.timestamp() if message.at else 0.0)
@@ -331,7 +331,7 @@ def _parse_time_range(clause: str, begins: object, now: datetime) -> timedelta |
 
 
 def _appointment_title(wish: PersonalWish) -> str:
-    """What is booked, up to when it is: ``lunch with Ann Lee``."""
+    """A wish's title for the calendar: its quoted words, else its topic without the time: ``lunch with Ann Lee``."""
     quoted = re.search(r"[\"“'‘](?P<title>[^\"”'’]+)[\"”'’]", wish.topic)
     bare = re.split(r"\s+(?:on|at|for|from|in|into|tomorrow|today|next|this)\b", wish.topic.strip(), maxsplit=1)[0]
     return _capitalize(quoted["title"] if quoted else re.sub(r"^(?:an?|the|my)\s+", "", bare).strip(" ,;"))
@@ -354,7 +354,7 @@ def _plan_responses(wish: PersonalWish, correspondence: Correspondence, writers:
         for appointment in correspondence.appointments
         if appointment.answer and _is_by_person(appointment, wish.source)
     ]
-    open_ones = [appointment for appointment in invited if appointment.is_open]
+    open_ones = [appointment for appointment in invited if appointment.is_unanswered]
     if not open_ones:
         return DueWish(wish, is_done=bool(invited), why="" if invited else "no invitation is open")
     own = [

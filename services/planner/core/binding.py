@@ -20,7 +20,10 @@ class CallPlan(NamedTuple):
 
     @property
     def arguments(self) -> JsonObject:
-        return {name: as_json(candidate.value, kind_of(self.tool.properties[name])) for name, candidate in self.chosen}
+        return {
+            name: convert_to_schema_type(candidate.value, kind_of(self.tool.properties[name]))
+            for name, candidate in self.chosen
+        }
 
     @property
     def sureness(self) -> int:
@@ -44,7 +47,7 @@ def kind_of(schema: JsonObject) -> str:
     return str(field_type or "string")
 
 
-def as_json(value: Json, kind: str) -> Json:
+def convert_to_schema_type(value: Json, kind: str) -> Json:
     """A value in the type a schema asks for, where that loses nothing."""
     if kind == "string" and isinstance(value, int | Decimal) and not isinstance(value, bool):
         return str(value)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find
-from services.planner.core.portions import difference, in_full, in_percent, in_pieces
+from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
 from services.planner.core.records import FactRecord, is_list, own_id
 from services.planner.core.selection import before_comparison, proper_names, select_records
 from services.planner.core.situation import ChosenRecords, Situation, best, places_of, rank, says
@@ -85,7 +85,9 @@ def _find_portion(text: str, situation: Situation) -> list[PlannedFigure]:
     subject = subject_of(text, situation)
     linked = [record for record in situation.records if subject and _refers_to(subject, record)]
     apart = [record for record in linked if not record.in_list] or linked
-    return in_full(text, subject) or in_pieces(text, subject) or in_percent(text, subject, apart)
+    return (
+        figure_of_whole(text, subject) or figures_of_part(text, subject) or figures_of_percentage(text, subject, apart)
+    )
 
 
 def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
@@ -249,7 +251,9 @@ def figure_left(
         name = _left_name(record, text)
         if limits and used_fields:
             return PlannedFigure(
-                name, "difference", (operand(record, limits[0]), *(operand(record, field) for field in used_fields))
+                name,
+                "difference",
+                (operand(record, limits[0]), *(operand(record, field) for field in used_fields)),
             )
         if direct:
             return PlannedFigure(name, "sum", (operand(record, direct[0]),))
@@ -301,7 +305,9 @@ def subjects(situation: Situation) -> list[FactRecord]:
 
 
 def subject_of(text: str, situation: Situation) -> FactRecord | None:
-    """The record that a clause is about: one that it names, else the task's own with a noun of the clause."""
+    """The record that a clause is about: one that it names, else a subject of the task with a noun of the clause, else
+    the task's first subject; None if the task has none.
+    """
     named_here = [mention.value for mention in find(text) if mention.kind is MentionKind.ID]
     of_these = [record for value in named_here for record, _ in places_of(value, situation) if not record.in_list]
     exact = [record for record in of_these if (id_pair := own_id(record)) and str(id_pair[1]) in named_here]
@@ -317,4 +323,4 @@ def subject_of(text: str, situation: Situation) -> FactRecord | None:
 
 
 def _compare_figures(text: str, situation: Situation) -> PlannedFigure | None:
-    return difference(text, subject_of(text, situation), situation)
+    return figure_of_difference(text, subject_of(text, situation), situation)

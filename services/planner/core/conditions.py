@@ -117,9 +117,10 @@ def _judge_order(
 
 
 def _find_figure(left_text: str, right_text: str, intent: Intent, situation: Situation) -> Decimal | None:
-    """The figure that a condition speaks of, in the words before its comparison and behind the stated limit.
+    """The figure that a condition compares with its limit, named before the comparison or after the limit.
 
-    ``less than 500 is left in the budget``: what is left there, and nothing else; ``less than 30 days old``: no sum.
+    None where the words name no amount of money, as in ``less than 30 days old``. In ``less than 500 is left in the
+    budget`` it is what is left there, never another amount.
     """
     limit = _find_limit(right_text)
     about = f"{left_text} {right_text[limit.end :]}" if limit else ""

@@ -59,8 +59,8 @@ class ReadAppointment(NamedTuple):
         return text_stems(self.text)
 
     @property
-    def is_open(self) -> bool:
-        """Whether it is an invitation that nobody has answered."""
+    def is_unanswered(self) -> bool:
+        """Whether the appointment is an invitation that the user has not answered."""
         return bool(self.answer) and self.answer not in _DONE_ANSWERS
 
     def meets(self, other: "ReadAppointment") -> bool:

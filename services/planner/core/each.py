@@ -126,7 +126,7 @@ _AGE_WORDS = stems(("age", "aging", "overdue", "past"))
 
 
 class RoutedThings(NamedTuple):
-    """The calls for the records that a process routes by age, and why the others have none."""
+    """The calls for records that a process routes by age. ``left_out``: the other records, each with the reason."""
 
     calls: tuple[CallPlan, ...] = ()
     left_out: tuple[str, ...] = ()

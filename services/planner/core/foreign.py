@@ -71,7 +71,7 @@ def sentences_of(text: str) -> tuple[ForeignSentence, ...]:
     if language is None:
         return ()
     parts = [part.strip() for part in _SENTENCE_PATTERN.split(text) if part.strip()]
-    return tuple(ForeignSentence(part, _sentence(part, language)) for part in parts)
+    return tuple(ForeignSentence(part, _translate_sentence(part, language)) for part in parts)
 
 
 def _language(text: str) -> Language | None:
@@ -85,7 +85,7 @@ def _language(text: str) -> Language | None:
     return best[1] if best[0] > max(1, least) or (best[0] == 1 and not english and len(words) < 6) else None
 
 
-def _sentence(text: str, language: Language) -> str:
+def _translate_sentence(text: str, language: Language) -> str:
     reason = _REASON_PATTERN.search(text)
     reason_text = f" because {reason['why'].strip()}" if reason else ""
     sentence_without_reason = text[: reason.start()].rstrip(" ,") + text[reason.end() :] if reason else text

@@ -44,11 +44,11 @@ class GroupFigure(NamedTuple):
 
 def all_figures(situation: Situation) -> list[PlannedFigure]:
     """Every figure that the task depends on, those of groups too."""
-    groups = [figure.figure for text in situation.reading.questions for figure in stated_groups(text, situation)]
+    groups = [figure.figure for text in situation.reading.questions for figure in requested_groups(text, situation)]
     return [*groups, *figures(situation)]
 
 
-def stated_groups(text: str, situation: Situation) -> list[GroupFigure]:
+def requested_groups(text: str, situation: Situation) -> list[GroupFigure]:
     """The figure of each group that a question asks for: ``how many ... does each ... have``, ``the most ...``."""
     operation = find_operation(text)
     if operation in ("maximum", "minimum", ""):

@@ -71,7 +71,9 @@ def _choose_last(tried: Sequence[Called]) -> Called:
 def outcome_of_call(call: Called, request: Request) -> WriteOutcome:
     result = as_object(call.result)
     if "held" in result:
-        outcomes = [outcome for outcome in _told_outcomes(request) if outcome.get("proposal") == result["held"]]
+        outcomes = [
+            outcome for outcome in _parse_outcomes_in_text(request) if outcome.get("proposal") == result["held"]
+        ]
         return _read_outcome(outcomes[-1]) if outcomes else WriteOutcome(WriteState.HELD, "held")
     return (
         _read_outcome(result)
@@ -91,7 +93,7 @@ def _read_outcome(result: JsonObject) -> WriteOutcome:
     )
 
 
-def _told_outcomes(request: Request) -> list[JsonObject]:
+def _parse_outcomes_in_text(request: Request) -> list[JsonObject]:
     outcomes: list[JsonObject] = []
     for match in _OUTCOMES_PATTERN.finditer(request.said):
         try:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.planner.core.foreign import sentences_of
 from services.planner.core.intents import Intent
-from services.planner.core.process import call_understand, process_name
+from services.planner.core.process import last_understand_result, process_name
 from services.planner.core.request import Request, ToolSpec, objects
 from services.planner.core.situation import Situation
 from services.planner.core.toolmatch import tools_for
@@ -78,7 +78,7 @@ def number_of_clause(
 
     An action without a clause of its own (a notice that the process wants) belongs to the first change.
     """
-    told_parts = objects(call_understand(request).get("parts"))
+    told_parts = objects(last_understand_result(request).get("parts"))
     own = [(part.quote, part.kind) for part in parts_of(situation, writers)]
     quotes_and_kinds = [(str(part_kind.get("quote")), str(part_kind.get("kind"))) for part_kind in told_parts] or own
     numbers = [_int_or(part_kind.get("part"), place) for place, part_kind in enumerate(told_parts, 1)] or [
@@ -105,7 +105,7 @@ def number_of_clause(
 
 def list_part_numbers(request: Request, kind: str) -> list[int]:
     """The numbers of the parts of that kind, ``DO`` or ``FIND_OUT``, as the loop counts them."""
-    told_parts = objects(call_understand(request).get("parts"))
+    told_parts = objects(last_understand_result(request).get("parts"))
     return [
         _int_or(told_part.get("part"), place)
         for place, told_part in enumerate(told_parts, 1)

@@ -19,7 +19,7 @@ _LEFT_WORDS = stems(("remaining", "available", "left", "unspent", "unused", "bal
 _SUM_WORDS = stems(("amount", "total", "price", "cost", "value", "sum", "charge"))
 
 
-def in_full(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
+def figure_of_whole(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     """The figure meant by ``in full``: what is left of the record's amount if it says so, else its amount."""
     amount = (
         _find_amount(subject, text) if subject and _WHOLE_PATTERN.search(text) and not _states_figure(text) else None
@@ -27,8 +27,8 @@ def in_full(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     return [PlannedFigure(f"full_{_field_words(amount[1])}", "sum", (operand(*amount),))] if amount else []
 
 
-def in_pieces(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
-    """The figure meant by ``half of ...`` and the like: the amount, divided by the counted number of parts."""
+def figures_of_part(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
+    """The figures for ``half of ...`` and the like: the number of parts, and the record's amount divided by it."""
     pieces = next((count for count, pattern in _PIECES if pattern.search(text)), 0)
     amount = _find_amount(subject, text) if subject and pieces and not _states_figure(text) else None
     if not amount:
@@ -39,7 +39,7 @@ def in_pieces(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     return [PlannedFigure(f"part_of_{_field_words(amount[1])}", "quotient", (base, divisor)), count]
 
 
-def in_percent(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
+def figures_of_percentage(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
     """The percentage of the record's one amount, for a word of the text whose percentage a record states."""
     if subject is None or _states_figure(text):
         return []
@@ -100,7 +100,7 @@ _AGAINST_PATTERN = re.compile(
 )
 
 
-def difference(text: str, subject: FactRecord | None, situation: Situation) -> PlannedFigure | None:
+def figure_of_difference(text: str, subject: FactRecord | None, situation: Situation) -> PlannedFigure | None:
     """The difference that a text asks for, first side minus second. ``subject``: the record that the text is about."""
     match = _BETWEEN_PATTERN.search(text) or _AGAINST_PATTERN.search(text)
     if match is None:

@@ -21,7 +21,7 @@ class Process(NamedTuple):
 
 def process_of(request: Request) -> Process:
     """The process from the result of ``understand``, or from the section that replaces it in a new history."""
-    process = as_object(call_understand(request).get("process")) or as_object(request.section("process"))
+    process = as_object(last_understand_result(request).get("process")) or as_object(request.section("process"))
     outputs = process.get("outputs")
     return Process(
         name=_text(process.get("type")),
@@ -32,7 +32,7 @@ def process_of(request: Request) -> Process:
     )
 
 
-def call_understand(request: Request) -> JsonObject:
+def last_understand_result(request: Request) -> JsonObject:
     """The last result of ``understand``; empty if there is none yet."""
     for call in reversed(request.calls):
         if call.tool == UNDERSTAND and not call.failed:

@@ -214,15 +214,15 @@ def _search_calls(tools: tuple[ToolSpec, ...], situation: Situation, made_keys: 
         for plan in call_plans
         if not plan.missing and not any(is_reference(plan.tool, name) for name, _ in plan.chosen)
     ]
-    referred = _nouns_referred(situation)
+    referred = _nouns_most_referred_to(situation)
     lists = [CallPlan(tool, ()) for tool in tools if not tool.required and nouns(tool.name) in referred]
     fitting = [plan for plan in plans if nouns(plan.tool.name) in referred]
     near = [plan for plan in fitting or lists if plan.key not in made_keys]
     return near or [plan for plan in plans if plan.key not in made_keys]
 
 
-def _nouns_referred(situation: Situation) -> set[frozenset[str]]:
-    """What most records of each kind refer to: what only some of them do is not whose they are."""
+def _nouns_most_referred_to(situation: Situation) -> set[frozenset[str]]:
+    """For each kind of record the nouns of the things that most records of it refer to by an identifier."""
     counts: dict[frozenset[str], Counter[frozenset[str]]] = {}
     for record in situation.records:
         others = [name for name in record.fields if is_identifier(name) and concept(name, record.noun) != record.noun]

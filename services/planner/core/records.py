@@ -140,12 +140,13 @@ def _looks_like_an_id(value: Scalar) -> bool:
 
 def id_fields(record: FactRecord, noun: frozenset[str]) -> list[str]:
     """The record's fields that hold an identifier, or the name, of a thing of that noun."""
-    names = _fields_of(record.noun, tuple(record.fields), noun)
+    names = _fields_naming(record.noun, tuple(record.fields), noun)
     return [name for name in names if is_identifier(name) or number(record.fields[name]) is None]
 
 
 @lru_cache(maxsize=20_000)
-def _fields_of(noun: frozenset[str], fields: tuple[str, ...], wanted_noun: frozenset[str]) -> tuple[str, ...]:
+def _fields_naming(noun: frozenset[str], fields: tuple[str, ...], wanted_noun: frozenset[str]) -> tuple[str, ...]:
+    """Those of the fields that name a thing of the wanted noun; ``noun``: that of the record with the fields."""
     return tuple(
         name
         for name in fields

@@ -214,11 +214,11 @@ def _only_fitting(noun: frozenset[str], situation: Situation) -> list[ArgumentCa
 
 def _subjects(situation: Situation) -> list[FactRecord]:
     if situation.memo.subjects is None:
-        situation.memo.subjects = _most_spoken_of(situation)
+        situation.memo.subjects = _records_most_spoken_of(situation)
     return situation.memo.subjects
 
 
-def _most_spoken_of(situation: Situation) -> list[FactRecord]:
+def _records_most_spoken_of(situation: Situation) -> list[FactRecord]:
     """The few records that the task speaks of most, of every noun; many that fit equally are nobody's subject."""
     groups: dict[frozenset[str], list[FactRecord]] = {}
     for record in situation.records:

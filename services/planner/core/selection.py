@@ -27,7 +27,7 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     exclusions = find_exclusions(text)
     kept_text = drop_spans(text, exclusions)
     listed = _listed_of_kind(kept_text, situation)
-    normalised_text = _use_shown_states(kept_text, listed)
+    normalised_text = _replace_states_by_shown_ones(kept_text, listed)
     kinds: dict[frozenset[str], list[FactRecord]] = {}
     for record in listed:
         kinds.setdefault(record.noun, []).append(record)
@@ -137,7 +137,7 @@ _PREDICATE_PATTERN = re.compile(
 )
 
 
-def _use_shown_states(text: str, listed: Sequence[FactRecord]) -> str:
+def _replace_states_by_shown_ones(text: str, listed: Sequence[FactRecord]) -> str:
     """The text with the word that the records have for a state of which it uses another: ``open`` for ``pending``."""
     values = {value for record in listed for value in record.fields.values() if isinstance(value, str)}
     for words in _SAME_STATE:

@@ -31,7 +31,7 @@ class ArgumentCandidate(NamedTuple):
 
 
 class MadeEntity(NamedTuple):
-    """A new thing, the call that makes it (by its key, as no call has a number yet), and its result's identifier."""
+    """A thing that a planned call makes. ``key``: the call's; ``field``: the identifier's in the call's result."""
 
     noun: frozenset[str]
     key: str

@@ -50,10 +50,10 @@ def _message_to_user(
         return None, f'"{sentence}" is not for rules alone to say'
     if _AT_THE_END.search(sentence) and not _is_last_turn(situation.text, now):
         return None, ""
-    tool = next((writer for writer in writers if _speaks_plainly(writer, sentence)), None)
+    tool = next((writer for writer in writers if _is_plain_messenger(writer, sentence)), None)
     if tool is None:
         return None, f'no tool does "{sentence}"'
-    waiting = [_row_title(row) for row in rows_of(situation) if row.sender and _is_marked(row, tended)]
+    waiting = [_row_title(row) for row in rows_of(situation) if row.sender and _is_starred(row, tended)]
     words = f"These wait for you: {'; '.join(waiting)}." if waiting else "Nothing waits for you."
     if any(words == value for row in rows_of(situation) for value in row.fields.values()):
         return None, ""
@@ -65,8 +65,8 @@ def _is_last_turn(text: str, now: datetime) -> bool:
     return now.hour >= 12 if until is None else now + (find_interval(text) or timedelta(hours=1)) >= until
 
 
-def _speaks_plainly(tool: ToolSpec, sentence: str) -> bool:
-    """A tool that takes words alone, and whose name the sentence uses."""
+def _is_plain_messenger(tool: ToolSpec, sentence: str) -> bool:
+    """Whether a tool sends a text, needs nothing but the text, and has a word of the sentence in its name."""
     return (
         tells_somebody(tool)
         and len(tool.required) == 1
@@ -74,8 +74,8 @@ def _speaks_plainly(tool: ToolSpec, sentence: str) -> bool:
     )
 
 
-def _is_marked(row: ReadRow, tended: Sequence[Call]) -> bool:
-    """Starred or flagged, now or by this plan."""
+def _is_starred(row: ReadRow, tended: Sequence[Call]) -> bool:
+    """Whether a row is starred or flagged, now or by this plan."""
     if any(row.fields.get(name) is True for name in ("is_starred", "starred", "is_flagged", "flagged")):
         return True
     marking = [arguments for name, arguments in tended if parts(name)[0] in ("star", "flag")]

@@ -73,12 +73,12 @@ def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> l
         calls = [(tool.name, {}) for tool in lists if tells_user or not _is_chat(tool)]
     else:
         calls = [(tool.name, _arguments_since(tool, begun)) for tool in lists if _is_needed(tool, situation, wishes)]
-        calls += _earlier_messages(_with_news(wishes, situation), lists)
+        calls += _calls_for_earlier_messages(_with_news(wishes, situation), lists)
     calls += [(tool.name, arguments) for tool, arguments in next_parts(situation.facts, toolset.readers)]
     return [(name, arguments) for name, arguments in calls if f"{name} {dumps(arguments)}" not in made_keys][:_AT_ONCE]
 
 
-def _earlier_messages(wishes: Sequence[PersonalWish], lists: Sequence[ToolSpec]) -> list[Call]:
+def _calls_for_earlier_messages(wishes: Sequence[PersonalWish], lists: Sequence[ToolSpec]) -> list[Call]:
     """What is read besides of wishes that something has come in about: the messages of their people.
 
     A list of messages that cannot be asked for those of one sender is read whole, and so are texts, which show no name.

@@ -74,11 +74,11 @@ def _nearest(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[i
     words = [stem(word) for word in text_words(intent.clause)]
     start = words.index(stem(intent.verb)) if stem(intent.verb) in words else 0
     ordered = [*words[start:], *words[:start]]
-    places = [_first_place(_tool_nouns(intent, tool) - shared, ordered) for _, tool in scored]
+    places = [_first_index(_tool_nouns(intent, tool) - shared, ordered) for _, tool in scored]
     return [scored_tool for scored_tool, place in zip(scored, places, strict=True) if place == min(places)]
 
 
-def _first_place(own: frozenset[str], words: list[str]) -> int:
+def _first_index(own: frozenset[str], words: list[str]) -> int:
     return next((index for index, word in enumerate(words) if word in own), len(words))
 
 

@@ -14,7 +14,7 @@ from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
 from services.planner.core.parts_of_task import FIND_OUT, as_understood, list_part_numbers, number_of_clause
-from services.planner.core.process import Process, call_understand, process_of
+from services.planner.core.process import Process, last_understand_result, process_of
 from services.planner.core.proposals import encode_calls, next_moves, plan_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.request import (
@@ -115,7 +115,7 @@ def _reply_for_standing_work(request: Request, situation: Situation, toolset: To
 
 def _understand_call(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:
     has_called = any(call.tool == UNDERSTAND for call in request.calls)
-    if has_called or call_understand(request) or not toolset.has(UNDERSTAND):
+    if has_called or last_understand_result(request) or not toolset.has(UNDERSTAND):
         return ()
     return ((UNDERSTAND, read()),)
 
@@ -247,7 +247,7 @@ def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) ->
 
 
 def _occasion_stems(process: Process) -> frozenset[str]:
-    """The words of what the instruction says the party is told about; empty where it does not say it."""
+    """The stems of the occasions on which the process's instruction demands a notice; empty if it names none."""
     occasions = re.findall(
         rf"\b(?:tell|notify|inform)\s+the\s+{re.escape(process.notice_to)}\s+(?:about|of)\s+([^,.;]+)",
         process.instruction,
@@ -270,7 +270,8 @@ def last_outdated(request: Request, writers: Sequence[ToolSpec]) -> int:
     """The number of the reply with the last outdated plan; ``NEVER`` if there is none."""
     names = {tool.name for tool in writers}
     return max(
-        (call.turn for call in request.calls if call.tool in names and _is_outdated(call, request)), default=NEVER
+        (call.turn for call in request.calls if call.tool in names and _was_refused_as_outdated(call, request)),
+        default=NEVER,
     )
 
 
@@ -279,7 +280,7 @@ def drop_outdated(request: Request, turn: int, writers: Sequence[ToolSpec]) -> R
     names = {tool.name for tool in writers}
 
     def lasts(call: Called) -> bool:
-        is_current_write = call.tool in names and not _is_outdated(call, request)
+        is_current_write = call.tool in names and not _was_refused_as_outdated(call, request)
         return call.turn > turn or call.tool in _LASTING or is_current_write
 
     return request._replace(calls=tuple(call for call in request.calls if lasts(call)))
@@ -290,6 +291,6 @@ def has_written_since(request: Request, turn: int, writers: Sequence[ToolSpec]) 
     return any(call.tool in names and call.turn > turn for call in request.calls)
 
 
-def _is_outdated(call: Called, request: Request) -> bool:
+def _was_refused_as_outdated(call: Called, request: Request) -> bool:
     outcome = outcome_of_call(call, request)
     return not call.failed and outcome.status == "not made" and _OUTDATED_PATTERN.search(outcome.note) is not None

@@ -48,7 +48,7 @@ def plan_steps(situation: Situation, writers: Sequence[ToolSpec], readers: Seque
 
 
 def _stop_after_failed(full_steps: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
-    """What is to come after something, or tells of it, is not done where nothing does that."""
+    """The steps, without the calls of those that follow or report another step for which no call was found."""
     stopped = ""
     for full_step, step in zip(full_steps, steps, strict=True):
         if not (full_step.calls or full_step.reason.settled or full_step.intent.sends_message):

@@ -40,8 +40,9 @@ class PlannerServer:
         self.max_body = max_body
         self._seen: OrderedDict[str, None] = OrderedDict()
 
-    def count_cached(self, body: JsonObject) -> tuple[int, int]:
-        """Tokens read from the cache, up to the longest prefix that is known, and written from there to the last mark.
+    def read_and_cache_prefixes(self, body: JsonObject) -> tuple[int, int]:
+        """Caches the body's marked prefixes; returns the tokens read from the cache, up to the longest prefix that was
+        known, and written from there to the last mark.
 
         As at the real API, a prefix is found again at most ``_LOOK_BACK`` blocks before a mark.
         """
@@ -139,7 +140,7 @@ def _make_answer(body: JsonObject, served: PlannerServer, faults: dict[str, str]
     request = parse_request(body)
     reply = served.reply(request, "ignored_policy" in faults, faulty.skips_second_look(request, faults))
     reply = faulty.apply_faults(reply, request, faults)
-    message = messages.make_message(body, reply, served.count_cached(body), "truncated" in faults)
+    message = messages.make_message(body, reply, served.read_and_cache_prefixes(body), "truncated" in faults)
     _log.info(
         "answered", state=request.state or "other", calls=len(reply.calls), stop=message.stop, faults=sorted(faults)
     )

@@ -190,8 +190,9 @@ def _forbids_for_everyone(prepared: PreparedRule, facts: CallFacts) -> bool:
 
 
 def _is_decided_by_request_alone(prepared: PreparedRule, decision: Truth, proven: Context, facts: CallFacts) -> bool:
-    """Whether a rule that is not triggered would be, or could not be decided, without the fields that only the request
-    states. An ``if_known`` rule counts only if it would be triggered.
+    """Whether only fields that the request alone states keep a rule from being triggered.
+
+    Without them it would be triggered or undecided; an ``if_known`` rule counts only if it would be triggered.
     """
     if prepared.rule.if_known:
         contexts = (proven, *facts.proven_by_record)

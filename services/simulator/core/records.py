@@ -191,15 +191,15 @@ class TableStore:
             if name not in keep:
                 table.empty()
 
-    def written_rows(self, rows: Rows) -> JsonObject:
+    def rows_as_json(self, rows: Rows) -> JsonObject:
         """Rows as JSON, for a saved world; their places are kept."""
         return {
             name: [[key, position, _json(row)] for key, (position, row) in stored_rows.items()]
             for name, stored_rows in rows.items()
         }
 
-    def read_rows(self, written: Mapping[str, Sequence[tuple[str, int, JsonValue]]]) -> Rows:
-        """The inverse of ``written_rows``; raises ``ValueError`` for what it did not write."""
+    def rows_from_json(self, written: Mapping[str, Sequence[tuple[str, int, JsonValue]]]) -> Rows:
+        """The inverse of ``rows_as_json``; raises ``ValueError`` for what it did not write."""
         if strange := written.keys() - self._tables.keys():
             raise ValueError(f"no tables of this modality: {', '.join(sorted(strange))}")
         return {
@@ -213,7 +213,7 @@ class TableStore:
         """Changes as JSON, for a saved world."""
         return [[c.table, c.key, c.position, _json(c.before), _json(c.after)] for c in changes]
 
-    def read(self, changes: Sequence[Sequence[JsonValue]]) -> list[TableChange]:
+    def changes_from_json(self, changes: Sequence[Sequence[JsonValue]]) -> list[TableChange]:
         """The inverse of ``changes_as_json``; raises ``ValueError`` for what it did not write."""
         return [self._change(*items) for items in changes]
 

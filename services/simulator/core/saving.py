@@ -80,11 +80,11 @@ def _restore_holds_and_keys(hosted: HostedWorld, saved: SavedWorld) -> None:
 
 
 def _rows_json(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:
-    return world.modalities[name].store.written_rows(rows)
+    return world.modalities[name].store.rows_as_json(rows)
 
 
 def _read_rows(world: SimulatorWorld, saved: Mapping[str, SavedRows]) -> dict[str, Rows]:
-    return {name: world.modalities[name].store.read_rows(rows) for name, rows in saved.items()}
+    return {name: world.modalities[name].store.rows_from_json(rows) for name, rows in saved.items()}
 
 
 def _read_clock(world: SimulatorWorld, saved: SavedWorld) -> WorldClock:
@@ -122,5 +122,5 @@ def _entry_as_json(world: SimulatorWorld, entry: UndoEntry) -> JsonObject:
 def _read_entry(world: SimulatorWorld, saved: SavedUndoEntry) -> UndoEntry:
     if saved.modality not in world.modalities:
         raise ValueError(f"unknown modality {saved.modality}")
-    changes = world.modalities[saved.modality].store.read(saved.changes)
+    changes = world.modalities[saved.modality].store.changes_from_json(saved.changes)
     return UndoEntry(saved.event_id, saved.modality, saved.action, tuple(changes))

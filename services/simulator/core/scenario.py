@@ -123,7 +123,7 @@ def _load_states(
     """A modality that the file leaves out is empty afterwards, not what it was in another world."""
     time = require_in_range(environment.time_state.current_time)
     unknown = [name for name in environment.modality_states if name not in world.modalities]
-    _skip_unknown(unknown, strict, loaded)
+    _skip_or_refuse_unknown(unknown, strict, loaded)
     states_before = {name: modality.store.rows() for name, modality in world.modalities.items()}
     try:
         for name, modality in world.modalities.items():
@@ -158,7 +158,7 @@ def _set_clock(world: SimulatorWorld, scenario_time: ScenarioTime) -> None:
     )
 
 
-def _skip_unknown(unknown: list[str], strict: bool, loaded: ImportedScenario) -> None:
+def _skip_or_refuse_unknown(unknown: list[str], strict: bool, loaded: ImportedScenario) -> None:
     if unknown and strict:
         raise MeaninglessRequest(f"Unknown modalities: {', '.join(unknown)}")
     for name in unknown:
@@ -170,7 +170,7 @@ def _parse_events(
     world: SimulatorWorld, written: WrittenEvents, strict: bool, loaded: ImportedScenario
 ) -> list[WorldEvent]:
     unknown = {event.modality for event in written.events if event.modality not in world.modalities}
-    _skip_unknown(sorted(unknown), strict, loaded)
+    _skip_or_refuse_unknown(sorted(unknown), strict, loaded)
     return [
         _parse_event(world, event, number)
         for number, event in enumerate(written.events)

@@ -123,5 +123,5 @@ class WebhookRegistry:
 
 
 def notice_body(kind: WebhookEventType, world_id: str, event: WorldEvent) -> JsonObject:
-    """The body of a notice about an event."""
+    """A notice's JSON: its kind, the world's id and the whole event."""
     return {"type": kind.value, "world_id": world_id, "event": event_as_json(event)}

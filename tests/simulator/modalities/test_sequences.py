@@ -211,7 +211,7 @@ def _check_views(modality: Modality) -> None:
 def _kept(modality: Modality, applied: AppliedAction) -> Sequence[TableChange]:
     """The changes as a saved world has them, back again."""
     written = cast(list[list[JsonValue]], json.loads(json.dumps(modality.store.changes_as_json(applied.changes))))
-    changes = modality.store.read(written)
+    changes = modality.store.changes_from_json(written)
     assert tuple(changes) == applied.changes
     return changes
 

@@ -62,7 +62,7 @@ def build_mail(sender: str, subject: str, text: str, at: datetime) -> JsonObject
 
 
 def build_appointment(title: str, start: datetime, minutes: int = 60) -> JsonObject:
-    """An appointment in the user's calendar."""
+    """An appointment's JSON for the user's calendar, with its title, start and end."""
     return {"title": title, "start": start.isoformat(), "end": (start + timedelta(minutes=minutes)).isoformat()}
 
 

@@ -90,7 +90,7 @@ class CommitmentDraw:
         return self.today - timedelta(minutes=minutes)
 
     def pick_wording(self, *said: str) -> str:
-        """One of several ways to say the same."""
+        """One of these wordings, drawn at random."""
         return self.random.choice(said)
 
     def draw_figures(self, count: int) -> list[int]:

@@ -91,7 +91,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if record is None:
         check_client(caller)
-        return incoming.begin_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
+        return incoming.build_new_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
     if incoming.turn_id in (*record.turns_done, found_task.signalled_turn_id):
         return JoinTurn(record, incoming.turn_id)
     decision = parse_decision(message) if record.state is TaskState.INPUT_REQUIRED else None
@@ -100,7 +100,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     if not decision:
         check_client(caller)
     if record.state.is_terminal:
-        return incoming.begin_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
+        return incoming.build_new_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
     if message.session_id not in (None, record.session_id):
         cause = f"task {message.task_id!r} belongs to session {record.session_id!r}"
         raise InvalidField(id_rules.session_field, cause)
@@ -131,7 +131,7 @@ class _IncomingMessage(NamedTuple):
             parts=self.message.parts,
         )
 
-    def begin_task(self, task_id: str, session_id: str) -> AcceptTurn:
+    def build_new_task(self, task_id: str, session_id: str) -> AcceptTurn:
         """Build a new task with the message's turn as its first."""
         message, turn, now = self.message, self.build_turn(task_id), self.moment.now
         message_id = message.message_id or self.turn_id

@@ -90,7 +90,7 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
     return ClientMessage(
         dialect=dialect,
         task_id=task_id,
-        session_id=_session_id(metadata, session, dialect),
+        session_id=_read_session_id(metadata, session, dialect),
         message_id=message_id,
         text=text,
         data=data,
@@ -148,7 +148,7 @@ def _read_message(params: JsonObject) -> JsonObject:
     return message
 
 
-def _session_id(metadata: JsonObject, session_id: str | None, dialect: A2aVersion) -> str | None:
+def _read_session_id(metadata: JsonObject, session_id: str | None, dialect: A2aVersion) -> str | None:
     in_metadata = id_at(metadata, "session_id", "metadata.session_id")
     if in_metadata and session_id and in_metadata != session_id:
         field = "params.sessionId" if dialect is A2aVersion.LEGACY else "message.contextId"

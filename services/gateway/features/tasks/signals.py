@@ -90,7 +90,7 @@ class TaskSignals:
             raise NothingToResolve(task_id, resolution.call_id, "the task has ended")
         has_effect = _is_latest_recorded_decision(signalled, resolution, caller)
         if not has_effect:
-            _check_not_refused(signalled, turn, resolution)
+            _check_still_resolvable(signalled, turn, resolution)
         return signalled, has_effect
 
     async def send_signal(self, record: TaskRecord, turn: Turn) -> TaskRecord:
@@ -148,8 +148,8 @@ def _is_latest_recorded_decision(record: TaskRecord, resolution: WriteResolution
     )
 
 
-def _check_not_refused(record: TaskRecord, turn: Turn, resolution: WriteResolution) -> None:
-    """Raises ``NothingToResolve``, with the reason, if a decision can no longer take effect."""
+def _check_still_resolvable(record: TaskRecord, turn: Turn, resolution: WriteResolution) -> None:
+    """Raises ``NothingToResolve``, with the reason, if the operator's decision can no longer take effect."""
     last = _last_resolution(record, resolution.call_id)
     if record.state.is_terminal or (last is not None and last.get("doubt") == turn.data["doubt"]):
         raise NothingToResolve(record.task_id, resolution.call_id, _why_not_resolvable(record, resolution.call_id))

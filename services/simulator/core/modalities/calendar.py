@@ -65,7 +65,7 @@ class ExportedCalendar(Exported):
 
 
 def _add_zone(event: JsonValue, user_zone: JsonValue) -> JsonValue:
-    """What cannot be read is left to the check of the fields."""
+    """The event with its own or the user's time zone on its times; values of a wrong shape stay for later checks."""
     if not isinstance(event, dict):
         return event
     zone = event.get("timezone") or user_zone
@@ -95,7 +95,7 @@ class CalendarModality(ShownModality[CalendarBook]):
         self._add_primary_calendar(now)
 
     @override
-    def opening(self, now: datetime) -> JsonObject:
+    def state_header(self, now: datetime) -> JsonObject:
         return {"modality_type": self.name}
 
     @override

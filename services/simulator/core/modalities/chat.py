@@ -27,7 +27,7 @@ OPERATIONS: Mapping[str, type[Action[ChatTables]]] = {
 
 
 class _ExportedConversation(StoredRow):
-    """What is kept of an exported conversation."""
+    """An exported conversation, of which only the time of its creation is kept."""
 
     created_at: StoredTime
 

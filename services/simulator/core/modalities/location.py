@@ -115,7 +115,7 @@ class LocationModality(ShownModality[LocationTrack]):
         return {**data, "operation": data.get("operation") or "update"}
 
     @override
-    def opening(self, now: datetime) -> JsonObject:
+    def state_header(self, now: datetime) -> JsonObject:
         return {"modality_type": self.name, "last_updated": format_time(self.head.last_updated)}
 
     @override

@@ -24,7 +24,7 @@ class Telephone:
         self.unread = GroupIndex(self.messages, lambda message: (message.thread_id,) if message.is_unread else ())
         self.not_read = GroupIndex(self.messages, lambda message: () if message.is_read else ("",))
         self.by_sending = TimeIndex(self.messages, lambda message: message.sent_at)
-        self._among = GroupIndex(self.conversations, lambda conversation: (name_of_numbers(conversation.members),))
+        self._among = GroupIndex(self.conversations, lambda conversation: (key_of_numbers(conversation.members),))
 
     @property
     def user(self) -> str:
@@ -66,7 +66,7 @@ class Telephone:
 
     def find_or_begin(self, numbers: frozenset[str], moment: EventMoment, created_by: str) -> SmsConversationRecord:
         """The conversation of exactly these participants; a new one if there is none."""
-        candidates = self._among[name_of_numbers(numbers)]
+        candidates = self._among[key_of_numbers(numbers)]
         if candidates:
             return self.conversations[min(candidates, key=self.conversations.position)]
         conversation = begin_conversation(moment.new_id("thread"), numbers, moment, created_by)
@@ -87,6 +87,6 @@ def begin_conversation(
     )
 
 
-def name_of_numbers(numbers: Iterable[str]) -> str:
-    """One name for a set of numbers."""
+def key_of_numbers(numbers: Iterable[str]) -> str:
+    """An index key for a set of numbers, whatever their order."""
     return "|".join(sorted(numbers))

@@ -104,7 +104,7 @@ class WeatherModality(ShownModality[Spots]):
         return {**data, "operation": data.get("operation") or "update"}
 
     @override
-    def opening(self, now: datetime) -> JsonObject:
+    def state_header(self, now: datetime) -> JsonObject:
         return {"modality_type": self.name, "last_updated": format_time(self.head.last_updated)}
 
     @override
