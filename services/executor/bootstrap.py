@@ -100,7 +100,7 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
             counted_model = CountedModel(model, _build_tiers(settings), metrics)
             ports = Ports(counted_model, tools, RetryingPolicy(policy, metrics), make_tenants(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
-            for name in settings.part_names:
+            for name in settings.optional_part_names:
                 build_part = cast(BuildPart, load_part("executor", name))
                 equip_ports = await parts.enter_async_context(build_part(ExecutorPartHost(settings, redis)))
                 ports = equip_ports(ports)

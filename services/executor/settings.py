@@ -176,7 +176,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     list_bytes: int = Field(default=1_000_000, ge=10_000, description="bytes that are read of one list")
 
     @property
-    def part_names(self) -> tuple[str, ...]:
+    def optional_part_names(self) -> tuple[str, ...]:
         """The names of the optional parts to load, each once."""
         names = (*self.executor_parts, *(orchestrator.value for orchestrator in self.orchestrators))
         return tuple(dict.fromkeys(name for name in names if name != OrchestratorName.LOCAL))

@@ -220,7 +220,7 @@ def test_orchestrators_bring_the_parts_of_their_own() -> None:
         {**told, **account, "anthropic_api_key": "k", "executor_parts": "files", "orchestrators": "brainos,local"}
     )
 
-    assert settings.part_names == ("files", "brainos")
+    assert settings.optional_part_names == ("files", "brainos")
 
 
 @pytest.mark.promise("parts.optional")

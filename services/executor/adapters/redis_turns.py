@@ -181,7 +181,7 @@ class RedisTurnStore(ports.TurnStore):
     async def get_pulse(self) -> ports.Pulse:
         if self._is_halted():
             raise ports.HandedOver(self._lease.session_id)
-        if self._scripts.last_pulse is None or self._heartbeat is None or self._heartbeat.has_signal():
+        if self._scripts.last_pulse is None or self._heartbeat is None or self._heartbeat.may_have_signal():
             return await self.append(())
         pulse, seen_at = self._scripts.last_pulse
         return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - seen_at))

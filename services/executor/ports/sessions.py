@@ -94,7 +94,7 @@ class LeaseHeartbeat(Protocol):
 
     released: bool  # the lease was given back with the turn's end
 
-    def has_signal(self) -> bool:
+    def may_have_signal(self) -> bool:
         """Whether the store must be asked for its pulse: the last heartbeat reported a change, or is too old."""
 
     async def await_signal(self) -> None:

@@ -67,7 +67,7 @@ class _NamingArgument(NamedTuple):
             kind = seen_records.name_of_kind(node.kind)
             yield from ((kind, normalize_identifier(name)) for name in (*node.ids, *node.names[1]))
 
-    def has_record(self, is_kind: "_CompareKinds", kind: seen_records.Noun) -> bool:
+    def names_record_of_kind(self, is_kind: "_CompareKinds", kind: seen_records.Noun) -> bool:
         return any(is_kind(node.kind, kind) for node in self.nodes)
 
     def is_key_of(self, kind: seen_records.Noun) -> bool:
@@ -303,7 +303,7 @@ class CallSums:
             makes_record = seen_records.makes_record(call.tool)
             naming_arguments = [*self._find_naming_arguments(call, arguments, tool_kind)]
             of_kind, of_aspect = (
-                [argument for argument in naming_arguments if argument.has_record(is_kind, tool_kind)]
+                [argument for argument in naming_arguments if argument.names_record_of_kind(is_kind, tool_kind)]
                 for is_kind in (seen_records.are_same_kind, seen_records.has_aspect)
             )
             own_arguments = of_kind or of_aspect

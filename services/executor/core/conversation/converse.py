@@ -250,7 +250,7 @@ class Conversation:
                 await self._read_named_records(key, ())  # takes the reads of that attempt from the journal
         elif dispatch.writes:
             context = self.draft.build_proposal_context(
-                self._parts_marked_if_left, self.reader.corrections, self._message_history.replies
+                self._parts_with_unmet_conditions, self.reader.corrections, self._message_history.replies
             )
             sourceless = dispatch.check_writes(self.draft.held, context, self._known_sources)
             if sourceless and await self._read_named_records(key, sourceless):
@@ -325,7 +325,7 @@ class Conversation:
         return True
 
     @property
-    def _parts_marked_if_left(self) -> tuple[PartOfTask, ...]:
+    def _parts_with_unmet_conditions(self) -> tuple[PartOfTask, ...]:
         """The task's parts, marked where the model has left them because a condition does not hold."""
         return mark_unmet_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
@@ -341,7 +341,7 @@ class Conversation:
         progress = progress.update_dossier(
             facts=self.reader.facts,
             values=tuple(self._local.values),
-            parts=mark_unanswered(self._parts_marked_if_left, self._local.unanswered),
+            parts=mark_unanswered(self._parts_with_unmet_conditions, self._local.unanswered),
             made=self._local.used_made_tools,
         )
         self._tracker.progress = with_process_figures(self.ctx, progress)

@@ -632,16 +632,23 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
     if composed is not None and (composed.is_sourced or not origins):
         return composed
     if origins:
-        is_free = all(field.kind is not DataOrText.STRUCTURED for field in origins)
-        return _trace_to_fields(name, kind, origins, is_met=kind not in SOURCED_KINDS, is_free=is_free)
+        is_only_in_free_text = all(field.kind is not DataOrText.STRUCTURED for field in origins)
+        return _trace_to_fields(
+            name, kind, origins, is_sourced=kind not in SOURCED_KINDS, is_only_in_free_text=is_only_in_free_text
+        )
     return ArgumentTrace(name, kind, OriginKind.NONE, is_sourced=kind not in SOURCED_KINDS)
 
 
 def _trace_to_fields(
-    name: str, kind: ArgumentKind, fields: tuple[ReadField, ...], *, is_met: bool = True, is_free: bool = False
+    name: str,
+    kind: ArgumentKind,
+    fields: tuple[ReadField, ...],
+    *,
+    is_sourced: bool = True,
+    is_only_in_free_text: bool = False,
 ) -> ArgumentTrace:
     first_field = describe_field_place(fields[0].fact_id, fields[0].path)
-    return ArgumentTrace(name, kind, OriginKind.FACT, first_field, is_met, is_free, fields)
+    return ArgumentTrace(name, kind, OriginKind.FACT, first_field, is_sourced, is_only_in_free_text, fields)
 
 
 def _is_in_schema(value: Json, schema: JsonObject) -> bool:
@@ -697,8 +704,8 @@ def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: T
     if not isinstance(value, str):
         return None
     if (person := _find_record_with_words(value, sources.facts)) is not None:
-        is_met = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
-        return _trace_to_fields(name, kind, (person,), is_met=is_met)
+        is_sourced = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
+        return _trace_to_fields(name, kind, (person,), is_sourced=is_sourced)
     in_brackets = [*map(str.strip, _ANGLE_BRACKETS_PATTERN.findall(value))] if kind is ArgumentKind.RECIPIENT else []
     if not in_brackets or not all(map(kind_of_identifier, in_brackets)):
         return None

@@ -411,7 +411,7 @@ def _find_choices(text: str) -> Iterator[re.Match[str]]:
     yield from _OPEN_CHOICE_WORD_PATTERN.finditer(text)
 
 
-EXCHANGE_WORD_PATTERN = re.compile(  # words for two things that change places
+SWAP_WORD_PATTERN = re.compile(  # words for two things that change places
     r"\b(?:(?:swap|exchang|switch|interchang|échang|intercambi)\w*|\w*tausch\w*)\b", re.IGNORECASE
 )
 ALTERNATIVE_WORD_PATTERN = re.compile(

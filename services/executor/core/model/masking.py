@@ -220,13 +220,13 @@ def _mask_tools(
     mask = masked_values.make_mask()
     if not mask.would_change(_join_maskable_texts(tools)):
         return tools
-    self_evident_mask = masked_values.make_mask(kind_left_out=ProtectedKind.PASSWORD)
-    return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)
+    schema_mask = masked_values.make_mask(kind_left_out=ProtectedKind.PASSWORD)
+    return tuple(_mask_tool(tool, mask, schema_mask) for tool in tools)
 
 
-def _mask_tool(tool: models.ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> models.ToolDefinition:
-    """The tool with its description masked, and its schema by ``self_evident_mask``, which leaves out passwords."""
-    schema = cast("Mapping[str, JsonValue]", self_evident_mask.mask_json(cast(Json, dict(tool.input_schema))))
+def _mask_tool(tool: models.ToolDefinition, mask: _Mask, schema_mask: _Mask) -> models.ToolDefinition:
+    """The tool with its description masked, and its schema by ``schema_mask``, which leaves out passwords."""
+    schema = cast("Mapping[str, JsonValue]", schema_mask.mask_json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.mask_text(tool.description), input_schema=schema)
 
 

@@ -120,7 +120,9 @@ class CallAnswer(NamedTuple):
 
 
 class MessageHistory:
-    """The conversation's messages and tier, and results not sent yet. ``calls_so_far``: also of earlier histories."""
+    """The messages between this conversation and the model, the model's tier, and the results of calls that were not
+    sent yet. ``calls_so_far``: all calls of the conversation, those before a ``restart`` among them.
+    """
 
     def __init__(
         self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[models.ToolDefinition, ...], prefix: str

@@ -19,7 +19,7 @@ from services.executor.core.figures.numbers import looks_like_id_text
 from services.executor.core.figures.vocabulary import (
     CLAUSE_END_PATTERN,
     CURRENCY_CODES,
-    EXCHANGE_WORD_PATTERN,
+    SWAP_WORD_PATTERN,
     has_condition,
     leaves_choice_open,
     without_legal_form,
@@ -498,7 +498,7 @@ def _find_value_position_by_record(
     just one value stands. Empty if things are exchanged.
     """
     positions_by_id: dict[str, list[int | None]] = {}
-    if EXCHANGE_WORD_PATTERN.search(text):
+    if SWAP_WORD_PATTERN.search(text):
         return {}
     id_places, value_places = sorted(ids_by_position), sorted({*value_positions}.difference(ids_by_position))
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY_PATTERN.finditer(text)), len(text))):

@@ -74,7 +74,10 @@ class JudgedPlan(NamedTuple):
 
 
 class PlanClosing:
-    """Closes one plan in one journal step, whose name begins with ``key``, as do the names of the steps within it."""
+    """Closes one plan: checks it, asks for the policy's verdict, and freezes it or sends it back to the model.
+
+    This is one journal step, whose name begins with ``key``, as do the names of the steps within it.
+    """
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, *, asks_for_notice: bool = False) -> None:
         """``asks_for_notice``: whether to send back a plan that lacks a notice which its process wants."""

@@ -43,7 +43,7 @@ class Severity(Enum):
 
 
 class CallFault(NamedTuple):
-    """What may be wrong with a call."""
+    """A sentence on what is wrong, or may be wrong, with a call or one of its arguments."""
 
     argument: str  # its path; empty for the whole call
     reason: str  # a sentence

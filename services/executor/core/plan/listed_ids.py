@@ -129,7 +129,7 @@ def _identifier_keys_in(arguments: JsonObject) -> Iterator[_NormalizedId]:
             yield from (normalize_identifier(code.text) for code in find_codes(str(value)))
 
 
-class _Child(NamedTuple):
+class _UnlistedChild(NamedTuple):
     """A record that a read showed, and that is not listed itself."""
 
     own_keys: frozenset[_NormalizedId]  # of its ids
@@ -149,9 +149,9 @@ def _find_covered_parents(
     called_keys = frozenset().union(*(call_keys for call_keys in calls_keys if not call_keys & listed_keys))
     graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if called_keys else []
     nodes = [(graph, node) for graph in graphs for node in graph.nodes]
-    children: list[_Child] = []
+    children: list[_UnlistedChild] = []
     for graph, node in nodes:
-        child = _Child(_own_keys(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
+        child = _UnlistedChild(_own_keys(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
         if child.parent_keys and not child.own_keys & listed_keys:
             children.append(child)
     reaching = [child for child in children if child.own_keys & called_keys]

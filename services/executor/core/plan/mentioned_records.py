@@ -163,7 +163,7 @@ class MentionedRecords:
 
 
 class CalledRecords:
-    """The records that were read, as one call and the part of the task that it carries out tell of them."""
+    """Which of the records that were read one call names, and which ones its part of the task means."""
 
     def __init__(self, call: CallToCheck, mentioned: MentionedRecords) -> None:
         self._call, self._part, self._mentioned, self._graph = call, call.part, mentioned, mentioned.graph
@@ -283,7 +283,7 @@ class CalledRecords:
         means_one = not (self._is_range or self._leaves_choice_open)
         belongs_to_others = means_one and self._belongs_to_others(reference, own_nodes)
         if own_nodes:
-            meant_instead = self._drop_equally_meant(others, own_nodes)
+            meant_instead = self._drop_named_by_same_words(others, own_nodes)
             is_other_meant = belongs_to_others or bool(meant_instead)
             return is_other_meant and not any(self._mentioned.is_mentioned(node, meant_instead) for node in own_nodes)
         uncalled_nodes = (node for node in self._meant_nodes if node.ids.isdisjoint(self._argument_texts))
@@ -305,7 +305,9 @@ class CalledRecords:
         topics |= {word for tool, _ in self._part.proposed_calls for word in words_of(tool)}
         return may_mean_unnamed_things(self._text, names, topics)
 
-    def _drop_equally_meant(self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode]) -> Sequence[GraphNode]:
+    def _drop_named_by_same_words(
+        self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode]
+    ) -> Sequence[GraphNode]:
         """The ``others`` that may be meant instead of the call's own records. If the part has the own kind in the
         plural, as in "the fees of S-1", those drop out that it names by no other words than the own ones.
         """

@@ -29,7 +29,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import FactsIndex, OriginKind, trace_argument, trace_scalar
-from services.executor.core.figures.vocabulary import EXCHANGE_WORD_PATTERN, minor_unit_places
+from services.executor.core.figures.vocabulary import SWAP_WORD_PATTERN, minor_unit_places
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, gives_no_new_value
 from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import (
@@ -187,7 +187,7 @@ class SourceFinder:
     def _find_unsourced_arguments(self, call: CallToCheck) -> Iterator[CallFault]:
         """Arguments that need a source and have none, or have it only from reads that code made for this call."""
         for argument in call.scalars:
-            has_none = _has_no_source(argument) and not self._derived.is_implied(argument, call)
+            has_none = _lacks_needed_source(argument) and not self._derived.is_implied(argument, call)
             if has_none or self._is_shown_by_machine_alone(argument):
                 reason = (
                     f"{argument.description} ({argument.kind}) stands neither in the task nor in a result, "
@@ -223,13 +223,13 @@ class SourceFinder:
         severity = Severity.CONTRADICTED if self._names_other_record(call) else Severity.REFUSED
         for argument in call.scalars:
             reason = self._why_amount_of_other_record(argument, call)
-            if reason and not self._is_amount_exchanged(argument, call):
+            if reason and not self._is_amount_swapped(argument, call):
                 yield CallFault(argument.path, reason, severity)
 
-    def _is_amount_exchanged(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
+    def _is_amount_swapped(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the part speaks of an exchange, and another call gives this record's value to the amount's record."""
         owners = {field.record.identifier for field in argument.source_fields if field.record}
-        if not EXCHANGE_WORD_PATTERN.search(call.part.quote):
+        if not SWAP_WORD_PATTERN.search(call.part.quote):
             return False
         own_texts = set(map(as_text, _list_recorded_values(argument, call)))
         calls = ({*map(as_text, arguments.values())} for _, arguments in call.part.proposed_calls)
@@ -467,7 +467,7 @@ def _list_recorded_values(argument: ArgumentToCheck, call: CallToCheck) -> list[
     return [field.value for field in call.fields.list_fields_of_records(call.texts) if field.name == name]
 
 
-def _has_no_source(argument: ArgumentToCheck) -> bool:
+def _lacks_needed_source(argument: ArgumentToCheck) -> bool:
     """Whether the argument needs a source and has none. It needs none for a small whole number, such as a page."""
     if argument.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
         return argument.origin is OriginKind.NONE and not _has_only_small_whole_numbers(argument.value)

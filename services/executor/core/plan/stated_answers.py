@@ -97,8 +97,9 @@ def _find_part_before(change: CallToCheck) -> str:
 
 
 def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Answer | None:
-    """The only yes or no in a call or result with the ids in ``named``: a truth value whose field has words of the
-    question alone, or, if it was put to somebody, a field that says what was answered, with no other text beside it.
+    """What a read answers to the question: the only truth value whose field's name has no words but the question's; or,
+    if the read put the question to somebody, also the only yes or no in a field for an answer, if its result has no
+    other text. None without a single answer, or if the read shows not all ids of the question (``named``).
     """
     arguments, answers = _list_argument_texts(fact), list[_Answer]()
     is_put = any(_asks_the_same(text, question) for text in arguments)
@@ -123,7 +124,7 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
 
 
 def _asks_the_same(text: str, question: str) -> bool:
-    """Whether a text is a question with no other words of weight than the task's, or with all of them."""
+    """Whether a text asks the ``question``: of the keywords of the two, one's are all among the other's."""
     own_words, words = (
         set(extract_keywords(" ".join(_LOWER_CASE_WORD_PATTERN.findall(words)))) for words in (text, question)
     )

@@ -39,11 +39,11 @@ class RecordLinks:
         kinds = {name[-1] for anchor in anchors for name in anchor.names if name}
         anchor_identities = {anchor.identity for anchor in anchors}
 
-        def is_step(record: SeenRecord) -> bool:
+        def may_be_on_path(record: SeenRecord) -> bool:
             has_anchors_kind = any(name and name[-1] in kinds for name in record.names)
             return not has_anchors_kind or record.identity in anchor_identities or is_wanted(record)
 
-        steps = [node for node in self._graph.nodes if is_step(node.seen)]
+        steps = [node for node in self._graph.nodes if may_be_on_path(node.seen)]
         starts = [node for node in steps if node.seen.identity in anchor_identities]
         by_reference = self._walk_links(starts, steps, is_wanted, self._find_neighbours)
         return by_reference or self._walk_links(starts, steps, is_wanted, self._find_linked_nodes)
@@ -127,8 +127,8 @@ class FigureInputs(NamedTuple):
     links: RecordLinks
 
 
-class RowGroup(NamedTuple):
-    """The rows that have this value in a field. ``fields``: the names that the field may have."""
+class RowGroupKey(NamedTuple):
+    """What the rows of a group have in common: the ``value`` of a field, which may have any name of ``fields``."""
 
     fields: tuple[str, ...]
     value: Json
@@ -200,9 +200,9 @@ def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
     return ChosenRows(pattern, records, alternatives)
 
 
-def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
-    """A group for each value of the field ``by``; a single None if ``by`` is empty. Raises ``NoClearOperand`` if there
-    are no rows, or a row has no such field.
+def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroupKey | None]:
+    """A group's key for each value of the field ``by``; a single None if ``by`` is empty. Raises ``NoClearOperand``
+    if there are no rows, or a row has no such field.
     """
     if not by:
         return [None]
@@ -214,10 +214,10 @@ def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
         if field is None:
             raise NoClearOperand(f"not every row has a {fields[0]}")
         values_by_json.setdefault(dumps(record.record[field]), record.record[field])
-    return [RowGroup(fields, value) for value in values_by_json.values()]
+    return [RowGroupKey(fields, value) for value in values_by_json.values()]
 
 
-def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> list[Operand]:
+def build_row_operands(rows: ChosenRows, operation: str, group: RowGroupKey | None) -> list[Operand]:
     """The operands of an operation on the chosen rows: for each alternative the path to the rows' field, and to their
     currency if they have one.
     """
@@ -236,7 +236,7 @@ def _build_operands(record: SeenRecord, path: str, field: str, operation: str) -
     return [Operand(source="result", ref=record.fact.ref, path=field_path(path, name)) for name in fields]
 
 
-def _conditions_of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
+def _conditions_of_group(rows: ChosenRows, group: RowGroupKey | None) -> tuple[str, ...]:
     field = rows.first.find_field(group.fields) if group else None
     return (format_condition(field, "=", group.value),) if group and field else ()
 

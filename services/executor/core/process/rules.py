@@ -406,13 +406,13 @@ def drop_unrealized_remainders(progress: Progress, writes: Sequence[LedgerEntry]
     """
     values, remainders = progress.dossier.values, {one.name: one for one in progress.template.figures if one.remainder}
     of_figures = ((value, remainders[value.figure]) for value in values if value.figure in remainders)
-    left = [value for value, figure in of_figures if _is_changed(value, figure, writes)]
+    left = [value for value, figure in of_figures if _was_change_made(value, figure, writes)]
     draws = Counter((value.figure, value.operands[:1]) for value in left)
     only = [value for value in left if draws[value.figure, value.operands[:1]] == 1]
     return [value for value in values if value.figure not in remainders or value in only]
 
 
-def _is_changed(remainder: NamedValue, figure: Figure, writes: Sequence[LedgerEntry]) -> bool:
+def _was_change_made(remainder: NamedValue, figure: Figure, writes: Sequence[LedgerEntry]) -> bool:
     """Whether a change that needs the figure was made of the remainder's record, and not taken back."""
     done = [entry for entry in writes if entry.status in DONE_STATUSES]
     taken_back = {entry.compensates for entry in done}

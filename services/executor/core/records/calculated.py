@@ -26,8 +26,9 @@ def values_as_fields(
 def list_values_unrelated_to_call(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> dict[str, Decimal | str]:
-    """The calculated values, as ``{name: number or text}``, that rest on the task's words alone; of a call about a
-    record that nobody read, all that are free for it. They are no fields of the call, and may trigger a rule.
+    """The calculated values, as ``{name: number or text}``, that may trigger a rule though they are no fields of the
+    call: those that were calculated from the task's words alone; all, if the call is about a record that nobody read.
+    None of them is about another record, or has the name of a field or of ``constants``.
     """
     free_values = _list_values_named_like_no_field(values, view, constants)
     if not view.named.unread_subjects:

@@ -48,6 +48,7 @@ def rows_of_call(arguments: JsonObject) -> CallRows:
 
 
 def _split_rows(alone: JsonObject, arguments: JsonObject, key: str) -> CallRows:
+    """The call or row with the rows within it; the arguments are what ``CallRows`` keeps under the same names."""
     row_groups = [*find_row_groups(alone, ())]
     bare, outer = alone, arguments
     for path in {path for placed, _ in row_groups for path, *_ in placed}:

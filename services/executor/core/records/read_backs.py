@@ -192,7 +192,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
     earlier_reads = _find_reads_showing_record(write, readers, facts)
     reads_of_record = [earlier for earlier in earlier_reads if earlier.is_own and not earlier.selects]
     yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_of_other_kind)
-    yield from _propose_reads_by_ids(write, (reader for reader in readers if _is_asked_by_other_id(reader, write)))
+    yield from _propose_reads_by_ids(write, (reader for reader in readers if _is_asked_by_owner_id(reader, write)))
     yield from (earlier.read_call for earlier in reads_of_record)
     yield from _propose_reads_by_ids(write, readers)
     yield from (earlier.read_call for earlier in earlier_reads if not earlier.is_own and not earlier.selects)
@@ -254,7 +254,7 @@ def _find_reads_showing_record(
     return sorted(earlier_reads, key=lambda earlier: earlier.order)
 
 
-def _is_asked_by_other_id(reader: ReadTool, write: NamedWrite) -> bool:
+def _is_asked_by_owner_id(reader: ReadTool, write: NamedWrite) -> bool:
     """Whether a read shows the one thing that the tool is about by its owner's id: ``get_deposit(assignment_id)``."""
     is_singular = reader.words.head in words_of(reader.tool.name)
     return (

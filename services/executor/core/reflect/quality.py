@@ -260,12 +260,12 @@ class EndedRun(NamedTuple):
 
     @property
     def planned_nothing(self) -> bool:
-        """Whether the run was to act but planned no call, although some part to be done was not left for a reason."""
-        return self.has_to_act and not self.calls and not self.are_all_parts_left
+        """Whether the run was to act but planned no call, although not every part to be done is unmet for a reason."""
+        return self.has_to_act and not self.calls and not self.are_all_parts_unmet
 
     @property
-    def are_all_parts_left(self) -> bool:
-        """Whether every part to be done was left for a reason."""
+    def are_all_parts_unmet(self) -> bool:
+        """Whether every part to be done is unmet for a reason."""
         parts = [part for part in self.dossier.parts if part.is_to_do]
         return bool(parts) and all(part.unmet for part in parts)
 

@@ -73,7 +73,7 @@ def find_improvement(run: EndedRun, formula: Formula = Formula.SIGNALS) -> Wante
         faults.append("give an answer: there is none")
     if untraced:
         faults.append("these stand neither in the task nor in what was found: " + ", ".join(untraced))
-    elif evidence.needs_met and not (evidence.is_grounded or evidence.is_idle or run.are_all_parts_left):
+    elif evidence.needs_met and not (evidence.is_grounded or evidence.is_idle or run.are_all_parts_unmet):
         faults.append("say what was found, with its figures")
     return WantedImprovement(outputs, tuple(faults))
 

@@ -145,7 +145,7 @@ async def enter_state(
 
 def open_state_span(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
     span = ctx.ports.tracer.open_span(names.STATE.format(state=progress.state.value))
-    return ctx.journal.counts.time_span(progress.state, span)
+    return ctx.journal.counts.measure_span(progress.state, span)
 
 
 NOBODY_APPROVES_TEXT = "Nothing was written: a person would have to approve the plan, and in practice nobody can."

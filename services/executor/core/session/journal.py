@@ -69,7 +69,7 @@ class TurnCounts:
                 self._meter.observe(names.PHASE_SECONDS, seconds, phase=phase.value, outcome=outcome)
 
     @contextmanager
-    def time_span(self, stage: Phase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
+    def measure_span(self, stage: Phase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
         """A context for the span of a phase or state, which also counts its seconds."""
         start = perf_counter()
         try:
@@ -262,7 +262,7 @@ class Journal:
 
     def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = (), kind: str = INPUT_KIND) -> None:
         """Notes an input from outside, for a replay, unless it equals the last of its name. Stored with the next step.
-        ``common_texts``: texts in it that many tasks have in common. ``kind``: or the beginning of an attempt.
+        ``common_texts``: texts in it that many tasks have. ``kind``: ``ATTEMPT_KIND`` where an attempt begins.
         """
         if self._input_by_name.get(name) != data:
             self._queue_entry(JournalEntry(f"{name}#{self._input_count}", kind, data, common_texts))

@@ -95,7 +95,9 @@ def match_column(name: str, missing: str, columns: Mapping[str, str]) -> ColumnM
 
 
 def match_columns(names: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
-    """What those of ``names`` that are no column mean now, by name; no column that two mean or that is in ``names``."""
+    """The column that each of ``names`` means now, by name; without names that are columns themselves, and without
+    columns that two names mean, or that are in ``names``.
+    """
     free_columns = {column: "" for column in columns if column not in names}
     missing = [name for name in names if name not in columns]
     matches = {name: match for name in missing if (match := match_column(name, name, free_columns))}

@@ -33,7 +33,7 @@ class LeaseKeeper:
         self._with_signal: frozenset[Lease] = frozenset()
         self._beat_at = monotonic()
 
-    def has_signal(self, lease: Lease) -> bool:
+    def may_have_signal(self, lease: Lease) -> bool:
         """Whether the turn must ask the store for its pulse: the last heartbeat said so, or is too old."""
         return lease in self._with_signal or monotonic() - self._beat_at > self._lease_seconds
 
@@ -107,8 +107,8 @@ class KeptLease(LeaseHeartbeat):
         self._is_releasing = False
 
     @override
-    def has_signal(self) -> bool:
-        return self._keeper.has_signal(self.lease)
+    def may_have_signal(self) -> bool:
+        return self._keeper.may_have_signal(self.lease)
 
     @override
     async def await_signal(self) -> None:

@@ -148,14 +148,14 @@ class Worker(TurnRunner):
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
-        with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
+        with opened.journal.counts.measure_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
             primed = await prime(self._dependencies, opened)
             recording.record_session(opened.journal, primed.session)
             return with_thresholds(await with_history(await with_translated_rules(with_documents(primed))))
 
     async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | WaitsForTime:
         ctx.journal.enter_phase(Phase.EXECUTE)
-        with ctx.journal.counts.time_span(Phase.EXECUTE, self._ports.tracer.open_span(names.EXECUTE)):
+        with ctx.journal.counts.measure_span(Phase.EXECUTE, self._ports.tracer.open_span(names.EXECUTE)):
             if (earlier := ctx.journal.progress) is None:
                 progress = build_first_progress(ctx)
                 ctx.journal.save_progress(progress)
@@ -168,7 +168,7 @@ class Worker(TurnRunner):
         match executed:
             case AnsweredTask(progress, not_done):
                 ctx.journal.enter_phase(Phase.REFLECT)
-                with ctx.journal.counts.time_span(Phase.REFLECT, self._ports.tracer.open_span(names.REFLECT)):
+                with ctx.journal.counts.measure_span(Phase.REFLECT, self._ports.tracer.open_span(names.REFLECT)):
                     return await build_answered_task_end(ctx, await review_answer(ctx, progress), not_done)
             case WaitsForDecision():
                 return await build_approval_request_end(ctx, executed)
