@@ -7,7 +7,7 @@ import sys
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
-from services.planner.bootstrap import build
+from services.planner.bootstrap import build_planner
 from services.planner.settings import PlannerSettings
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
@@ -30,7 +30,7 @@ def main() -> int:
     configure_logging("planner", settings.log_level, settings.log_format)
     with open_tracer(settings, "planner") as tracer:
         serve_until_stopped(
-            trace_requests(count_requests(build(settings), "planner"), tracer), settings.host, settings.port
+            trace_requests(count_requests(build_planner(settings), "planner"), tracer), settings.host, settings.port
         )
     return 0
 

@@ -4,11 +4,11 @@ from fastapi import FastAPI
 
 from services.planner.core.faults import parse_faults
 from services.planner.core.roles import reply
-from services.planner.entrypoints.http import PlannerServer, application
+from services.planner.entrypoints.http import PlannerServer, build_application
 from services.planner.settings import PlannerSettings
 
 
-def build(settings: PlannerSettings) -> FastAPI:
+def build_planner(settings: PlannerSettings) -> FastAPI:
     """Builds the application."""
     served = PlannerServer(
         reply=reply,
@@ -18,4 +18,4 @@ def build(settings: PlannerSettings) -> FastAPI:
         allow_faults=settings.planner_allow_faults,
         max_body=settings.max_body_bytes,
     )
-    return application(served)
+    return build_application(served)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.planner.bootstrap import build
+from services.planner.bootstrap import build_planner
 from services.planner.settings import PlannerSettings
 from shared.infra.anthropic_model import AnthropicModel, ModelLimits
 from shared.ports.models import Tier
@@ -15,7 +15,7 @@ MODEL = "offline-planner-1"
 @asynccontextmanager
 async def planner_server(settings: PlannerSettings | None = None) -> AsyncIterator[str]:
     """A planner's base URL."""
-    async with serving(build(settings or PlannerSettings())) as url:
+    async with serving(build_planner(settings or PlannerSettings())) as url:
         yield url
 
 

@@ -10,7 +10,7 @@ import pytest
 from anthropic.types import MessageParam
 from pydantic import JsonValue
 
-from services.planner.bootstrap import build
+from services.planner.bootstrap import build_planner
 from services.planner.settings import PlannerSettings
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.anthropic_model import AnthropicModel
@@ -68,7 +68,7 @@ def _body(**changes: JsonValue) -> Body:
 
 
 def _client(settings: PlannerSettings | None = None, headers: dict[str, str] | None = None) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app=build(settings or PlannerSettings()))
+    transport = httpx.ASGITransport(app=build_planner(settings or PlannerSettings()))
     chosen = _HEADERS if headers is None else headers
     return httpx.AsyncClient(transport=transport, base_url="http://planner", headers=chosen)
 

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from fastapi import FastAPI
 
-from services.planner.bootstrap import build as build_planner
+from services.planner.bootstrap import build_planner as build_planner
 from services.planner.settings import PlannerSettings
 from services.policy.bootstrap import build as build_policy
 from services.policy.settings import PolicySettings

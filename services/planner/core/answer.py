@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from services.planner.core.back_references import names_listed_things, with_antecedent
 from services.planner.core.binding import WriteStep
-from services.planner.core.compute import figures, find_operation, requested_figures, subject_of, subjects
+from services.planner.core.compute import find_operation, list_figures, requested_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_related, drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, drop_zeros, numeric_fields
 from services.planner.core.groups import find_standing_out, has_superlative, pick_groups, requested_groups
-from services.planner.core.mentions import find, identifiers_in
+from services.planner.core.mentions import find_mentions, identifiers_in
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.phrases import divide_fields
 from services.planner.core.proposals import ProposedMove
-from services.planner.core.records import FactRecord, ToolFact, number, own_id
+from services.planner.core.records import FactRecord, ToolFact, own_id, read_figure
 from services.planner.core.relations import answer_related, tell_field, tell_reference
 from services.planner.core.request import Request, as_object, objects
 from services.planner.core.selection import select_records
@@ -191,7 +191,7 @@ def _describe_figure(figure: PlannedFigure, question: str) -> str:
 
 def _tell_absent(question: str, situation: Situation) -> str:
     """Nothing found is an answer, where a read says so of what the question names."""
-    absent = [mention.value for mention in find(question) if mention.value in situation.absent]
+    absent = [mention.value for mention in find_mentions(question) if mention.value in situation.absent]
     return " ".join(f"{name} was not found." for name in absent)
 
 
@@ -272,7 +272,7 @@ def _largest(text: str, chosen: list[tuple[FactRecord, str]]) -> str | None:
 
 
 def _sort_key(value: Json) -> tuple[int, Decimal, str]:
-    amount = number(value)
+    amount = read_figure(value)
     return (0, amount, "") if amount is not None else (1, Decimal(0), str(value))
 
 
@@ -319,7 +319,7 @@ def _find_answer(question: str, situation: Situation) -> str:
         return _describe_figure(stated_list[0], question)
     if related:
         return related.text
-    for figure in figures(situation):
+    for figure in list_figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
             return _describe_figure(figure, question)
     asks_for_several = _HOW_MANY.match(question) or _NAMES_SEVERAL.match(question)
@@ -464,7 +464,7 @@ def _describe_record(record: FactRecord) -> str:
 def _describe_values(situation: Situation, moves: Sequence[ProposedMove]) -> list[str]:
     """The values in words; how many pieces something was cut into is no news."""
     true_values = [value for value in situation.values if _has_come_about(value, moves)]
-    named_values = [(str(value.get("name")), number(value.get("value"))) for value in true_values]
+    named_values = [(str(value.get("name")), read_figure(value.get("value"))) for value in true_values]
     named = [(name, amount) for name, amount in named_values if not name.startswith("pieces_") and amount is not None]
     return [f"{_figure_name(name, situation)}: {drop_zeros(amount):f}." for name, amount in named]
 

@@ -6,7 +6,7 @@ from itertools import product
 
 from services.planner.core.binding import CallPlan, kind_of
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Mention, MentionKind, find
+from services.planner.core.mentions import Mention, MentionKind, find_mentions
 from services.planner.core.pages import is_paging
 from services.planner.core.phrases import drop_spans, find_exclusions, find_spoken, find_target, is_affirmed, says_which
 from services.planner.core.records import MINOR
@@ -144,7 +144,7 @@ def _only_selects(choice: str, intent: Intent) -> bool:
 
 def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     stated_amount = find_stated(name, intent)
-    mention = next(iter(find(str(stated_amount.value))), None) if stated_amount else None
+    mention = next(iter(find_mentions(str(stated_amount.value))), None) if stated_amount else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
         mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
     if mention is None or (field_stems(name) & _SUM_WORDS and _is_share(mention, intent)):
@@ -155,13 +155,17 @@ def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> 
 
 
 def _is_share(mention: Mention, intent: Intent) -> bool:
-    return any(other.kind is MentionKind.PERCENT and other.value == mention.value for other in find(intent.clause))
+    return any(
+        other.kind is MentionKind.PERCENT and other.value == mention.value for other in find_mentions(intent.clause)
+    )
 
 
 def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:
     """The one bare number of a clause, for the one number that a tool has to be given."""
     numeric = [other_name for other_name, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
-    mentions = [mention for mention in find(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)]
+    mentions = [
+        mention for mention in find_mentions(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)
+    ]
     if not intent.verb or intent.means_every or numeric != [name] or name not in tool.required or len(mentions) != 1:
         return None
     is_whole = mentions[0].number == mentions[0].number.to_integral_value()
@@ -172,7 +176,7 @@ def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCand
 
 def _figure_near(name: str, text: str) -> Mention | None:
     """Money for an amount; a bare number for anything; one that follows or precedes the field's own words first."""
-    mentions = find(text)
+    mentions = find_mentions(text)
     own = field_stems(name) - stems(MINOR)
     money = [mention for mention in mentions if mention.kind is MentionKind.MONEY]
     plain = [mention for mention in mentions if mention.kind is MentionKind.NUMBER]
@@ -202,7 +206,7 @@ def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: 
         (MentionKind.DATE, ("date", "day", "due", "on", "at", "time", "until", "when")),
     ):
         if any(word in shape.split() for word in words):
-            amounts = [m for m in find(intent.clause) if m.kind is kind] or situation.of_kind(kind)
+            amounts = [m for m in find_mentions(intent.clause) if m.kind is kind] or situation.of_kind(kind)
             return ArgumentCandidate(amounts[0].value, "task", "", CERTAIN) if amounts else None
     if field_stems(name) & _SUM_WORDS:
         near = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
@@ -236,7 +240,7 @@ def find_stated(name: str, intent: Intent) -> ArgumentCandidate | None:
 
 
 def _first_value(text: str) -> str:
-    mentions = find(text)
+    mentions = find_mentions(text)
     if mentions and mentions[0].start == 0:
         return mentions[0].value
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
@@ -301,7 +305,7 @@ def _describe_done(intent: Intent, situation: Situation) -> str:
 def _find_remark(clause: str) -> str:
     """What follows a colon or the last comma, if it is a remark and not a figure."""
     head, comma, tail = clause.partition(": ") if ": " in clause else clause.rpartition(", ")
-    is_thing = any(mention.kind is MentionKind.ID and mention.start == 0 for mention in find(tail.strip()))
+    is_thing = any(mention.kind is MentionKind.ID and mention.start == 0 for mention in find_mentions(tail.strip()))
     return tail.strip() if comma and len(text_words(tail)) >= 3 and head and not is_thing else ""
 
 
@@ -309,7 +313,7 @@ def _find_ground(intent: Intent, situation: Situation) -> str:
     """What the task says of the thing itself: ``as a duplicate of ...``, or a sentence of its own about it."""
     if match := _AS_PATTERN.search(intent.clause):
         return match[1].strip()
-    named = [re.escape(mention.value) for mention in find(intent.clause) if mention.kind is MentionKind.ID]
+    named = [re.escape(mention.value) for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID]
     statement_pattern = re.compile(
         rf"(?:^|[.;\n]\s*)((?:the )?(?:\w+ ){{0,2}}(?:{'|'.join(named)}) (?:is|was|has)\b[^.;?\n]+)[.;\n]", re.I
     )
@@ -319,7 +323,7 @@ def _find_ground(intent: Intent, situation: Situation) -> str:
 
 def _find_occasion(clause: str) -> str:
     """What money is asked for: the words of a ``for ...`` behind the sum that name nobody and nothing by its name."""
-    for mention in find(clause):
+    for mention in find_mentions(clause):
         match = re.match(r"\s+for\s+(?P<what>[a-z][^,.;]*)$", clause[mention.end :])
         if match and mention.kind in (MentionKind.MONEY, MentionKind.NUMBER) and not proper_names(match["what"]):
             return match["what"].strip()
@@ -332,7 +336,7 @@ def _literal_text(clause: str) -> str:
 
 
 def _find_quotation(text: str) -> str:
-    return next((mention.value for mention in find(text) if mention.kind is MentionKind.QUOTE), "")
+    return next((mention.value for mention in find_mentions(text) if mention.kind is MentionKind.QUOTE), "")
 
 
 _SPEECH_PATTERN = re.compile(
@@ -358,7 +362,8 @@ def _words_after_for(text: str) -> str:
     """The words after the first ``for`` without an identifier, amount or mail address among them; else empty."""
     for match in re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I):
         if not any(
-            mention.kind in (MentionKind.ID, MentionKind.MONEY, MentionKind.EMAIL) for mention in find(match[1])
+            mention.kind in (MentionKind.ID, MentionKind.MONEY, MentionKind.EMAIL)
+            for mention in find_mentions(match[1])
         ):
             return match[1].strip()
     return ""

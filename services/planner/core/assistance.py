@@ -43,7 +43,7 @@ class DueWish(NamedTuple):
     is_done: bool = False
 
 
-def due_wishes(
+def find_due_wishes(
     wishes: Sequence[PersonalWish], situation: Situation, writers: Sequence[ToolSpec], now: datetime, asked_at: datetime
 ) -> tuple[DueWish, ...]:
     """Each wish with its calls. What was done already is seen in what was read, and is not done again.

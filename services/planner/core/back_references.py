@@ -2,7 +2,7 @@
 
 import re
 
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.situation import Situation
 from services.planner.core.words import STOP, stem, stems, text_stems, text_words
 
@@ -34,7 +34,7 @@ def with_antecedent(text: str, situation: Situation) -> str:
 
 
 def _points_back(text: str, situation: Situation) -> bool:
-    if names_listed_things(text, situation) or any(mention.kind is MentionKind.ID for mention in find(text)):
+    if names_listed_things(text, situation) or any(mention.kind is MentionKind.ID for mention in find_mentions(text)):
         return False
     words = {stem(word) for word in text_words(text) if word not in STOP}
     return bool(_POINTS_PATTERN.search(text)) or (bool(words) and words <= _OF_FIGURES)

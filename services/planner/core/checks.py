@@ -2,7 +2,7 @@
 
 import re
 
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.request import Request, as_object, objects
 from services.planner.core.words import family, parts, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -30,7 +30,7 @@ def _is_missed(part: JsonObject, calls: list[JsonObject]) -> bool:
 
 def _is_unrelated(call: JsonObject, quote: str) -> bool:
     arguments = dumps(call.get("arguments"))
-    named = [mention.value for mention in find(quote) if mention.kind is MentionKind.ID]
+    named = [mention.value for mention in find_mentions(quote) if mention.kind is MentionKind.ID]
     if any(value in arguments for value in named):
         return False
     words = parts(str(call.get("tool")))

@@ -13,7 +13,7 @@ _EVERY_PATTERN = re.compile(
 _HOUR = rf"(?P<h>{_COUNT})(?:[:.](?P<m>\d\d))?\s*(?P<half_day>[ap]\.?m\.?)?"
 _CLOCK = rf"(?P<half>half past\s+)?(?:{_HOUR}|(?P<noon>noon|midday))"
 _UNTIL_PATTERN = re.compile(rf"\b(?:until|till|up to)\s+(?:about\s+|around\s+)?{_CLOCK}\b", re.I)
-_SENTENCE_PATTERN = re.compile(r"\n+|(?<=[.!?])\s+")
+SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+")
 _OF_USER = re.compile(r"(?:today |tomorrow )?(?:i|we|my|our)\b", re.I)
 _FROM_HERE_ON = re.compile(
     r"\b(?:keep (?:an eye|watch\w*)|watch|look after|every(?! (?:\w+ )?(?:that|which|whose|who)\b)|until|till"
@@ -42,7 +42,7 @@ def find_end_time(text: str, now: datetime) -> datetime | None:
 
     Until when the user is somewhere says nothing of that: ``I am in a meeting until noon``.
     """
-    wishes = [part for part in _SENTENCE_PATTERN.split(text) if not _OF_USER.match(part.strip())]
+    wishes = [part for part in SENTENCE_END.split(text) if not _OF_USER.match(part.strip())]
     named = [
         at for part in wishes for match in _UNTIL_PATTERN.finditer(part) if (at := _parse_clock(match)) is not None
     ]

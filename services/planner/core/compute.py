@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
 from services.planner.core.records import FactRecord, is_list, own_id
 from services.planner.core.selection import before_comparison, proper_names, select_records
@@ -48,7 +48,7 @@ _ONTO_PATTERN = re.compile(
 )
 
 
-def figures(situation: Situation) -> list[PlannedFigure]:
+def list_figures(situation: Situation) -> list[PlannedFigure]:
     """Every figure that a question, a condition or an action of the task depends on; no name twice."""
     reading = situation.reading
     figures: list[PlannedFigure] = []
@@ -91,7 +91,7 @@ def _find_portion(text: str, situation: Situation) -> list[PlannedFigure]:
 
 
 def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
-    if any(mention.kind is MentionKind.PERCENT for mention in find(text)):
+    if any(mention.kind is MentionKind.PERCENT for mention in find_mentions(text)):
         return None
     operation = find_operation(text)
     before = antecedent_of(text, situation) if operation else ""
@@ -108,7 +108,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         return PlannedFigure(
             _name(before or text, "count"),
             "count",
-            tuple(_as_one(r, f) for r, f in zip(records, fields, strict=True)),
+            tuple((operand(r, f)[0], Decimal(1)) for r, f in zip(records, fields, strict=True)),
         )
     if _HOW_MUCH.search(text) and _is_stated_by_record(text, situation):
         return None
@@ -144,10 +144,6 @@ def _is_stated_by_record(text: str, situation: Situation) -> bool:
     return any(field_stems(name) & word_stems for record in named_records for name in numeric_fields(record))
 
 
-def _as_one(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
-    return FigureOperand("result", record.fact.ref, record.path_of(field)), Decimal(1)
-
-
 def _name(text: str, operation: str) -> str:
     words = [
         word
@@ -159,7 +155,7 @@ def _name(text: str, operation: str) -> str:
 
 def _find_share(text: str, situation: Situation) -> PlannedFigure | None:
     """``10% of the ...``."""
-    percent = next((m for m in find(text) if m.kind is MentionKind.PERCENT), None)
+    percent = next((m for m in find_mentions(text) if m.kind is MentionKind.PERCENT), None)
     subject = _find_holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
     field = amount_field(subject, text[percent.end :]) if subject and percent else None
     if subject is None or field is None or percent is None or not _is_meant(field, text[percent.end :]):
@@ -191,7 +187,7 @@ def _change_figure(text: str, situation: Situation) -> PlannedFigure | None:
     """
     match = _BY_PATTERN.search(text) or _ONTO_PATTERN.search(text)
     mention = (
-        next((m for m in find(match["step"]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
+        next((m for m in find_mentions(match["step"]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
         if match
         else None
     )
@@ -308,7 +304,7 @@ def subject_of(text: str, situation: Situation) -> FactRecord | None:
     """The record that a clause is about: one that it names, else a subject of the task with a noun of the clause, else
     the task's first subject; None if the task has none.
     """
-    named_here = [mention.value for mention in find(text) if mention.kind is MentionKind.ID]
+    named_here = [mention.value for mention in find_mentions(text) if mention.kind is MentionKind.ID]
     of_these = [record for value in named_here for record, _ in places_of(value, situation) if not record.in_list]
     exact = [record for record in of_these if (id_pair := own_id(record)) and str(id_pair[1]) in named_here]
     if exact:

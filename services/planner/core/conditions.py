@@ -6,10 +6,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.planner.core.compute import LEFT, figure_left_of_named, figures, requested_figures, subjects
+from services.planner.core.compute import LEFT, figure_left_of_named, list_figures, requested_figures, subjects
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Mention, MentionKind, find, identifiers_in
+from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.relations import answer_related
 from services.planner.core.situation import Situation, says
@@ -56,7 +56,7 @@ def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
     """Whether an action's condition lets it go ahead; None if the action names several things and they differ."""
     if not intent.condition:
         return JudgedCondition(True, "")
-    named = [m.value for m in find(intent.clause) if m.kind is MentionKind.ID and m.value not in intent.spared]
+    named = [m.value for m in find_mentions(intent.clause) if m.kind is MentionKind.ID and m.value not in intent.spared]
     if len(named) > 1:
         others = {value: "|".join(re.escape(other) for other in named if other != value) for value in named}
         alone = [
@@ -133,7 +133,7 @@ def _find_figure(left_text: str, right_text: str, intent: Intent, situation: Sit
 
 
 def _find_limit(text: str) -> Mention | None:
-    return next((m for m in find(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
+    return next((m for m in find_mentions(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
 
 
 def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
@@ -151,7 +151,11 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
     if not _speaks_of_itself(words, intent, situation):
         return None
     text_outside = situation.text.replace(intent.condition, " ")
-    amounts = [mention for mention in find(intent.clause) + find(text_outside) if mention.kind is MentionKind.MONEY]
+    amounts = [
+        mention
+        for mention in find_mentions(intent.clause) + find_mentions(text_outside)
+        if mention.kind is MentionKind.MONEY
+    ]
     if amounts:
         return amounts[0].number
     about = [
@@ -164,7 +168,9 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
 
 def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
     """The one record that a clause, or a statement without one, names by its identifier, else those of the task."""
-    named = {mention.value for mention in find(intent.clause or intent.condition) if mention.kind is MentionKind.ID}
+    named = {
+        mention.value for mention in find_mentions(intent.clause or intent.condition) if mention.kind is MentionKind.ID
+    }
     own = [
         candidate_record
         for candidate_record in situation.records
@@ -201,7 +207,7 @@ def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
 
 def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
     word_stems = text_stems(text)
-    scored = [(len(field_stems(figure.name) & word_stems), figure) for figure in figures(situation)]
+    scored = [(len(field_stems(figure.name) & word_stems), figure) for figure in list_figures(situation)]
     top = max(scored, default=None, key=lambda item: item[0])
     return top[1] if top and top[0] else None
 

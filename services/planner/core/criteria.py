@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from services.planner.core.explained import are_related
 from services.planner.core.figures import amount_field, in_major_units, numeric_fields
-from services.planner.core.mentions import Mention, MentionKind, find
+from services.planner.core.mentions import Mention, MentionKind, find_mentions
 from services.planner.core.phrases import (
     TextSpan,
     drop_spans,
@@ -161,7 +161,7 @@ def _read_comparisons(
 
 
 def _figures_of(text: str) -> list[Mention]:
-    return [mention for mention in find(text) if mention.kind in _FIGURES]
+    return [mention for mention in find_mentions(text) if mention.kind in _FIGURES]
 
 
 def _end_of_phrase(text: str, start: int) -> int:
@@ -249,16 +249,16 @@ def _column_of(figure: Mention, of: str, text: str, listed: Sequence[FactRecord]
 def _find_amount(record: FactRecord, column: str, of: str) -> Decimal | None:
     """What a record has to be compared: its day, or the amount that the words before mean."""
     if column != _BY_EACH:
-        return day_number(str(record.fields.get(column, "")))
+        return count_day(str(record.fields.get(column, "")))
     field = amount_field(record, of)
     return in_major_units(record, field) if field else None
 
 
 def _as_figure(mention: Mention) -> Decimal | None:
-    return day_number(mention.value) if mention.kind is MentionKind.DATE else mention.number
+    return count_day(mention.value) if mention.kind is MentionKind.DATE else mention.number
 
 
-def day_number(value: str) -> Decimal | None:
+def count_day(value: str) -> Decimal | None:
     """The day or moment as a number that grows with time; None if the value is neither."""
     try:
         return Decimal(date.fromisoformat(value[:10]).toordinal()) if _ISO_PATTERN.match(value) else None

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from services.planner.core.binding import CallPlan
 from services.planner.core.intents import Intent, drop_evidence
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.pages import lists_read_in_part
 from services.planner.core.phrases import drop_spans, find_target
-from services.planner.core.records import FactRecord, number, own_id
+from services.planner.core.records import FactRecord, own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import names_in, select_records, unknown_names
@@ -72,7 +72,7 @@ def _clause_with_subject(intent: Intent, situation: Situation) -> str:
     earlier = [action.clause for action in situation.reading.actions[::-1] if action is not intent]
     before = situation.text.partition(intent.clause)[0]
     for text in (intent.clause, intent.context, *(clause for clause in earlier if clause in before)):
-        if names_in(text) or any(mention.kind is MentionKind.ID for mention in find(text)):
+        if names_in(text) or any(mention.kind is MentionKind.ID for mention in find_mentions(text)):
             return intent.clause if text == intent.clause else f"{intent.clause} ({text})"
     return intent.clause
 
@@ -81,11 +81,11 @@ def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecor
     """By the field that the clause orders them by; as they were listed otherwise."""
     match = _ORDER_PATTERN.search(clause)
     word_stems = text_stems(match["by"]) if match else frozenset()
-    fields = {name for record in records for name, value in record.fields.items() if number(value) is not None}
+    fields = {name for record in records for name, value in record.fields.items() if read_figure(value) is not None}
     by = sorted((name for name in fields if field_stems(name) & word_stems), key=lambda name: (len(name), name))
-    if not by or any(number(record.fields.get(by[0])) is None for record in records):
+    if not by or any(read_figure(record.fields.get(by[0])) is None for record in records):
         return [*records]
-    return sorted(records, key=lambda record: number(record.fields[by[0]]) or 0)
+    return sorted(records, key=lambda record: read_figure(record.fields[by[0]]) or 0)
 
 
 _MANY = 8
@@ -152,14 +152,14 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
 def _find_age(record: FactRecord) -> Decimal | None:
     """The one figure of a record that counts how old or how overdue it is."""
     fields = [name for name in record.fields if field_stems(name) & _AGE_WORDS and not is_identifier(name)]
-    ages = [age for name in fields if (age := number(record.fields[name])) is not None]
+    ages = [age for name in fields if (age := read_figure(record.fields[name])) is not None]
     return ages[0] if len(ages) == 1 else None
 
 
 def _find_way(age: Decimal, situation: Situation) -> str:
     """The name and the words of the range that an age falls into; empty if there is none."""
     for route in situation.routes:
-        over, up_to = number(route.get("over")), number(route.get("up_to"))
+        over, up_to = read_figure(route.get("over")), read_figure(route.get("up_to"))
         if (over is None or age > over) and (up_to is None or age <= up_to):
             return f"{route.get('name')}: {route.get('way')}"
     return ""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.records import FactRecord
 from services.planner.core.words import FAMILIES, STOP, field_stems, stem, stems, text_stems, text_words
 
@@ -24,7 +24,7 @@ _READING_WORDS = stems(FAMILIES["read"])
 
 def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset[str]:
     """The stems of a question's content words that neither name nor occur in the records."""
-    for mention in reversed(find(question)):
+    for mention in reversed(find_mentions(question)):
         before = question[: mention.start]
         if mention.kind is MentionKind.ID:  # the word before it says what it is the identifier of
             before = re.sub(r"[^\W\d_]+\s+$", "", before)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from services.planner.core.records import number
+from services.planner.core.records import read_figure
 from services.planner.core.request import CALL_NOTE, LOCAL, Call, PlannerReply, Request, objects
 from services.planner.core.toolset import Toolset, toolset_of
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -107,7 +107,7 @@ def _unasked_write(calls: Sequence[Call], named: str, toolset: Toolset) -> Call:
 
 def _add_one(value: Json, request: Request) -> Json:
     """A figure that does not stand in the task, one too high."""
-    amount = number(value)
+    amount = read_figure(value)
     if amount is None or format(amount, "f") in request.task.replace(",", ""):
         return value
     return format(amount + 1, "f") if isinstance(value, str) else _int_if_whole(amount + 1)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import NamedTuple
 
-from services.planner.core.records import MINOR, FactRecord, number
+from services.planner.core.records import MINOR, FactRecord, read_figure
 from services.planner.core.words import ID_WORDS, field_stems, parts, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
@@ -79,7 +79,7 @@ def drop_zeros(figure: Decimal) -> Decimal:
 
 
 def operand(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
-    amount = number(record.fields[field])
+    amount = read_figure(record.fields[field])
     return FigureOperand("result", record.fact.ref, record.path_of(field)), amount if amount is not None else Decimal(0)
 
 
@@ -91,7 +91,7 @@ def numeric_fields(record: FactRecord) -> list[str]:
     return [
         name
         for name, value in record.fields.items()
-        if number(value) is not None
+        if read_figure(value) is not None
         and not skip.intersection(parts(name))
         and not re.fullmatch(r"\d{4}-\d\d-.*", str(value))
     ]
@@ -111,5 +111,5 @@ def amount_field(record: FactRecord, text: str) -> str | None:
 
 def in_major_units(record: FactRecord, field: str) -> Decimal | None:
     """A field's figure in major units."""
-    amount = number(record.fields[field])
+    amount = read_figure(record.fields[field])
     return amount / 100 if amount is not None and MINOR.intersection(parts(field)) else amount

@@ -2,21 +2,19 @@
 ``use_tool``.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.references import is_reference
 from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Call, Request, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.toolmatch import tools_for
+from services.planner.core.toolmatch import TELLS_PATTERN, tools_for
 from services.planner.core.words import ID_WORDS, SENDING_FAMILIES, family, parts
 from shared.domain.exact_json import JsonObject
 
 _AT_ONCE, _IN_ALL = 3, 6
 _NAMED = 8  # tools that a search by name shows at once
-_TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 
 
 def find_tools_calls(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call, ...]:
@@ -76,13 +74,13 @@ def _action_words(intent: Intent) -> str:
     """What an action is called; of a notice who is told, and not of what."""
     if not intent.sends_message:
         return intent.clause
-    recipient_text = _TELLS_PATTERN.split(intent.clause)[0]
+    recipient_text = TELLS_PATTERN.split(intent.clause)[0]
     return recipient_text if "notify" in recipient_text.lower() else f"notify {recipient_text}"
 
 
 def _without_names(clause: str) -> str:
     """The words of a clause without its identifiers and its quoted texts."""
-    for mention in reversed(find(clause)):
+    for mention in reversed(find_mentions(clause)):
         if mention.kind in (MentionKind.ID, MentionKind.QUOTE):
             clause = f"{clause[: mention.start]} {clause[mention.end :]}"
     return " ".join(clause.split())[:160]

@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.back_references import with_antecedent
-from services.planner.core.compute import figures, find_operation
-from services.planner.core.criteria import day_columns, day_number
+from services.planner.core.compute import find_operation, list_figures
+from services.planner.core.criteria import count_day, day_columns
 from services.planner.core.explained import are_related, drop_asking
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
 from services.planner.core.pages import lists_read_in_part
@@ -45,7 +45,7 @@ class GroupFigure(NamedTuple):
 def all_figures(situation: Situation) -> list[PlannedFigure]:
     """Every figure that the task depends on, those of groups too."""
     groups = [figure.figure for text in situation.reading.questions for figure in requested_groups(text, situation)]
-    return [*groups, *figures(situation)]
+    return [*groups, *list_figures(situation)]
 
 
 def requested_groups(text: str, situation: Situation) -> list[GroupFigure]:
@@ -190,5 +190,5 @@ def _deciding_field(match: re.Match[str], text: str, records: Sequence[FactRecor
 def _amount(record: FactRecord, field: str) -> Decimal | None:
     if field not in record.fields:
         return None
-    days = day_number(str(record.fields[field]))
+    days = count_day(str(record.fields[field]))
     return days if days is not None else in_major_units(record, field)

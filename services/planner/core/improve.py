@@ -3,7 +3,7 @@
 import re
 
 from services.planner.core.process import process_of
-from services.planner.core.records import MINOR, number, own_id
+from services.planner.core.records import MINOR, own_id, read_figure
 from services.planner.core.request import Request
 from services.planner.core.situation import Situation, rank, says
 from services.planner.core.words import field_stems, parts, text_stems
@@ -59,7 +59,7 @@ def _field_title(field: str) -> str:
 
 def _format_value(field: str, value: Json) -> str:
     """An amount in minor units as people write it; everything else as it stands."""
-    amount = number(value)
+    amount = read_figure(value)
     if amount is not None and MINOR.intersection(parts(field)):
         return format(amount / 100, ".2f")
     return str(value)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from services.planner.core.binding import CallPlan, kind_of
 from services.planner.core.figures import drop_zeros
 from services.planner.core.intents import Intent
-from services.planner.core.records import MINOR, number
+from services.planner.core.records import MINOR, read_figure
 from services.planner.core.references import is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation
@@ -30,7 +30,7 @@ def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situ
     word_stems = text_stems(intent.clause)
     fitting = [value for value in situation.values if (own := field_stems(_value_name(value))) and own <= word_stems]
     fitting.sort(key=lambda value: -len(field_stems(_value_name(value))))
-    amount = number(fitting[0].get("value")) if fitting else None
+    amount = read_figure(fitting[0].get("value")) if fitting else None
     if amount is None:
         return None
     return ArgumentCandidate(as_field_type(amount, tool, name), "value", _value_name(fitting[0]), CERTAIN)
@@ -46,7 +46,7 @@ def _find_announced(plan: CallPlan, name: str, situation: Situation) -> Argument
     for record in situation.records:
         record_values = {str(value) for value in record.fields.values()}
         for field, value in record.fields.items():
-            amount = number(value)
+            amount = read_figure(value)
             if (
                 parts(field) == ("new", *parts(name))
                 and amount is not None

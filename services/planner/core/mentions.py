@@ -41,15 +41,15 @@ _FIGURE = (
     r"(?<!\d)(?<!\d,(?=\d{3}(?!\d)))(?!\d{22}|\d{1,3}(?:,\d{3}){7})(?:\d{1,3}(?:,\d{3})++|\d++)"
     r"(?:\.\d++(?!,\d))?(?!\.\d)"
 )
-_MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
+MONTHS = "january february march april may june july august september october november december".split()
+MONTH = "|".join(f"{month}|{month[:3]}" for month in MONTHS)
 
 _SHAPES: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
     (MentionKind.QUOTE, re.compile(r"[\"“](?P<v>[^\"”]+)[\"”]|(?<!\w)['‘](?P<w>[^'’]+)['’](?!\w)")),
     (MentionKind.EMAIL, re.compile(r"(?<![\w.+-])(?P<v>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})")),
     (MentionKind.DATE, re.compile(r"\b(?P<v>\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)")),
-    (MentionKind.DATE, re.compile(rf"(?<![\w-])(?P<d>\d{{1,2}})\.? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
-    (MentionKind.DATE, re.compile(rf"\b(?P<m>{_MONTH})\.? (?P<d>\d{{1,2}}),? (?P<y>\d{{4}})\b", re.I)),
+    (MentionKind.DATE, re.compile(rf"(?<![\w-])(?P<d>\d{{1,2}})\.? (?P<m>{MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
+    (MentionKind.DATE, re.compile(rf"\b(?P<m>{MONTH})\.? (?P<d>\d{{1,2}}),? (?P<y>\d{{4}})\b", re.I)),
     (MentionKind.ID, re.compile(r"\b(?P<v>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.I)),
     (
         MentionKind.ID,
@@ -76,7 +76,7 @@ _AT_MOST = 300
 
 
 @lru_cache(maxsize=500)
-def find(text: str) -> tuple[Mention, ...]:
+def find_mentions(text: str) -> tuple[Mention, ...]:
     """The first mentions in the order of the text; no two overlap, the more specific shape wins."""
     taken_characters = bytearray(len(text))
     mentions: list[Mention] = []
@@ -89,14 +89,14 @@ def find(text: str) -> tuple[Mention, ...]:
 
 
 def identifiers_in(text: str) -> tuple[str, ...]:
-    return tuple(mention.value for mention in find(text) if mention.kind is MentionKind.ID)
+    return tuple(mention.value for mention in find_mentions(text) if mention.kind is MentionKind.ID)
 
 
 def _build_mention(kind: MentionKind, match: re.Match[str]) -> Mention:
     named = match.groupdict()
     value = named.get("v") or named.get("w") or ""
     if kind is MentionKind.DATE and "m" in named:
-        month = next(i for i, name in enumerate(_MONTHS, 1) if name[:3] == named["m"].lower()[:3])
+        month = next(i for i, name in enumerate(MONTHS, 1) if name[:3] == named["m"].lower()[:3])
         value = f"{named['y']}-{month:02d}-{int(named['d']):02d}"
     if kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER):
         value = _canonical_figure(value, named.get("k"))

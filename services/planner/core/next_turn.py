@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from services.planner.core.clock_words import find_end_time, find_interval, speaks_of_later
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
-from services.planner.core.outcomes import WriteState, outcome_of_call
+from services.planner.core.outcomes import WriteState, read_outcome
 from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, now_of, objects, read_moment
 from services.planner.core.toolset import Toolset
 from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
@@ -17,7 +17,7 @@ _USUAL_INTERVAL = timedelta(hours=1)
 _OVER = "Next: finished"
 
 
-def next_line(request: Request, toolset: Toolset, answer: str) -> str:
+def build_next_line(request: Request, toolset: Toolset, answer: str) -> str:
     """The line of the answer that says whether and when the next turn comes."""
     now, step = now_of(request), find_interval(request.task) or _USUAL_INTERVAL
     until = find_end_time(request.task, now) if now else None
@@ -42,7 +42,7 @@ def _has_unfinished_part(request: Request, toolset: Toolset) -> bool:
     writers = {tool.name for tool in toolset.writers} - LOCAL
     write_calls = [call for call in request.calls if call.tool in writers]
     return any(call.tool == LEAVE_PART and not call.failed for call in request.calls) or any(
-        call.failed or outcome_of_call(call, request).state is not WriteState.DONE for call in write_calls
+        call.failed or read_outcome(call, request).state is not WriteState.DONE for call in write_calls
     )
 
 
@@ -55,7 +55,7 @@ _LIMITS_PATTERN = re.compile(
 )
 
 
-def done_line(quote: str) -> str:
+def build_done_line(quote: str) -> str:
     """The line that reports a wish, quoted in the user's words, as done."""
     return f"Done: “{quote}”"
 
@@ -63,7 +63,7 @@ def done_line(quote: str) -> str:
 def open_wishes(request: Request, wishes: Sequence[PersonalWish], answer: str = "") -> tuple[PersonalWish, ...]:
     """The wishes that neither an earlier turn nor this turn's ``answer`` reports as done."""
     told_text = " ".join([*_agent_texts(request), answer])
-    return tuple(wish for wish in wishes if done_line(wish.quote) not in told_text)
+    return tuple(wish for wish in wishes if build_done_line(wish.quote) not in told_text)
 
 
 def _agent_texts(request: Request) -> list[str]:

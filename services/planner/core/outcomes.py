@@ -44,7 +44,7 @@ def outcome_of(tool: ToolSpec, arguments: JsonObject, request: Request) -> Write
         return WriteOutcome()
     last, tries = _choose_last(tried), len({call.turn for call in tried})
     if not last.failed:
-        return outcome_of_call(last, request)
+        return read_outcome(last, request)
     if _AGAIN_PATTERN.search(_result_text(last)):
         return WriteOutcome() if tries <= _TRIES else WriteOutcome(WriteState.FAILED, "not made", _result_text(last))
     slimmer = _without_optional(tool, arguments, _result_text(last))
@@ -68,7 +68,7 @@ def _choose_last(tried: Sequence[Called]) -> Called:
     return min(equal[::-1], key=lambda call: (call.failed, not _AGAIN_PATTERN.search(_result_text(call))))
 
 
-def outcome_of_call(call: Called, request: Request) -> WriteOutcome:
+def read_outcome(call: Called, request: Request) -> WriteOutcome:
     result = as_object(call.result)
     if "held" in result:
         outcomes = [

@@ -4,8 +4,8 @@ import re
 from decimal import Decimal
 
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
-from services.planner.core.mentions import MentionKind, find
-from services.planner.core.records import FactRecord, number, own_id
+from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.records import FactRecord, own_id, read_figure
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import field_stems, parts, stems, text_stems
 
@@ -77,7 +77,7 @@ def _money_fields(record: FactRecord) -> list[str]:
 
 
 def _has_cents(value: object) -> bool:
-    return isinstance(value, str | Decimal) and number(value) is not None and str(value)[-3:-2] == "."
+    return isinstance(value, str | Decimal) and read_figure(value) is not None and str(value)[-3:-2] == "."
 
 
 def _means_percent(part: str) -> bool:
@@ -87,7 +87,9 @@ def _means_percent(part: str) -> bool:
 
 
 def _states_figure(text: str) -> bool:
-    return any(mention.kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER) for mention in find(text))
+    return any(
+        mention.kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER) for mention in find_mentions(text)
+    )
 
 
 def _field_words(field: str) -> str:

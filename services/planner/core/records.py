@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.words import ID_WORDS, concept, field_stems, is_identifier, nouns, parts
 from shared.domain.exact_json import Json, JsonObject
 
@@ -89,7 +89,7 @@ _FIGURE_PATTERN = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
 _LARGEST = 30  # digits: what has more is a code, and no sum of anything
 
 
-def number(value: Json) -> Decimal | None:
+def read_figure(value: Json) -> Decimal | None:
     """A figure in a result: a number, or a text that is one (``"1,200.50"`` and ``"12.00 EUR"`` included)."""
     if isinstance(value, bool):
         return None
@@ -134,14 +134,14 @@ def _names_another(name: str) -> bool:
 
 def _looks_like_an_id(value: Scalar) -> bool:
     return isinstance(value, str) and any(
-        mention.kind is MentionKind.ID and mention.value == value for mention in find(value)
+        mention.kind is MentionKind.ID and mention.value == value for mention in find_mentions(value)
     )
 
 
 def id_fields(record: FactRecord, noun: frozenset[str]) -> list[str]:
     """The record's fields that hold an identifier, or the name, of a thing of that noun."""
     names = _fields_naming(record.noun, tuple(record.fields), noun)
-    return [name for name in names if is_identifier(name) or number(record.fields[name]) is None]
+    return [name for name in names if is_identifier(name) or read_figure(record.fields[name]) is None]
 
 
 @lru_cache(maxsize=20_000)

@@ -78,7 +78,7 @@ def _sureness(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str,
     examples = _examples(tool, name)
     if any(_shape(example) == _shape(mention.value) for example in examples):
         return CERTAIN
-    if _is_known_as(mention.value, noun, situation):
+    if any(field in id_fields(record, noun) for record, field in places_of(mention.value, situation)):
         return CERTAIN
     if examples:
         return 0
@@ -111,10 +111,6 @@ def _examples(tool: ToolSpec, name: str) -> list[str]:
 @lru_cache(maxsize=20_000)
 def _identifiers_in(text: str) -> list[str]:
     return re.findall(r"\b[A-Za-z]{1,10}[-_#]?\d{2,}\b|\b[A-Za-z]{2,10}-[A-Za-z0-9]*\d[A-Za-z0-9]*\b", text)
-
-
-def _is_known_as(value: str, noun: frozenset[str], situation: Situation) -> bool:
-    return any(field in id_fields(record, noun) for record, field in places_of(value, situation))
 
 
 def _belongs_elsewhere(value: str, noun: frozenset[str], situation: Situation) -> bool:

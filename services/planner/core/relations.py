@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.planner.core.explained import are_related, drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, in_major_units, numeric_fields
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.records import MINOR, FactRecord, own_id
 from services.planner.core.situation import Situation, places_of
 from services.planner.core.words import (
@@ -80,7 +80,7 @@ def name_record(question: str, situation: Situation) -> str:
     """The question with the one thing that the task identified before in place of ``it`` and ``that claim``."""
     place = situation.text.find(question)
     before = {m.value: m for m in situation.of_kind(MentionKind.ID) if place < 0 or m.start < place}
-    if len(before) != 1 or any(mention.kind is MentionKind.ID for mention in find(question)):
+    if len(before) != 1 or any(mention.kind is MentionKind.ID for mention in find_mentions(question)):
         return question
     ((value, mention),) = before.items()
     noun = re.search(r"(\w+)\s+$", situation.text[: mention.start])
@@ -96,7 +96,7 @@ def name_record(question: str, situation: Situation) -> str:
 
 def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, int, int]:
     """The record that a text identifies, or calls by its name, and where it does; None unless there is just one."""
-    ids = [mention for mention in find(text) if mention.kind is MentionKind.ID]
+    ids = [mention for mention in find_mentions(text) if mention.kind is MentionKind.ID]
     if ids:
         record = _find_known(ids[0].value, situation) if len(ids) == 1 else None
         return record, ids[0].start, ids[0].end

@@ -30,7 +30,7 @@ _STRUCTURED: Mapping[str, Callable[[Request], JsonObject]] = {
     "STAND IN": checks.find_substitute_read,
     "TOOL CASES": tool_making.make_cases,
     "TOOL GAP": tool_making.find_gaps,
-    "TRANSLATE POLICY": translate.translate,
+    "TRANSLATE POLICY": translate.translate_policy,
 }
 _TEXTS: Mapping[str, Callable[[Request], str]] = {
     "ARTIFACT": compose_artifact,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.planner.core.criteria import ReadCriteria, read_criteria
 from services.planner.core.explained import unexplained_words
-from services.planner.core.mentions import Mention, MentionKind, find, identifiers_in
+from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
 from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.request import ToolSpec
@@ -63,7 +63,7 @@ def _listed_of_kind(text: str, situation: Situation) -> list[FactRecord]:
 
 def _days_in(text: str, situation: Situation) -> list[Mention]:
     """The days that a text names, those without a year as well, where they stand in it."""
-    own = [mention for mention in find(text) if mention.kind is MentionKind.DATE]
+    own = [mention for mention in find_mentions(text) if mention.kind is MentionKind.DATE]
     starts = {mention.start for mention in own}
     for mention in situation.of_kind(MentionKind.DATE):
         written = situation.text[mention.start : mention.end]
@@ -241,7 +241,7 @@ _SUBJECT_PATTERN = re.compile(r"\s+(?:is|was|has|had|wants|needs)\b")
 
 def names_in(text: str) -> list[str]:
     """The proper names of a text; what stands in quotation marks is no one's name."""
-    for mention in find(text):
+    for mention in find_mentions(text):
         if mention.kind is MentionKind.QUOTE:
             text = f"{text[: mention.start]}{'.' * (mention.end - mention.start)}{text[mention.end :]}"
     return proper_names(text)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import TaskReading, understand
-from services.planner.core.mentions import Mention, MentionKind, find
+from services.planner.core.mentions import Mention, MentionKind, find_mentions
 from services.planner.core.process import process_of
-from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, number, own_id, records_of
+from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, own_id, read_figure, records_of
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, now_of, objects
 from services.planner.core.spoken_times import find_days_without_year
 from services.planner.core.words import STOP, parts, stem, text_stems, text_words
@@ -103,15 +103,18 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
     ``writers``: the tools whose results are outcomes, not facts.
     """
     text = in_english(request.task)
-    mentions = _with_spoken_days(find(text), text, now_of(request))
+    mentions = _with_spoken_days(find_mentions(text), text, now_of(request))
     history = request.sections.get("history", "")
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
-        mentions += tuple(past_mention for past_mention in find(history) if past_mention.kind is MentionKind.ID)
+        mentions += tuple(
+            past_mention for past_mention in find_mentions(history) if past_mention.kind is MentionKind.ID
+        )
     facts = facts_of(request, writers)
     records = records_of(facts)
     documents = _documents_of(request)
     terms = _things_of(request)
-    reading = _ask_for_documents(understand(text, terms, _verbs_of(request)), documents)
+    verbs = frozenset(words[0] for tool in request.tools if tool.name not in LOCAL and (words := parts(tool.name)))
+    reading = _ask_for_documents(understand(text, terms, verbs), documents)
     values = (*map(_in_major_units, objects(request.section("values"))), *_find_calculated(request))
     return Situation(
         reading,
@@ -160,15 +163,7 @@ def _things_of(request: Request) -> frozenset[str]:
     tool_texts = [
         f"{' '.join(parts(tool.name))} {tool.description} {' '.join(tool.properties)}" for tool in request.tools
     ]
-    return (
-        frozenset().union(*(text_stems(tool_text.replace("_", " ")) for tool_text in tool_texts))
-        if tool_texts
-        else frozenset()
-    )
-
-
-def _verbs_of(request: Request) -> frozenset[str]:
-    return frozenset(words[0] for tool in request.tools if tool.name not in LOCAL and (words := parts(tool.name)))
+    return frozenset().union(*(text_stems(tool_text.replace("_", " ")) for tool_text in tool_texts))
 
 
 def _documents_of(request: Request) -> tuple[str, ...]:
@@ -243,7 +238,7 @@ def _calculated_value(call: Called) -> JsonObject:
 
 
 def _in_major_units(value: JsonObject) -> JsonObject:
-    amount = number(value.get("value")) if value.get("unit") == "cents" else None
+    amount = read_figure(value.get("value")) if value.get("unit") == "cents" else None
     return value if amount is None else {**value, "value": format(amount.scaleb(-2), "f"), "unit": ""}
 
 
@@ -260,7 +255,7 @@ def _score_field(field: str, value: Scalar, situation: Situation) -> int:
         return 0
     if isinstance(value, str) and says(situation.text, value):
         return 3 if any(mark.isdigit() for mark in value) else 2
-    amount = number(value)
+    amount = read_figure(value)
     if amount is not None:
         shares = amount / 100 if MINOR.intersection(parts(field)) else amount
         return 2 if any(shares == mention.number for mention in situation.of_kind(MentionKind.MONEY)) else 0

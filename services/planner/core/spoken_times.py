@@ -4,12 +4,12 @@ import re
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
-_MONTHS = "january february march april may june july august september october november december".split()
+from services.planner.core.mentions import MONTH, MONTHS
+
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
 _DAY_PATTERN = re.compile(
-    rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?<!-)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{_MONTH})\b"
-    rf"|(?P<m2>{_MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<near>today|tonight|tomorrow)\b"
+    rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?<!-)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{MONTH})\b"
+    rf"|(?P<m2>{MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<near>today|tonight|tomorrow)\b"
     rf"|(?P<week>{'|'.join(_WEEKDAYS)})s?\b)",
     re.I,
 )
@@ -72,7 +72,7 @@ def _day(match: re.Match[str], today: date) -> date | None:
         if match["week"]:
             ahead = (_WEEKDAYS.index(match["week"].lower()) - today.weekday()) % 7
             return today + timedelta(days=ahead)
-        month = next(n for n, name in enumerate(_MONTHS, 1) if name[:3] == (match["m"] or match["m2"]).lower()[:3])
+        month = next(n for n, name in enumerate(MONTHS, 1) if name[:3] == (match["m"] or match["m2"]).lower()[:3])
         day = date(today.year, month, int(match["d"] or match["d2"]))
         return day.replace(year=today.year + 1) if day < today - _BEHIND else day
     except ValueError:

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.planner.core.clock_words import find_end_time, find_interval
+from services.planner.core.clock_words import SENTENCE_END, find_end_time, find_interval
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.tending import ReadRow, rows_of, tells_somebody
 from services.planner.core.words import parts, text_stems
 
-_SENTENCE_PATTERN = re.compile(r"\n+|(?<=[.!?])\s+")
 _ME_PATTERN = re.compile(r"\b(?:tell|let) me\b(?P<what>.+)", re.I | re.S)
 _WAITING_PATTERN = re.compile(r"\bwhich\b.*\b(?:wait|waits|waiting|need|needs|open|left)\b", re.I | re.S)
 _AT_THE_END = re.compile(r"\b(?:afternoon|evening|at the end|in the end|finally|nothing more|before I)\b", re.I)
@@ -33,7 +32,7 @@ def telling_calls(
     """The calls that tell the user what they asked for. ``tended``: the calls that the plan has already."""
     calls: list[Call] = []
     not_told: list[str] = []
-    for sentence in filter(None, (part.strip() for part in _SENTENCE_PATTERN.split(situation.text))):
+    for sentence in filter(None, (part.strip() for part in SENTENCE_END.split(situation.text))):
         wish = _ME_PATTERN.search(sentence)
         if wish is None:
             continue

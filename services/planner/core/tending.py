@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.tending_rules import StandingRule, TendingStep, find_standing_rules
@@ -170,7 +170,7 @@ def _state_words(tool: ToolSpec, row: ReadRow) -> frozenset[str]:
 
 def _named_value(step: TendingStep) -> str | None:
     """What a step names: in quotation marks, or after ``to``, ``as``, ``under``."""
-    quoted = [mention.value for mention in find(step.clause) if mention.kind is MentionKind.QUOTE]
+    quoted = [mention.value for mention in find_mentions(step.clause) if mention.kind is MentionKind.QUOTE]
     if quoted:
         return quoted[0]
     named = [

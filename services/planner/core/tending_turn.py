@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from services.planner.core.assistance import DueWish, due_wishes
+from services.planner.core.assistance import DueWish, find_due_wishes
 from services.planner.core.clock_words import speaks_of_later
 from services.planner.core.correspondence import ReadMessage, read_correspondence
 from services.planner.core.intents import understand
 from services.planner.core.mentions import MentionKind
-from services.planner.core.next_turn import done_line, is_limit, is_turn, open_wishes, read_first_turn_time
-from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
+from services.planner.core.next_turn import build_done_line, is_limit, is_turn, open_wishes, read_first_turn_time
+from services.planner.core.outcomes import WriteState, outcome_of, read_outcome
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, list_part_numbers, number_of_clause, parts_of, quote
 from services.planner.core.process import GENERAL, process_name
@@ -142,7 +142,7 @@ def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> D
     if now is None:
         return DueTurn(tended_rows)
     asked_at = read_first_turn_time(request) or now
-    due_wishes_found = due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked_at)
+    due_wishes_found = find_due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked_at)
     telling = telling_calls(remaining, toolset.writers, now, tended_rows.calls)
     calls = [(call, due_wish.wish.quote) for due_wish in due_wishes_found for call in due_wish.calls]
     not_done = [f"{due_wish.wish.quote.rstrip(' .')}: {due_wish.why}" for due_wish in due_wishes_found if due_wish.why]
@@ -182,7 +182,7 @@ def as_wished(request: Request, situation: Situation, writers: Sequence[ToolSpec
     return {"parts": quote_parts or whole_task_part, "process": process, "answer_form": "prose"}
 
 
-def calls_due(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> list[Call]:
+def list_due_calls(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> list[Call]:
     """The calls that are due and were not made yet, each with the task's part it carries out if the loop takes
     proposals.
 
@@ -201,7 +201,7 @@ def calls_due(request: Request, situation: Situation, toolset: Toolset, due_now:
     return calls
 
 
-def parts_without_calls(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> tuple[Call, ...]:
+def leave_idle_parts(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> tuple[Call, ...]:
     """A call of ``leave_part`` for each part of the task for which nothing is due now."""
     left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
     ref = situation.facts[-1].ref if situation.facts else ""
@@ -233,13 +233,10 @@ def tell_turn(request: Request, due_now: DueTurn, loop_takes_proposals: bool) ->
     told_calls = {
         dumps([*call]) for due_wish in due_now.wishes if due_wish.wish.quote in done_quotes for call in due_wish.calls
     }
-    lines = [done_line(quoted) + "." for quoted in done_quotes]
+    lines = [build_done_line(quoted) + "." for quoted in done_quotes]
     lines += [_describe_call(call, request) for call in due_now.tended.calls if dumps([*call]) not in told_calls]
-    lines += [
-        f"Left alone: {not_done}."
-        for not_done in due_now.tended.undone
-        if not loop_takes_proposals or not _is_of_wish(not_done, due_now)
-    ]
+    of_wishes = tuple(due_wish.wish.quote.rstrip(" .") for due_wish in due_now.wishes) if loop_takes_proposals else ()
+    lines += [f"Left alone: {words}." for words in due_now.tended.undone if not words.startswith(of_wishes)]
     return " ".join(lines) or "Nothing is due now."
 
 
@@ -256,12 +253,8 @@ def _is_made(call: Call, request: Request) -> bool:
     return (
         bool(equal_calls)
         and not equal_calls[-1].failed
-        and outcome_of_call(equal_calls[-1], request).state is WriteState.DONE
+        and read_outcome(equal_calls[-1], request).state is WriteState.DONE
     )
-
-
-def _is_of_wish(sentence: str, due_now: DueTurn) -> bool:
-    return any(sentence.startswith(due_wish.wish.quote.rstrip(" .")) for due_wish in due_now.wishes)
 
 
 def _describe_call(call: tuple[str, JsonObject], request: Request) -> str:

@@ -61,7 +61,7 @@ def make_cases(request: Request) -> JsonObject:
     return {"cases": listed[:_CASES], "cannot": "" if len(listed) >= _CASES else NEEDS_A_MODEL}
 
 
-def calculations(request: Request, situation: Situation) -> list[JsonObject]:
+def list_made_tool_calculations(request: Request, situation: Situation) -> list[JsonObject]:
     """The ``calculate`` requests for made tools whose arguments the task or a record gives completely."""
     requests: list[JsonObject] = []
     for operation, names in _list_offered(request):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from services.planner.core.binding import kind_of
 from services.planner.core.figures import SUMS
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Mention, MentionKind, find
+from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.phrases import find_target
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME
@@ -34,6 +34,7 @@ _ITS_FIELD = re.compile(
     re.I,
 )
 _PRONOUNS = ("it", "them", "this", "that", "these", "those")
+TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)  # whom a notice goes to stands before it
 
 
 def tools_for(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> list[list[ToolSpec]]:
@@ -53,7 +54,7 @@ def kind_of_others(tool: ToolSpec, intent: Intent, situation: Situation) -> str:
     things: of ``change the phone of pilot PIL-1`` it is ``pilot`` for a tool that changes the phones of others.
     """
     clause = intent.clause
-    starts = [mention.start for mention in find(clause) if mention.kind is MentionKind.ID]
+    starts = [mention.start for mention in find_mentions(clause) if mention.kind is MentionKind.ID]
     starts = starts or [match.start() for match in NAME.finditer(clause) if match.start()]
     match = re.search(r"\b([a-z]+)\s+$", clause[: starts[0]]) if starts else None
     if match is None or not tool.required:
@@ -98,14 +99,13 @@ def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
 
 def _takes_what_is_stated(intent: Intent, tool: ToolSpec) -> bool:
     """Whether a tool has an argument for the sum of money that the clause states, if it states one."""
-    states_amount = any(mention.kind is MentionKind.MONEY or _has_cents(mention) for mention in find(intent.clause))
+    amounts = [
+        mention for mention in find_mentions(intent.clause) if mention.kind in (MentionKind.MONEY, MentionKind.NUMBER)
+    ]
+    states_amount = any(mention.kind is MentionKind.MONEY or mention.number % 1 != 0 for mention in amounts)
     if not states_amount or not tool.properties:  # of a tool that cannot be called yet the name alone may be known
         return True
     return any(kind_of(schema) == "number" or field_stems(name) & SUMS for name, schema in tool.properties.items())
-
-
-def _has_cents(mention: Mention) -> bool:
-    return mention.kind is MentionKind.NUMBER and mention.number % 1 != 0
 
 
 def _score_verb(intent: Intent, tool: ToolSpec) -> int:
@@ -192,4 +192,4 @@ def _points_back(intent: Intent) -> bool:
 
 
 def _names_things(intent: Intent) -> bool:
-    return any(mention.kind is MentionKind.ID for mention in find(intent.clause))
+    return any(mention.kind is MentionKind.ID for mention in find_mentions(intent.clause))

@@ -47,17 +47,17 @@ class _Mention(NamedTuple):
     end: int
 
 
-def translate(request: Request) -> JsonObject:
+def translate_policy(request: Request) -> JsonObject:
     """The rules found, each with its sentence; a sentence of no known form gives none."""
     tools = [_parse_tool(item) for item in objects(request.section("tools"))]
     rules_found = [
-        rule for sentence in sentences(request.sections.get("source", "")) for rule in _rules_in(sentence, tools)
+        rule for sentence in split_sentences(request.sections.get("source", "")) for rule in _rules_in(sentence, tools)
     ]
     rules: list[Json] = [*rules_found]
     return {"rules": rules}
 
 
-def sentences(source: str) -> list[str]:
+def split_sentences(source: str) -> list[str]:
     """The sentences as they stand in the text, without their numbers and bullets."""
     return [
         match["said"] for line in source.splitlines() for match in _SENTENCE_PATTERN.finditer(line) if match["said"]

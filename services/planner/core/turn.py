@@ -11,8 +11,8 @@ from services.planner.core.compute import subject_of
 from services.planner.core.finding import find_tools_calls, wrap_searched_calls
 from services.planner.core.groups import all_figures, name_standing_out
 from services.planner.core.intents import Intent
-from services.planner.core.next_turn import is_turn, next_line
-from services.planner.core.outcomes import WriteState, outcome_of_call
+from services.planner.core.next_turn import build_next_line, is_turn
+from services.planner.core.outcomes import WriteState, read_outcome
 from services.planner.core.parts_of_task import FIND_OUT, as_understood, list_part_numbers, number_of_clause
 from services.planner.core.process import Process, last_understand_result, process_of
 from services.planner.core.proposals import encode_calls, next_moves, plan_moves
@@ -31,15 +31,15 @@ from services.planner.core.request import (
 from services.planner.core.situation import Situation, observe_situation, rows_in, whole_result
 from services.planner.core.tending_turn import (
     as_wished,
-    calls_due,
     has_standing_instructions,
+    leave_idle_parts,
+    list_due_calls,
     lists_to_read,
-    parts_without_calls,
     plan_due_work,
     tell_turn,
 )
 from services.planner.core.toolset import Toolset, toolset_of
-from services.planner.core.values import calculations, with_figures
+from services.planner.core.values import list_calculate_calls, with_figures
 from services.planner.core.words import parts, stem, text_stems
 from services.planner.core.writes import plan_steps
 from shared.domain.exact_json import JsonObject
@@ -68,7 +68,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     hunts = () if has_written else find_tools_calls(request, situation, toolset.writers)
     if calls := (*_understand_call(request, toolset, understood), *hunts, *reads):
         return PlannerReply(calls=calls)
-    if calls := calculations(request, situation, toolset):
+    if calls := list_calculate_calls(request, situation, toolset):
         return PlannerReply(calls=calls)
     situation = with_figures(situation, all_figures(situation))
     steps = _plan_steps(request, situation, toolset)
@@ -106,11 +106,13 @@ def _reply_for_standing_work(request: Request, situation: Situation, toolset: To
     if calls := (*_understand_call(request, toolset, partial(as_wished, request, situation, toolset.writers)), *lists):
         return PlannerReply(calls=calls)
     due_now = plan_due_work(request, situation, toolset)
-    fresh = calls_due(request, situation, toolset, due_now)
-    if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
+    fresh = list_due_calls(request, situation, toolset, due_now)
+    if calls := (*leave_idle_parts(request, situation, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)
     turn_text = tell_turn(request, due_now, toolset.has(LEAVE_PART))
-    return PlannerReply(f"{turn_text}\n{next_line(request, toolset, turn_text)}" if is_turn(request) else turn_text)
+    return PlannerReply(
+        f"{turn_text}\n{build_next_line(request, toolset, turn_text)}" if is_turn(request) else turn_text
+    )
 
 
 def _understand_call(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:
@@ -121,7 +123,7 @@ def _understand_call(request: Request, toolset: Toolset, read: Callable[[], Json
 
 
 def _read_calls(request: Request, situation: Situation, toolset: Toolset) -> list[Call]:
-    looks = look_calls(request, toolset)
+    looks = list_look_calls(request, toolset)
     looked_refs = {arguments["ref"] for _, arguments in looks}
     bound = next_reads(request, situation, toolset.readers, toolset.writers, looked_refs)
     return [*looks, *((plan.tool.name, plan.arguments) for plan in bound)]
@@ -209,7 +211,7 @@ _ROWS_PATTERN = re.compile(r"\b(?P<rows>\d+) rows\b")
 _COUNTS = ("first", "limit", "count", "rows")
 
 
-def look_calls(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
+def list_look_calls(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
     """A call of ``look`` for the further rows of each read that shows fewer than it has; none is made again."""
     tool = request.tool(LOOK) if toolset.has(LOOK) else None
     if tool is None:
@@ -292,5 +294,5 @@ def has_written_since(request: Request, turn: int, writers: Sequence[ToolSpec]) 
 
 
 def _was_refused_as_outdated(call: Called, request: Request) -> bool:
-    outcome = outcome_of_call(call, request)
+    outcome = read_outcome(call, request)
     return not call.failed and outcome.status == "not made" and _OUTDATED_PATTERN.search(outcome.note) is not None

@@ -7,9 +7,9 @@ from itertools import pairwise
 from services.planner.core.binding import CallPlan
 from services.planner.core.explained import are_related, unexplained_words
 from services.planner.core.intents import Intent, drop_evidence
-from services.planner.core.mentions import MentionKind, find, identifiers_in
+from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
-from services.planner.core.records import FactRecord, number
+from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.selection import (
     OF_TIME,
     named_owners,
@@ -76,7 +76,7 @@ def find_uninterpreted_words_of_calls(
     uninterpreted = (unexplained_words(chosen.rest, listed) - known_stems) & text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
     is_computed = any(candidate.source == "value" for _, candidate in plan.chosen)
-    stated_values = {mention.value for mention in find(intent.clause)}
+    stated_values = {mention.value for mention in find_mentions(intent.clause)}
     left_out = [] if is_computed else _figures_left(chosen, listed)
     figures = [value for value in left_out if value in stated_values and not _is_given(value, plan)]
     return tuple(dict.fromkeys((*chosen.unread, *_find_steps([plan], intent), *figures, *words)))
@@ -91,13 +91,13 @@ def _find_steps(plans: Sequence[CallPlan], intent: Intent) -> list[str]:
     """``by 10`` and ``10 more``, where the call would set the field to just that."""
     match = _STEP_PATTERN.search(intent.clause)
     figure = (
-        next((mention for mention in find(match["step"] or match["than"]) if mention.kind in _LITERAL), None)
+        next((mention for mention in find_mentions(match["step"] or match["than"]) if mention.kind in _LITERAL), None)
         if match
         else None
     )
     sets = [plan for plan in plans if (match and match["than"]) or family(parts(plan.tool.name)[0]) == "update"]
     task_candidates = [candidate for plan in sets for _, candidate in plan.chosen if candidate.source == "task"]
-    is_set = figure is not None and any(number(candidate.value) == figure.number for candidate in task_candidates)
+    is_set = figure is not None and any(read_figure(candidate.value) == figure.number for candidate in task_candidates)
     return [match[0]] if match and is_set else []
 
 
@@ -124,8 +124,10 @@ def find_uninterpreted_words_of_clause(
     if any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
         return tuple(odd)
     record_values = {str(value) for record in situation.records for value in record.fields.values()}
-    amounts = {number(value) for record in situation.records for value in record.fields.values()}
-    literals = [mention for mention in find(text) if mention.kind in _LITERAL and mention.value not in record_values]
+    amounts = {read_figure(value) for record in situation.records for value in record.fields.values()}
+    literals = [
+        mention for mention in find_mentions(text) if mention.kind in _LITERAL and mention.value not in record_values
+    ]
     figures = [literal.value for literal in literals if literal.kind not in _AMOUNTS or literal.number not in amounts]
     odd += [
         figure for figure in figures if figure not in values_text and not any(_is_given(figure, plan) for plan in plans)
@@ -178,9 +180,9 @@ def _drop_days(text: str, values_text: str, situation: Situation) -> str:
 
 def _is_given(figure: str, plan: CallPlan) -> bool:
     """Whether a figure or a name stands in one of the call's arguments, in minor units too."""
-    wanted_number = number(figure)
+    wanted_number = read_figure(figure)
     for _, candidate in plan.chosen:
-        amount = number(candidate.value)
+        amount = read_figure(candidate.value)
         if figure in str(candidate.value) or (
             wanted_number is not None and amount in (wanted_number, wanted_number * 100)
         ):
@@ -201,7 +203,7 @@ def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> lis
         shape_of_id(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)
     }
     figures: list[str] = []
-    for mention in find(selection.rest):
+    for mention in find_mentions(selection.rest):
         if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY, MentionKind.DATE, MentionKind.PERCENT):
             figures += [] if mention.value in argument_values else [mention.value]
         elif mention.kind is MentionKind.ID and mention.value not in argument_values:

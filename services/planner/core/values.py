@@ -9,13 +9,15 @@ from services.planner.core.figures import FigureOperand, PlannedFigure, numeric_
 from services.planner.core.groups import all_figures
 from services.planner.core.request import CALCULATE, Request, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tool_making import MADE_HERE, calculations as made_calculations
+from services.planner.core.tool_making import MADE_HERE, list_made_tool_calculations as made_calculations
 from services.planner.core.toolset import Toolset
 from services.planner.core.words import field_stems, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 
-def calculations(request: Request, situation: Situation, toolset: Toolset) -> tuple[tuple[str, JsonObject], ...]:
+def list_calculate_calls(
+    request: Request, situation: Situation, toolset: Toolset
+) -> tuple[tuple[str, JsonObject], ...]:
     """The ``calculate`` calls still to make; calls of one reply never depend on each other, and none is repeated."""
     if not toolset.has(CALCULATE):
         return ()
@@ -23,7 +25,7 @@ def calculations(request: Request, situation: Situation, toolset: Toolset) -> tu
     requests = [_as_request(figure) for figure in all_figures(situation)]
     requests += [
         _as_named(calculation)
-        for calculation in (*made_calculations(request, situation), *known_calculations(request, situation))
+        for calculation in (*made_calculations(request, situation), *list_known_calculations(request, situation))
     ]
     fresh = {str(calculation["name"]): calculation for calculation in requests if calculation["name"] not in tried}
     known_names = {str(value.get("name")) for value in situation.values}
@@ -67,12 +69,12 @@ class _BoundOperands(NamedTuple):
     text: str  # what is left to be read: no figure is taken for two arguments
 
 
-def known_calculations(request: Request, situation: Situation) -> list[JsonObject]:
+def list_known_calculations(request: Request, situation: Situation) -> list[JsonObject]:
     """The ``calculate`` requests for the formula that the task names, if the task or a record gives all its
     arguments.
     """
     tool = request.tool(CALCULATE)
-    formulas_by_name = formulas(tool) if tool else {}
+    formulas_by_name = find_formulas(tool) if tool else {}
     for name in _formulas_named(situation.text, formulas_by_name):
         operands = _operands(formulas_by_name[name], situation)
         if operands:
@@ -81,7 +83,7 @@ def known_calculations(request: Request, situation: Situation) -> list[JsonObjec
     return []
 
 
-def formulas(tool: ToolSpec) -> dict[str, str]:
+def find_formulas(tool: ToolSpec) -> dict[str, str]:
     """The formulas that the tool's ``operation`` may be, each with its arguments: ``npv(rate %, flow...)``."""
     operation = tool.properties.get("operation", {})
     description, offered = str(operation.get("description") or ""), operation.get("enum")

@@ -11,13 +11,13 @@ from services.planner.core.each import calls_for_each, route_listed, why_not_all
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
 from services.planner.core.made import fill_new, link_to_made, made_entities
-from services.planner.core.mentions import MentionKind, find, identifiers_in
+from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.parts_of_task import find_asked
-from services.planner.core.records import number, own_id
+from services.planner.core.records import own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
-from services.planner.core.toolmatch import kind_of_others, tools_for
+from services.planner.core.toolmatch import TELLS_PATTERN, kind_of_others, tools_for
 from services.planner.core.unread import find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject
@@ -29,7 +29,6 @@ _RESULT_PATTERN = re.compile(
 _DIGITS_PATTERN = re.compile(r"\d+")
 _DECISION_WORDS = frozenset({"approve", "reject"})
 _STATE_WORDS = text_stems("status state")
-_TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 
 
 def plan_steps(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> tuple[WriteStep, ...]:
@@ -97,7 +96,7 @@ def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], inte
     """The identifiers of a clause that look like one which its calls have, and that none of them has."""
     given_values = [str(candidate.value) for bound in chosen for _, candidate in bound.chosen]
     alike = {_DIGITS_PATTERN.sub("9", value) for value in given_values} if allowed else set()
-    named = [mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID]
+    named = [mention.value for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID]
     left_out = [
         value
         for value in named
@@ -169,10 +168,10 @@ def _why_no_tool(intent: Intent, situation: Situation, kinds: Sequence[str]) -> 
 
 def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> list[CallPlan]:
     """Where a notice names several people or firms: a call for each, by the one tool that reaches it."""
-    recipient_text = _TELLS_PATTERN.split(intent.clause)[0]
+    recipient_text = TELLS_PATTERN.split(intent.clause)[0]
     named = [
         mention.value
-        for mention in find(recipient_text)
+        for mention in find_mentions(recipient_text)
         if mention.kind is MentionKind.ID and mention.value not in intent.spared
     ]
     tools = [tool for tool in writers if family(parts(tool.name)[0]) == intent.family]
@@ -188,7 +187,9 @@ def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolS
 def _reaches_named(plans: Sequence[CallPlan], intent: Intent) -> bool:
     """Whether a notice goes to one of those whom its clause names by an identifier, if it names any."""
     named = {
-        mention.value for mention in find(_TELLS_PATTERN.split(intent.clause)[0]) if mention.kind is MentionKind.ID
+        mention.value
+        for mention in find_mentions(TELLS_PATTERN.split(intent.clause)[0])
+        if mention.kind is MentionKind.ID
     }
     return not (intent.sends_message and named) or any(_goes_to(plan, value) for plan in plans for value in named)
 
@@ -233,12 +234,8 @@ def _list_alternatives(plans: list[CallPlan], intent: Intent, situation: Situati
     later = {*identifiers_in(situation.text)} - {*identifiers_in(situation.text.partition(intent.clause)[0])}
     alike = [plan for plan in plans if plan.sureness == plans[0].sureness and plan.missing == plans[0].missing]
     alike = [plan for plan in alike if later.isdisjoint(str(candidate.value) for _, candidate in plan.chosen)] or alike
-    open_plans = [plan for plan in alike if not _why_settled(plan, intent, situation)] if len(alike) > 1 else []
-    return open_plans or plans[:1]
-
-
-def _why_settled(plan: CallPlan, intent: Intent, situation: Situation) -> str:
-    return _why_decided(plan, intent, situation) or _why_already_done(plan, intent, situation)
+    undecided = [plan for plan in alike if not _why_decided(plan, intent, situation)] if len(alike) > 1 else []
+    return [plan for plan in undecided if not _why_already_done(plan, intent, situation)] or plans[:1]
 
 
 def _leaves_out(plan: CallPlan, intent: Intent) -> bool:
@@ -274,7 +271,7 @@ def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPl
     slot = _figure_field(plan, intent)
     if not values and slot in plan.missing and field_stems(str(slot)) & text_stems(intent.clause):
         values = _values_of_questions(situation)  # "flag it with the figure" after "reconcile this with that"
-    amount = number(values[0].get("value")) if values else None
+    amount = read_figure(values[0].get("value")) if values else None
     if amount is None or slot is None:
         return plan
     name = str(values[0].get("name"))
@@ -432,5 +429,5 @@ def _leaves_alone(intent: Intent, given_values: set[str]) -> bool:
 
 
 def _speaks_of_call(intent: Intent, given_values: set[str]) -> bool:
-    named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
+    named = {mention.value for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID}
     return not named or bool(named & given_values)

@@ -26,14 +26,14 @@ class RequestRefused(Exception):
         self.status = status
 
 
-def error_body(status: int, message: str) -> dict[str, object]:
+def build_error_body(status: int, message: str) -> dict[str, object]:
     kind = _ERROR_TYPES.get(status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 async def answer_refused(_: Request, error: Exception) -> JSONResponse:
     refused = error if isinstance(error, RequestRefused) else RequestRefused("Internal server error", 500)
-    return JSONResponse(error_body(refused.status, refused.message), refused.status)
+    return JSONResponse(build_error_body(refused.status, refused.message), refused.status)
 
 
 _SAMPLING = ("temperature", "top_p", "top_k")

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from services.planner.core import faults as faulty
 from services.planner.core.request import PlannerReply, Request as ModelRequest, parse_request
 from services.planner.entrypoints import messages
-from services.planner.entrypoints.checks import RequestRefused, answer_refused, check_request, error_body
+from services.planner.entrypoints.checks import RequestRefused, answer_refused, build_error_body, check_request
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 _log = structlog.get_logger("planner")
@@ -46,7 +46,7 @@ class PlannerServer:
 
         As at the real API, a prefix is found again at most ``_LOOK_BACK`` blocks before a mark.
         """
-        prefixes = messages.prefixes(body)
+        prefixes = messages.list_prefixes(body)
         marks = [place for place, prefix in enumerate(prefixes) if prefix.is_marked]
         near = {place for mark in marks for place in range(max(0, mark - _LOOK_BACK), mark + 1)}
         read = max((prefixes[place].size for place in near if prefixes[place].key in self._seen), default=0)
@@ -63,7 +63,7 @@ class PlannerServer:
         return {**self.faults, **_parse_faults(header)} if header and self.allow_faults else self.faults
 
 
-def application(served: PlannerServer) -> FastAPI:
+def build_application(served: PlannerServer) -> FastAPI:
     """The planner as an ASGI application."""
     app = FastAPI(title="Purple Agent planner (rule-based, not an LLM)", docs_url=None, redoc_url=None)
     app.add_exception_handler(RequestRefused, answer_refused)
@@ -91,7 +91,7 @@ def _add_messages(app: FastAPI, served: PlannerServer) -> None:
     async def count_tokens(request: Request) -> JSONResponse:
         body = await _read_request(request, served)
         check_request(body, served.model, counting=True)
-        return JSONResponse({"input_tokens": messages.input_tokens(body)})
+        return JSONResponse({"input_tokens": messages.count_input_tokens(body)})
 
 
 def _add_model_and_health_routes(app: FastAPI, served: PlannerServer) -> None:
@@ -189,4 +189,4 @@ def _parse_faults(text: str) -> dict[str, str]:
 async def _answer_http(_: Request, error: Exception) -> JSONResponse:
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = str(error.detail) if isinstance(error, HTTPException) else "Internal server error"
-    return JSONResponse(error_body(status, detail), status)
+    return JSONResponse(build_error_body(status, detail), status)

@@ -26,7 +26,7 @@ def count_tokens(value: Json) -> int:
     return -(-len(value if isinstance(value, str) else dumps(value)) // CHARACTERS_A_TOKEN)
 
 
-def input_tokens(body: JsonObject) -> int:
+def count_input_tokens(body: JsonObject) -> int:
     return sum(count_tokens(body[name]) for name in ("system", "messages", "tools") if name in body)
 
 
@@ -38,7 +38,7 @@ class Prefix(NamedTuple):
     is_marked: bool
 
 
-def prefixes(body: JsonObject) -> list[Prefix]:
+def list_prefixes(body: JsonObject) -> list[Prefix]:
     """One for tools and system, then one for each block of the messages. The marks themselves are no part of a hash."""
     running = hashlib.sha256()
     prefixes_found: list[Prefix] = []
@@ -75,7 +75,7 @@ def make_message(body: JsonObject, reply: PlannerReply, cached: tuple[int, int],
     reason = "max_tokens" if cut else "tool_use" if any(b["type"] == "tool_use" for b in fitting) else "end_turn"
     read, written = cached
     usage: JsonObject = {
-        "input_tokens": max(0, input_tokens(body) - read - written),
+        "input_tokens": max(0, count_input_tokens(body) - read - written),
         "output_tokens": sum(_count_block_tokens(block) for block in fitting),
         "cache_read_input_tokens": read,
         "cache_creation_input_tokens": written,

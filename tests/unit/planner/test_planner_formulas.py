@@ -10,7 +10,7 @@ from services.executor.core.figures.finance import run_calculator
 from services.planner.core.formula import compute_terms, parse_formula
 from services.planner.core.roles import reply
 from services.planner.core.situation import observe_situation
-from services.planner.core.values import known_calculations
+from services.planner.core.values import list_known_calculations
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.each_row import each_row
 from tests.unit.planner.planner_requests import asked as request_of, fact
@@ -47,7 +47,7 @@ def offered() -> JsonObject:
 
 def asked(task: str, *facts: Json) -> list[JsonObject]:
     request = request_of({"task": task, "facts": [*facts]}, [offered()])
-    return known_calculations(request, observe_situation(request))
+    return list_known_calculations(request, observe_situation(request))
 
 
 def made(spec: JsonObject, state: str) -> JsonObject:

@@ -5,8 +5,8 @@ from time import process_time
 
 from hypothesis import given, settings, strategies as st
 
-from services.planner.core.mentions import find
-from services.planner.core.records import number
+from services.planner.core.mentions import find_mentions
+from services.planner.core.records import read_figure
 from services.planner.core.request import parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json
@@ -86,13 +86,13 @@ def test_a_figure_that_is_no_sum_of_anything_breaks_no_reply(fee: Json, task: st
 
 @each_row("code", "12e45678", "1e234", "1_000")
 def test_a_code_of_digits_and_letters_is_no_figure(code: str) -> None:
-    assert number(code) is None
+    assert read_figure(code) is None
 
 
 @each_row("text", "1" * 20_000, ",111" * 5_000, "1," * 10_000, "$1" * 10_000, "1.1" * 7_000)
 def test_long_rows_of_digits_are_looked_through_once(text: str) -> None:
     started = process_time()
-    find(text)
+    find_mentions(text)
     assert process_time() - started < 1
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.request import Request
-from services.planner.core.translate import translate
+from services.planner.core.translate import translate_policy
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
 
@@ -26,7 +26,7 @@ def _refunds(amount: str, action: str, **level: Json) -> JsonObject:
 
 def _translated(source: str) -> list[JsonObject]:
     request = Request("TRANSLATE POLICY", {"source": source, "tools": dumps(TOOLS)}, "", (), None, ())
-    rules = translate(request)["rules"]
+    rules = translate_policy(request)["rules"]
     assert isinstance(rules, list)
     return [rule for rule in rules if isinstance(rule, dict)]
 
