@@ -1,7 +1,9 @@
 """`purple assess` measures a whole stack of ours; whatever dies in mid-turn, it ends by itself with a result."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -12,10 +14,12 @@ import pytest
 from services.gateway.features.participation.participation import Participations
 from services.gateway.first_key import create_first_key
 from shared.contracts.assessment.results import Assessment, AssessmentResults
+from shared.infra.compression import DictionaryCompressor
 from tests.e2e.commands import Done, purple
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 
 pytestmark = pytest.mark.long  # one of them, with fewer turns, is in the suite: one_stack/test_commands.py
+SHAPES = Path(__file__).parents[2] / "shared/infra"
 SLOW = {"PLANNER_LATENCY_MS": "150", "LEASE_SECONDS": "1", "TOOL_TIMEOUT": "1.5"}
 
 
@@ -67,8 +71,18 @@ async def _key_of_the_world(whole: WholeStack) -> str:
 
 
 async def _stored(whole: WholeStack) -> bytes:
+    """All that Redis holds, with what stands compressed in it."""
     await whole.redis.config_set("rdbcompression", "no")
-    return b"".join([await whole.redis.dump(name) or b"" async for name in whole.redis.scan_iter()])
+    stored = b"".join([await whole.redis.dump(name) or b"" async for name in whole.redis.scan_iter()])
+    return b"".join((stored, *_expanded(stored)))
+
+
+def _expanded(stored: bytes) -> Iterator[bytes]:
+    for file in SHAPES.glob("*_shapes.txt"):
+        shapes = ",".join(file.read_text("utf-8").splitlines()).encode()
+        head = DictionaryCompressor(file.name).pack("")[:6]  # it ends with the checksum of the shapes
+        for match in re.finditer(re.escape(head), stored):
+            yield zlib.decompressobj(zdict=shapes).decompress(stored[match.start() :])
 
 
 def _written(folder: Path) -> bytes:
