@@ -121,6 +121,26 @@ async def test_a_list_that_may_have_lost_the_record_since_is_not_read_again() ->
     assert stage.written == ["take_ticket", "raise_ticket"]
 
 
+@pytest.mark.promise("I4.unverified_is_said")
+@each_row(("answered", "state"), [({"ok": True}, TaskState.FAILED), ({"ok": True, "amount": 50}, TaskState.COMPLETED)])
+async def test_a_part_is_not_done_where_a_read_shows_another_value_of_the_field_that_its_call_set(
+    answered: JsonObject, state: TaskState
+) -> None:
+    """However the server answers: it changes its record only if it says so here."""
+    limit: JsonObject = {"limit_id": "L-1", "amount": 40}
+    call = use("set_limit", 1, limit_id="L-1", amount=50)
+    stage = Stage("Set limit L-1 to 50", [use("get_limit", limit_id="L-1")], [call], answer="It is set.")
+    stage.servers.add("get_limit", lambda _: dict(limit), ToolClass.READ, schema("limit_id"))
+
+    def set_limit(_: JsonObject) -> Json:
+        limit.update({name: value for name, value in answered.items() if name == "amount"})
+        return answered
+
+    stage.servers.add("set_limit", set_limit, ToolClass.CHANGE, schema("limit_id", "amount:number"))
+    record = await stage.ends(state)
+    assert ("the read-back shows something else: amount=40" in str(record.reason)) is (state is TaskState.FAILED)
+
+
 async def test_where_a_rule_keeps_the_record_from_being_read_again_what_it_showed_before_counts_no_more() -> None:
     stage = RaisedStage([RAISE], [READ_2], [APPROVE])
     stage.policy = RealRules()

@@ -564,6 +564,11 @@ def test_a_read_contradicts_a_write_only_where_it_shows_something_else(
     assert (judgement.status, judgement.contradicted) == (UNVERIFIED, contradicted)
 
 
+def test_what_a_read_shows_instead_is_named() -> None:
+    shown = wrote("set_status", {**SHOP, "status": "closed"}, order(), order())
+    assert judge_answered_write(shown).note == "the read-back shows something else: status=open"
+
+
 def test_a_read_that_says_yes_or_no_proves_what_the_operator_expects() -> None:
     given_: JsonObject = {"message_id": "M-1", "label": "done"}
     before, after = ({**given_, "present": present} for present in (False, True))
@@ -691,7 +696,7 @@ def test_of_rows_that_name_several_records_each_has_to_show_its_change(
     """In the reads of each, in one list of them all, and where the records show a balance alone."""
     after = (folio(1, *first), folio(6, *second))
     judged = judge_answered_write(posted(TWO_FOLIOS, BOTH_BEFORE, after))
-    assert judged == (status, note, False)
+    assert judged == (status, note, False, False)
     in_one_list = posted(TWO_FOLIOS, [], [])._replace(
         before=[*BOTH_BEFORE], after=[*after], read_arguments={}, row_reads=()
     )
@@ -810,7 +815,8 @@ def test_the_lines_of_one_order_are_proved_by_the_order_that_was_made() -> None:
 
 def test_where_no_read_was_made_it_is_not_said_that_one_shows_nothing() -> None:
     judged = judge_answered_write(wrote("open_order", {"item": "x"}, None, None))
-    assert judged == (UNVERIFIED, "nothing was read back: get_order could not be asked, or did not answer", False)
+    note = "nothing was read back: get_order could not be asked, or did not answer"
+    assert judged == (UNVERIFIED, note, False, False)
 
 
 def test_many_rows_are_proved_by_a_long_list() -> None:

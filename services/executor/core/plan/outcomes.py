@@ -95,7 +95,8 @@ class _CallWithEntry(NamedTuple):
 
     @property
     def took_effect(self) -> bool:
-        return self.entry is not None and self.entry.status in DONE_STATUSES
+        """As far as is known: a read may be unable to show it, but shows no other value of a field that it set."""
+        return self.entry is not None and self.entry.status in DONE_STATUSES and not self.entry.shows_other_value
 
     def is_replaced_by(self, other: "_CallWithEntry") -> bool:
         is_later = other.plan.round > self.plan.round

@@ -86,6 +86,7 @@ class ProofFinding(NamedTuple):
     ``shown_before``: the fields that the call set, as such texts, if all had their values before the call.
     ``miscount``: how many more records than before show it, if not ``expected_count``; 0 if none do. The reads
     deny it if ``shows_other_values``: a field has another value, or what was to be made or deleted is not or still is.
+    ``other_values``: such fields, as such texts.
     """
 
     shown: Sequence[str] = ()
@@ -93,6 +94,7 @@ class ProofFinding(NamedTuple):
     miscount: int = 0
     expected_count: int = 1
     shows_other_values: bool = False
+    other_values: Sequence[str] = ()
 
 
 RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
@@ -131,6 +133,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
     return last_count._replace(
         shown_before=next((finding.shown_before for finding in findings if finding.shown_before), ()),
         shows_other_values=any(finding.shows_other_values for finding in findings) or _misses_or_keeps_record(reads),
+        other_values=next((finding.other_values for finding in findings if finding.other_values), ()),
     )
 
 
@@ -333,13 +336,13 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
     Compares the records that were there before; an unchanged one only if the call means it (it is the only one, or has
     an id of the call). Without a read before, only a record that the call means proves it, or for a row the one
     line that has the row's values; and a row is proved only by a field that it sets itself. Without proof it says
-    whether a record showed all of it before, and whether one shows other values.
+    whether a record showed all of it before, and which other values one shows.
     """
     is_read, row_names = reads.evidence.before is not None, reads.evidence.row_field_names
     made_line = [] if is_read or not row_names else _find_made_row(reads)
     nodes = made_line or reads.telling_records
     shown_before: Sequence[str] = ()
-    shows_other_values = False
+    other_values: Sequence[str] = ()
     for node in nodes:
         earlier, is_meant = reads.earlier.find_earlier_state(node), len(nodes) == 1 or reads.is_named_by_call(node)
         is_another = earlier is not None and earlier.record == node.record and not is_meant
@@ -347,12 +350,13 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
             continue
         compared = _compare_record(reads, node, earlier, with_answer=True)
         is_shown = is_read or (is_meant and not (row_names and row_names.isdisjoint(compared.new)))
-        if compared.new and not (compared.has_other_value or compared.has_other_amount) and is_shown:
+        if compared.new and not (compared.other or compared.has_other_amount) and is_shown:
             return ProofFinding(shown=_describe_fields(compared.new))
-        shows_other_values = shows_other_values or (compared.has_other_value and not compared.new)
-        if not (compared.has_other_value or compared.new):
+        if not compared.new:
+            other_values = other_values or _describe_fields(compared.other)
+        if not (compared.other or compared.new):
             shown_before = shown_before or _describe_fields(compared.shown_before)
-    return ProofFinding(shown_before=shown_before, shows_other_values=shows_other_values)
+    return ProofFinding(shown_before=shown_before, shows_other_values=bool(other_values), other_values=other_values)
 
 
 def _find_made_row(reads: _ComparedReads) -> Sequence[RecordNode]:
@@ -373,15 +377,15 @@ def _find_made_row(reads: _ComparedReads) -> Sequence[RecordNode]:
 
 class _ComparedRecord(NamedTuple):
     """How one record shows the fields that the call set, ``{name in the call: field of the record}``: those ``new``
-    since the call; those ``shown_before``, too, if no field is missing.
+    since the call; those ``shown_before``, too, if no field is missing; ``other``: those that have another value.
 
-    ``has_other_value``: the record has one with another value. ``has_other_amount``: an amount, a day or an account is
+    ``has_other_amount``: an amount, a day or an account is
     not shown, and a field that was empty has another one.
     """
 
     new: Mapping[str, Leaf]
     shown_before: Mapping[str, Leaf]
-    has_other_value: bool
+    other: Mapping[str, Leaf]
     has_other_amount: bool
 
 
@@ -397,7 +401,8 @@ def _compare_record(
     filled = [leaf for leaf in changed if old_values.get(leaf.path) is None]
     new: dict[str, Leaf] = {}
     shown_before: dict[str, Leaf] = {}
-    lacks_field = has_other_value = has_other_amount = False
+    other: dict[str, Leaf] = {}
+    lacks_field = has_other_amount = False
     for claim in (claim for claim in reads.claims if not claimed_fields.is_id_of(claim, node)):
         lists = (leaf for leaf in leaves if is_list_of_claim(claim, leaf))
         own_leaf = find_leaf_for_claim(claim, leaves) or next(lists, None)
@@ -411,7 +416,8 @@ def _compare_record(
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
             may_stay = reads.words.may_make_record and own_leaf not in changed
-            has_other_value |= own_leaf is not None and claim.name.lower() != "id" and not may_stay
+            if own_leaf is not None and claim.name.lower() != "id" and not may_stay:
+                other[claim.name] = own_leaf
             continue
         was_shown = leaf.path in old_values and has_claimed_value(claim, leaf._replace(value=old_values[leaf.path]))
         was_shown &= has_claimed_value(claim, leaf) or not read_figure(leaf.value)  # not 900 more, which are 1800
@@ -419,12 +425,12 @@ def _compare_record(
             new[claim.name] = leaf
         elif was_shown and not is_id:
             shown_before[claim.name] = leaf
-    if with_answer and not (new or has_other_value or reads.is_about_other_row(node)):
+    if with_answer and not (new or other or reads.is_about_other_row(node)):
         leaves_by_claim = ((claim, find_leaf_for_claim(claim, changed)) for claim in reads.answer_claims)
         new = {
             claim.name: leaf for claim, leaf in leaves_by_claim if leaf is not None and has_claimed_value(claim, leaf)
         }
-    return _ComparedRecord(new, {} if lacks_field else shown_before, has_other_value, has_other_amount)
+    return _ComparedRecord(new, {} if lacks_field else shown_before, other, has_other_amount)
 
 
 def _find_claim_by_value(
@@ -504,7 +510,7 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     named_leaves = [(claim, find_leaf_for_claim(claim, leaves)) for claim in reads.claims if is_id_name(claim.name)]
     ids = [(claim, leaf) for claim, leaf in named_leaves if leaf is not None and has_claimed_value(claim, leaf)]
     relates_records = len(ids) > 1 and reads.words.may_make_record
-    if compared.has_other_value or compared.has_other_amount or not (compared.new or relates_records):
+    if compared.other or compared.has_other_amount or not (compared.new or relates_records):
         return ProofFinding()
     field_values = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
     own_id = node.record_id if reads.is_named_by_call(node) else None

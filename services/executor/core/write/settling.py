@@ -44,11 +44,14 @@ _CANNOT_TELL_TEXT = "the read-back has no field that the call sets, nor shows wh
 
 
 class WriteJudgement(NamedTuple):
-    """The status of a write, with a note. ``contradicted``: a read shows other values than those to be written."""
+    """The status of a write, with a note. ``contradicted``: a read shows something else than what was to be written;
+    ``shows_other_value``: namely a field that the call set, with another value.
+    """
 
     status: WriteStatus
     note: str
     contradicted: bool = False
+    shows_other_value: bool = False
 
 
 def judge_write(entry: LedgerEntry, after: Json, zone: tzinfo = UTC) -> WriteJudgement:
@@ -100,7 +103,10 @@ def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
         more = [f"and {len(row_notes) - _MOST_ROWS} more rows"] if len(row_notes) > _MOST_ROWS else []
         note = "; ".join([*row_notes[:_MOST_ROWS], *more])
     return WriteJudgement(
-        WriteStatus.UNVERIFIED, note, any(judgement.contradicted for judgement in judgements.values())
+        WriteStatus.UNVERIFIED,
+        note,
+        any(judgement.contradicted for judgement in judgements.values()),
+        any(judgement.shows_other_value for judgement in judgements.values()),
     )
 
 
@@ -118,12 +124,13 @@ def _judge_unproved_row(row: WriteEvidence, finding: ProofFinding) -> WriteJudge
     elif finding.shown_before:
         note = f"the read-back shows it, but it did so before the call as well: {', '.join(finding.shown_before)}"
     elif finding.shows_other_values:
-        note = "the read-back shows something else"
+        shown = f": {', '.join(finding.other_values[:_MOST_PROOFS])}" if finding.other_values else ""
+        note = f"the read-back shows something else{shown}"
     elif _can_read_show_row(row):
         note = "the read-back does not show what was written"
     else:
         note = f"no read can show it: {_CANNOT_TELL_TEXT}"
-    return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted)
+    return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted, contradicted and bool(finding.other_values))
 
 
 def _describe_row(place: int, row: WriteEvidence) -> str:
@@ -369,9 +376,9 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
     after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
-    status, note, contradicted = judge_write(entry, after, local_now(ctx).tzinfo or UTC)
+    status, note, contradicted, shows_other_value = judge_write(entry, after, local_now(ctx).tzinfo or UTC)
     proof = {"proof_json": dumps(after)} if _can_be_read_back(entry) else {}
-    judged = entry.model_copy(update={"contradicted": contradicted, **proof})
+    judged = entry.model_copy(update={"contradicted": contradicted, "shows_other_value": shows_other_value, **proof})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTFUL_STATUSES
     if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDS_OF_A_WRITE:
         judged = with_attempt_archived(judged, status, note)
