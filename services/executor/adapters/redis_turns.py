@@ -172,11 +172,20 @@ class RedisTurnStore(ports.TurnStore):
         if self._entries is not None:
             self._entries = _index_in_sending_order({**self._entries, entry.key: entry}.values())
 
-    def _pack_ledger_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
-        """The ledger arguments of ``append.lua``, which the parameters are named after."""
+    def _pack_ledger_arguments(
+        self, act: str, entry: LedgerEntry, allowed_statuses: str, lease_ms: int
+    ) -> dict[str, Argument]:
+        """The arguments with which ``append.lua`` stores a ledger entry, if the stored one has an allowed status, and
+        sets how long the lease lasts.
+        """
         status, row = entry.status.value, pack_entry(entry)
-        entry_arguments: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}
-        return {"write": act, **entry_arguments, "ms": ms, "member": self._scripts.member, "heeded": 1}
+        entry_arguments: dict[str, Argument] = {
+            "key": entry.key,
+            "allowed": allowed_statuses,
+            "status": status,
+            "entry": row,
+        }
+        return {"write": act, **entry_arguments, "ms": lease_ms, "member": self._scripts.member, "heeded": 1}
 
     async def get_pulse(self) -> ports.Pulse:
         if self._is_halted():

@@ -142,7 +142,7 @@ class FivePhases(SingleDraft):
 
     async def draft_final_answer(self, key: str, progress: Progress) -> str:
         """The answer, from a short request to the smaller model; empty if that gives nothing usable."""
-        request = await _build_artifact_request(self._ctx, progress)
+        request = await _build_final_answer_request(self._ctx, progress)
         reply = await self._ask_separately(key, key, request, BudgetShare.WHOLE)
         return reply.text if reply else ""
 
@@ -216,7 +216,7 @@ def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
     return _DRAFTING_BY_STRATEGY[progress.effective_strategy](ctx)
 
 
-async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> models.ModelRequest:
+async def _build_final_answer_request(ctx: TurnContext, progress: Progress) -> models.ModelRequest:
     dossier = progress.dossier
     parts: list[Json] = [part.as_json() for part in dossier.parts]
     most_characters = max(_FEWEST_CHARACTERS_OF_FACT, _MOST_CHARACTERS_OF_FACTS // max(1, len(dossier.facts)))

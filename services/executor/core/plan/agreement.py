@@ -359,7 +359,7 @@ def _is_optional_choice(tool: Tool, path: str) -> bool:
 def _values_of_named_records(change: CallToCheck) -> set[tuple[tuple[str, ...], str]]:
     """``{(words of a field's name, its value as text)}`` of the records that the call names, as read.
 
-    They are named by their id, or by a code that a field of the argument's own name has: ``ticket`` of a list.
+    A record is named by its id, or by a code that it has in a field of the argument's own name, such as ``ticket``.
     """
     scalars = {(argument.field_name, argument.text) for argument in change.scalars}
     fields_of_records = change.fields.list_fields_of_records(

@@ -332,16 +332,16 @@ def _orders_other_verb(meant_tool: Tool, called_words: classes.ToolWords, quote:
 
 def _is_ordered(tool: Tool, text: str) -> bool:
     """Whether a clause of the text begins with the tool's verb, or with that of its description."""
-    is_described = _describing_verb_of(tool) in _find_stems_of_beginnings(text)
+    is_described = _describing_verb_of(tool) in _find_stems_of_clause_beginnings(text)
     return is_described or _does_verb_begin_clause(classes.words_of_tool(tool.name), text)
 
 
 def _does_verb_begin_clause(tool_words: classes.ToolWords, text: str) -> bool:
     """Whether the tool's verb begins a clause of the text."""
-    return _says_verb(tool_words.verb, _find_stems_of_beginnings(text))
+    return _says_verb(tool_words.verb, _find_stems_of_clause_beginnings(text))
 
 
-def _find_stems_of_beginnings(text: str) -> frozenset[str]:
+def _find_stems_of_clause_beginnings(text: str) -> frozenset[str]:
     """The stems of the words with which the clauses of a text begin."""
     return frozenset(stem(match[1].lower()) for match in _CLAUSE_BEGINNING_PATTERN.finditer(text))
 

@@ -40,7 +40,7 @@ class Proposal(NamedTuple):
         return {"tool": self.call.tool, "arguments": self.call.arguments}
 
     def describe_outcome(self, outcome: Json) -> JsonObject:
-        """The outcome's fields after the proposal's id, tool and arguments: for a text apart from the call's result."""
+        """The outcome's fields with the proposal's id, tool and arguments, so that it can be told without the call."""
         return {"proposal": self.proposal_id, **self.as_json(), **as_object(outcome)}
 
     def is_same_call(self, other: "Proposal") -> bool:

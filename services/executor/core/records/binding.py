@@ -688,7 +688,7 @@ class CallView:
         except NoSuchPath:
             return []
         texts = {dumps(cell.row) for cell in cells}
-        return [node for node in nodes_of_read if node.text in texts]
+        return [node for node in nodes_of_read if node.record_json in texts]
 
     def is_other_of_called_kind(self, node: GraphNode) -> bool:
         """Whether the record is another one of the called kind, by its name or by the pattern of its id."""

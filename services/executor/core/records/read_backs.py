@@ -77,7 +77,7 @@ class ReadTool(NamedTuple):
     argument_words: Mapping[str, tuple[str, ...]]  # of every argument: the words of its name
 
 
-class NamedWrite(NamedTuple):
+class WriteWithIds(NamedTuple):
     """A planned call with what it names. ``values_by_words``: its own scalar arguments by the words of their names.
 
     ``ids``: first those of what the tool is about, then the others in the order of the arguments. ``holder_kind``:
@@ -181,7 +181,7 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     return PredictedProof(name, f"it takes the same {names}" if names else "it lists them all", by_operator=False)
 
 
-def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadCall]:
+def _candidate_reads(write: WriteWithIds, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadCall]:
     """Yields every read that may prove the write, the best first."""
     yield from _list_reads_named_by_operator(write, readers)
     if write.may_make_record:
@@ -201,7 +201,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
     yield from _propose_reads_of_lists(write, readers)
 
 
-def _list_reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _list_reads_named_by_operator(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
@@ -233,7 +233,7 @@ class _ReadShowingRecord(NamedTuple):
 
 
 def _find_reads_showing_record(
-    write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]
+    write: WriteWithIds, readers: Sequence[ReadTool], facts: Sequence[Fact]
 ) -> list[_ReadShowingRecord]:
     """Reads of this task that showed a record which the call names, the best first."""
     readers_by_name = {reader.tool.name: reader for reader in readers}
@@ -254,7 +254,7 @@ def _find_reads_showing_record(
     return sorted(earlier_reads, key=lambda earlier: earlier.order)
 
 
-def _is_asked_by_owner_id(reader: ReadTool, write: NamedWrite) -> bool:
+def _is_asked_by_owner_id(reader: ReadTool, write: WriteWithIds) -> bool:
     """Whether a read shows the one thing that the tool is about by its owner's id: ``get_deposit(assignment_id)``."""
     is_singular = reader.words.head in words_of(reader.tool.name)
     return (
@@ -264,7 +264,7 @@ def _is_asked_by_owner_id(reader: ReadTool, write: NamedWrite) -> bool:
     )
 
 
-def _find_shown_id(write: NamedWrite, fields_by_value: "_FieldsByValue") -> tuple[int | None, bool]:
+def _find_shown_id(write: WriteWithIds, fields_by_value: "_FieldsByValue") -> tuple[int | None, bool]:
     """The index of the call's first id that a result shows, or None; and whether it is a record's own id there."""
     for rank, named_id in enumerate(write.ids):
         fields = fields_by_value.get(str(named_id.value), ()) if named_id.is_known else ()
@@ -276,7 +276,7 @@ def _find_shown_id(write: NamedWrite, fields_by_value: "_FieldsByValue") -> tupl
     return None, False
 
 
-def _put_containing_record_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
+def _put_containing_record_first(write: WriteWithIds, facts: Sequence[Fact]) -> WriteWithIds:
     """The write with that id first whose record holds the others as fields: a booking has the ``room_id`` that is set.
 
     That record must have been read in this task; if there is none, or more than one, the write is unchanged.
@@ -325,14 +325,14 @@ def _index_fields(result_json: str) -> _FieldsByValue:
     return fields_by_value
 
 
-def _selects_by_more_than_ids(arguments: JsonObject, write: NamedWrite) -> bool:
+def _selects_by_more_than_ids(arguments: JsonObject, write: WriteWithIds) -> bool:
     """Whether a read was asked with more than the record's id, such as a state, which the write itself may change."""
     ids = [str(named_id.value) for named_id in write.ids if named_id.is_known]
     selecting = (str(value) for name, value in arguments.items() if _PAGING_WORDS.isdisjoint(words_of(name)))
     return any(not any(record_id in text for record_id in ids) for text in selecting)
 
 
-def _propose_reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_by_ids(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of what the call names, with arguments of the call; the best fitting first."""
     fitting: list[tuple[int, int, str, ReadCall]] = []
     for reader in readers:
@@ -342,7 +342,7 @@ def _propose_reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Ite
     yield from (read_call for *_, read_call in sorted(fitting, key=lambda rated_read: rated_read[:3]))
 
 
-def _rate_fit(write: NamedWrite, reader: ReadTool, arguments: JsonObject) -> int:
+def _rate_fit(write: WriteWithIds, reader: ReadTool, arguments: JsonObject) -> int:
     """How well a read with these arguments of the write fits; 0 if not at all."""
     read_nouns = reader.words.nouns
     if write.holder_kind:
@@ -357,7 +357,7 @@ def _rate_fit(write: NamedWrite, reader: ReadTool, arguments: JsonObject) -> int
     return max(1, 10 + 3 * len(kin_nouns) - len(read_nouns - kin_nouns) + is_for_one)
 
 
-def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
+def _arguments_for(write: WriteWithIds, reader: ReadTool) -> JsonObject:
     """The read's arguments that the call can fill: required ones, and those that name a record."""
     arguments: JsonObject = {}
     for name, argument_words in reader.argument_words.items():
@@ -371,13 +371,13 @@ def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
     return arguments
 
 
-def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
+def _find_id_of_kind(noun: frozenset[str], write: WriteWithIds) -> Json:
     """The call's id of that kind; None if it has none, or several different ones."""
     values = [named_id.value for named_id in write.ids if named_id.kind_words == noun]
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
-def _propose_reads_by_made_id(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_by_made_id(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
         if not (write.concerns_same_thing(reader.words) or _shows_made_record(reader, write)):
@@ -388,12 +388,12 @@ def _propose_reads_by_made_id(write: NamedWrite, readers: Iterable[ReadTool]) ->
             yield ReadCall(reader.tool, {**arguments, missing[0]: _build_made_id_reference(write, reader, missing[0])})
 
 
-def _shows_made_record(reader: ReadTool, write: NamedWrite) -> bool:
+def _shows_made_record(reader: ReadTool, write: WriteWithIds) -> bool:
     """Whether a read shows what the write's verb makes: ``book_room`` makes a booking."""
     return write.words.may_make_record and write.words.verb_makes(reader.words.nouns)
 
 
-def _build_made_id_reference(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
+def _build_made_id_reference(write: WriteWithIds, reader: ReadTool, name: str) -> JsonObject:
     """A reference to the id of what the write makes; a plain ``id`` is sought as ``booking_id``, by the read's noun."""
     if not is_unqualified_id(name):
         return build_made_id_reference(write.call_id, name)
@@ -401,7 +401,7 @@ def _build_made_id_reference(write: NamedWrite, reader: ReadTool, name: str) -> 
     return build_made_id_reference(write.call_id, "_".join([*noun, name]))
 
 
-def _propose_reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_of_lists(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of all records of a kind, to compare rows before and after; the write's own kind first."""
     named_kinds = [named_id.kind_words for named_id in write.ids]
     rated_reads: list[tuple[bool, int, str, ReadCall]] = []
@@ -417,14 +417,14 @@ def _propose_reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> I
     yield from (read_call for *_, read_call in sorted(rated_reads, key=lambda rated_read: rated_read[:3]))
 
 
-def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
+def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> WriteWithIds:
     values = ((name, value) for name, value in arguments.items() if value is not None and not isinstance(value, list))
     scalars = {name: value for name, value in values if not isinstance(value, dict) or set(value) == {REFERENCE_KEY}}
     values_by_words = {tuple(words_of(name)): value for name, value in scalars.items()}
     words = words_of_tool(tool.name)
     ids = [*_walk_ids(arguments, words.nouns)]
     ids.sort(key=lambda named: named.kind_words != words.nouns and words.nouns.isdisjoint(named.kind_words))
-    return NamedWrite(tool, words, call_id, ids, values_by_words)
+    return WriteWithIds(tool, words, call_id, ids, values_by_words)
 
 
 def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]]:

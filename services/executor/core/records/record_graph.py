@@ -92,7 +92,7 @@ class GraphNode:
         return (self.kind[-1] if self.kind else "", *own_names) if own_names else (self.seen.fact.ref, self.seen.path)
 
     @cached_property
-    def text(self) -> str:
+    def record_json(self) -> str:
         return dumps(self.record)
 
     @cached_property

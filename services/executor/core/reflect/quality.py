@@ -83,7 +83,9 @@ def select_answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> 
 
 
 def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
-    """All values known at the end of a run. What refused a write counts, as the answer reports it; for a read not."""
+    """All values known at the end of a run, also those in the refusal of a write, which the answer reports; but not
+    those in the error answer of a read.
+    """
     facts = [_collect_from_fact(fact) for fact in dossier.facts]
     calls, values, verdict = dossier.every_call, dossier.values, dossier.verdict
     calculated = [value.number for value in values if value.number is not None]

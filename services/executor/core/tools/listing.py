@@ -57,7 +57,9 @@ class CollectedRows:
         self.size = 0  # in characters
 
     def add(self, rows: Sequence[Json], position: Json = None, *, is_requested: bool = False) -> int:
-        """Adds a page's rows; returns how many are new. ``is_requested``: the page says that it was asked for."""
+        """Adds a page's rows; returns how many are new. ``is_requested``: the page
+        says that it is the one that was asked for, so that equal rows are no repetition.
+        """
         page_digest = digest([list(rows), position])
         is_repeated = page_digest in self._page_digests
         self._page_digests.add(page_digest)

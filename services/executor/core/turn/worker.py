@@ -136,7 +136,7 @@ class Worker(TurnRunner):
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open_writes(ctx, task_ends=False)
-            await _store_waiting_again(opened, stopped)
+            await _store_pause_for_tenant_stop(opened, stopped)
             raise
         except EarlyEnd as early:
             recording.record_early_end(opened.journal, early)
@@ -237,7 +237,7 @@ def _mark_working_or_refuse(opened: OpenedTurn) -> None:
         refuse_protected_request(record.request.text)
 
 
-async def _store_waiting_again(opened: OpenedTurn, stopped: TenantStopped) -> None:
+async def _store_pause_for_tenant_stop(opened: OpenedTurn, stopped: TenantStopped) -> None:
     """Stores that the task waits again. The next attempt continues from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})

@@ -71,7 +71,7 @@ def _id_fields_of(node: RecordNode) -> frozenset[str]:
 
 
 def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Equal for the same record in two reads: its place, and its own id or else all its id fields."""
+    """A key that the same record has in both reads: its place, and its own id or else all its id fields."""
     return node.place, _id_fields_of(node) if node.record_id is None else frozenset(
         {str(node.record_id).strip().casefold()}
     )

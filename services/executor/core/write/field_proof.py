@@ -132,7 +132,8 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
     last_count = next((finding for finding in reversed(findings) if finding.miscount), ProofFinding())
     return last_count._replace(
         shown_before=next((finding.shown_before for finding in findings if finding.shown_before), ()),
-        shows_other_values=any(finding.shows_other_values for finding in findings) or _misses_or_keeps_record(reads),
+        shows_other_values=any(finding.shows_other_values for finding in findings)
+        or _lacks_creation_or_deletion(reads),
         other_values=next((finding.other_values for finding in findings if finding.other_values), ()),
     )
 
@@ -261,7 +262,7 @@ class _ComparedReads:
         return find_subjects(records, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)
 
 
-def _misses_or_keeps_record(reads: _ComparedReads) -> bool:
+def _lacks_creation_or_deletion(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
     if words.is_removal:
@@ -533,7 +534,7 @@ def _count_with_fields(subjects: CallSubjects, field_values: ValuesByPath, own_i
 
 def _find_changed_state(reads: _ComparedReads) -> ProofFinding:
     """Proves a call by fields that it does not set, and that its verb leads to."""
-    for find_fields in (_find_participle_fields, _find_new_states, _find_switched_fields):
+    for find_fields in (_find_participle_fields, _find_new_states, _find_switched_booleans):
         for changed, old_values in _fields_changed_by_call(reads):
             if leaves := {leaf.name: leaf for leaf in find_fields(reads, changed, old_values)}:
                 return ProofFinding(shown=_describe_fields(leaves))
@@ -558,9 +559,9 @@ def _find_new_states(reads: _ComparedReads, changed: Sequence[Leaf], _: ValuesBy
     return [leaf for leaf in confirmed if verb_states.is_new_state(leaf, verb)]
 
 
-def _find_switched_fields(reads: _ComparedReads, changed: Sequence[Leaf], old_values: ValuesByPath) -> Sequence[Leaf]:
-    """For a call of ids and texts alone, such as ``release_hold(H-1)``: the one field that the verb switches, such as
-    ``active``, if no status tells of failure.
+def _find_switched_booleans(reads: _ComparedReads, changed: Sequence[Leaf], old_values: ValuesByPath) -> Sequence[Leaf]:
+    """For a call of ids and texts alone, such as ``release_hold(H-1)``: the one truth value that the verb switches,
+    such as ``active``, if no status tells of failure.
     """
     sets_fields = any(
         kind_of_argument(claim.name, {}, claim.value) not in _KINDS_THAT_SET_NO_FIELD for claim in reads.claims
