@@ -33,7 +33,7 @@ class SilentEmitter(Emitter):
 
 
 class ScenarioReport(NamedTuple):
-    """What is said of a scenario, and whether it can be used."""
+    """The findings on a scenario, and whether it can be used."""
 
     lines: tuple[str, ...]
     is_sound: bool

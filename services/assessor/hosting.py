@@ -33,7 +33,7 @@ class BadRequest(Exception):
 
 
 class GreenAgent:
-    """``startup`` before the first ``run``, ``shutdown`` after the last. Runs of one agent do not overlap.
+    """Runs assessments one at a time. Call ``startup`` before the first ``run`` and ``shutdown`` after the last.
 
     ``ues_port``: where its simulator listens, 0 for any free port. ``models``: by default what ``config`` names.
     ``simulator``: one that holds its world among others, in place of a process of its own.

@@ -171,7 +171,7 @@ def _build_services(
         rules=rules,
         wait_seconds=settings.blocking_limit,
         shutdown=shutdown,
-        read_assessment=build_assessment_reader(settings, state, store),
+        handle_assessor_message=build_assessment_reader(settings, state, store),
     )
     signals = TaskSignals(store, tasks, _take_time_and_id)
     return FeatureServices(

@@ -169,7 +169,7 @@ def build_assessment_reader(settings: GatewaySettings, state: Redis, tasks: Task
         read_user_messages=partial(read_user_messages, Guard(addresses)),
         build_world_url=partial(world_endpoint, settings.worlds_base),
     )
-    return service.read_assessment
+    return service.handle_assessor_message
 
 
 def build_message_files(settings: GatewaySettings) -> MessageFiles:

@@ -52,7 +52,7 @@ class SimulatorSettings(ServiceSettings):
         return value or None
 
     @model_validator(mode="after")
-    def _check_guarded(self) -> Self:
+    def _check_authentication(self) -> Self:
         if self.ues_admin_key is not None and len(self.ues_admin_key.get_secret_value()) < _SHORTEST_KEY:
             raise _bad_setting(f"UES_ADMIN_KEY cannot be used: it needs at least {_SHORTEST_KEY} characters")
         if self.authentication == "off" and not self.on_loopback:

@@ -205,7 +205,7 @@ def _join_array(items: Sequence[str]) -> str:
     return "[" + ",".join(items) + "]"
 
 
-def _convert_value(value: object) -> object:
+def _encode_decimal_or_mapping(value: object) -> object:
     match value:
         case Decimal():
             return to_builtins(value)
@@ -215,7 +215,9 @@ def _convert_value(value: object) -> object:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_convert_value).encode  # made once
+_encode = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), default=_encode_decimal_or_mapping
+).encode  # made once
 
 
 _MODEL_NAME_PATTERN = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")

@@ -98,7 +98,7 @@ class A2aParticipant(Participant):
         return answer.get("result")
 
     async def _find_endpoint(self) -> tuple[str, str]:
-        """Where messages go, and in which version; asked once."""
+        """The agent's URL for messages and its protocol version; read from its card once."""
         if self._endpoint is None:
             url, version = await self._endpoint_from_card()
             self._line.require_key_may_go_to(url)
@@ -106,7 +106,7 @@ class A2aParticipant(Participant):
         return self._endpoint
 
     async def _endpoint_from_card(self) -> tuple[str, str]:
-        """What the card says; an agent without one is spoken to at its URL, in 0.3."""
+        """The URL and version in the agent's card; without a card its own URL, and 0.3."""
         for path in _CARDS:
             card = await self._line.fetch_card(path)
             if card is not None:

@@ -19,10 +19,10 @@ _KEY_SHOWN = "[the agent's key]"
 
 
 class AgentHttpClient:
-    """``http`` is shared and closed by whoever made it.
+    """Sends requests to the assessed agent. ``http`` is shared and closed by whoever made it.
 
-    A request is sent again only where no connection came about, so that the agent cannot have it already; ``patience``
-    is for how many seconds in all, until the agent answers again.
+    A request is sent again only if no connection came about, so that the agent cannot have it already. ``patience``:
+    the total seconds of such tries until the agent answers again.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class PlayedTurn(_PlayedModel):
 
 
 class PlayedScript(_PlayedModel):
-    """What is done turn by turn; after the last one nothing more is to do."""
+    """The requests of a scripted participant, turn by turn; it has none after the last turn."""
 
     turns: tuple[PlayedTurn, ...]
 

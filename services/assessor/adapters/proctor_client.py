@@ -231,7 +231,7 @@ class PlainEndpoints:
 
 
 class ProctorClient(AsyncUESClient):
-    """``async with ProctorClient(base_url=..., api_key=...) as ues: await ues.simulation.start()``."""
+    """The simulator's client with all permissions: ``async with ProctorClient(base_url=..., api_key=...) as ues``."""
 
     time: TimeControl
 

@@ -167,7 +167,7 @@ async def _is_answering(http: httpx.AsyncClient, address: str) -> bool:
 
 
 def _reachable_host(host: str) -> str:
-    """From this machine; a process that listens everywhere is reached on loopback."""
+    """The host as this machine reaches it: loopback for a process that listens on all addresses."""
     return "127.0.0.1" if host == "0.0.0.0" else _format_host(host)  # noqa: S104  compared, not bound
 
 

@@ -20,7 +20,7 @@ _WORLD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 
 class AssessmentWorld(Protocol):
-    """``base_url`` is ours, ``public_url`` what a participant is told."""
+    """The world of an assessment. ``base_url``: for the assessor; ``public_url``: told to the participant."""
 
     @property
     def base_url(self) -> str: ...

@@ -49,7 +49,9 @@ class ActionLogBuilder:
         return list(self._log)
 
     def _is_own(self, event: SimulatorEvent) -> bool:
-        """What an action brings with it later (a reminder) has its agent, and yet nobody did it."""
+        """Whether the participant did it. A later consequence of an action (a reminder) has its agent too, and does not
+        count.
+        """
         brought = event.priority == 0 and "created_by_key" not in event.metadata and bool(event.metadata)
         return event.agent_id == self._who and not brought
 
@@ -84,7 +86,9 @@ class AccessReader:
 
 
 def access_kind(access: Access) -> str | None:
-    """``read``, ``refused``, or ``None`` for an action that was carried out: the simulator's events tell that."""
+    """The kind of a request, ``read`` or ``refused``; None for an action that was carried out, since the simulator's
+    events tell of it.
+    """
     reads = access.method in ("GET", "HEAD") or access.path.endswith("/query")
     if access.status_code >= 400:
         return "refused"
@@ -92,7 +96,9 @@ def access_kind(access: Access) -> str | None:
 
 
 def action_name(path: str) -> str:
-    """``/email/query`` is ``email.query``, ``/simulator/time`` is ``time.state``."""
+    """The action's name for a request's path: ``email.query`` for ``/email/query``, ``time.state`` for
+    ``/simulator/time``.
+    """
     parts = [part for part in path.split("/") if part]
     if parts[:2] == ["simulator", "time"]:
         parts = parts[1:]

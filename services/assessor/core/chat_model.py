@@ -15,7 +15,9 @@ _USERS, _MODELS, _SYSTEM = ("human", "user"), ("ai", "assistant"), ("system", "d
 
 @dataclass(frozen=True)
 class PromptMessage:
-    """``content`` is a text, or blocks of which those with a ``text`` are read. ``type`` says whose words they are."""
+    """A message to a model. ``content``: a text, or blocks of which those with a ``text`` are read; ``type``: its
+    author.
+    """
 
     content: str | Sequence[JsonValue]
     type: ClassVar[str] = ""
@@ -31,7 +33,7 @@ class HumanMessage(PromptMessage):
 
 @dataclass(frozen=True)
 class AIMessage(PromptMessage):
-    """What the model said, and in ``usage_metadata`` how many tokens it took."""
+    """A model's answer; ``usage_metadata`` holds the number of its tokens."""
 
     usage_metadata: dict[str, int] = field(default_factory=dict)
     response_metadata: dict[str, str] = field(default_factory=dict)

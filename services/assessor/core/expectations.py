@@ -227,7 +227,7 @@ def attendees(event: JsonObject) -> dict[str, str]:
 
 
 def same(left: JsonValue, right: JsonValue) -> bool:
-    """Equal, or the same moment."""
+    """Whether two values are equal, or say the same moment."""
     if left == right:
         return True
     try:
@@ -283,7 +283,9 @@ def _has_every_form(message: SentMessage, forms: Sequence[Sequence[str]]) -> boo
 
 
 def _sent_mails(context: EvalContext) -> Iterator[SentMessage]:
-    """What lies in the drafts was never sent, unless it was put there afterwards."""
+    """The mails that the user sent in the run. A mail in the drafts counts only if it was moved there after it was
+    sent.
+    """
     user, hidden = user_address(context), _put_among_drafts(context)
     for row in _rows_added(context, "email"):
         mail = _row(context.final_state, "email", "emails", row.key)

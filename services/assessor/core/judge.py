@@ -214,9 +214,10 @@ async def _run_evaluator(evaluator: Evaluator, context: EvalContext, params: Jso
 
 
 def _why_unjudged(result: EvalResult | Exception, model: ChatModel | None) -> str | None:
-    """Why code gave no verdict: it had no model, or got no answer from it. ``None`` where its verdict counts.
+    """Why an evaluator's result does not count as a verdict: it had no model, or got no answer from it. None if it
+    counts.
 
-    Points that were given count always, and so does an evaluator that has its 0 points from elsewhere.
+    Points above 0 always count; so do 0 points that the evaluator gave for another reason.
     """
     if isinstance(result, EvalResult):
         if result.details and result.details.get("unjudged") is True:

@@ -36,7 +36,7 @@ class ResponseTiming(_ScenarioModel):
 
 
 class ScriptedReply(_ScenarioModel):
-    """What a character says without a model: the first entry counts whose words all stand in the message.
+    """A character's reply without a model: the first entry counts whose words are all in the message.
 
     Without ``body`` (and without ``rsvp``, for an invitation) the character says nothing.
     """

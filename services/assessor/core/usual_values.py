@@ -146,7 +146,7 @@ def _find_user(scenario: Mapping[str, JsonValue]) -> JsonObject:
 
 
 def _fill_in(fields: JsonObject, usual: Mapping[str, JsonValue]) -> JsonObject:
-    """What is given, over what is usual."""
+    """The fields, with usual values in place of those that are missing or null."""
     return {**usual, **{name: value for name, value in fields.items() if value is not None or name not in usual}}
 
 

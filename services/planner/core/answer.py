@@ -23,7 +23,7 @@ from services.planner.core.relations import answer_related, tell_field, tell_ref
 from services.planner.core.request import Request, as_object, objects
 from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation, observe_situation, says
-from services.planner.core.unread import find_uninterpreted_words
+from services.planner.core.uninterpreted import find_uninterpreted_words
 from services.planner.core.words import (
     SENDING_FAMILIES,
     STOP,
@@ -67,8 +67,8 @@ def compose_answer(situation: Situation, told_answer: ToldAnswer, *, as_a_list: 
     things, it is one of what would have been said.
     """
     if _is_list_of_things(situation, told_answer, as_a_list):
-        if unread := _unread_of_list(situation):
-            return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(unread)}.'
+        if uninterpreted := _uninterpreted_words_of_list(situation):
+            return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(uninterpreted)}.'
         list_answer = parse_list_answer(situation)
         return dumps(list_answer) if list_answer or _was_read(situation) else _UNREAD
     sentences = [*map(_tell_move, told_answer.moves), *_sentences_on_undone(situation, told_answer)]
@@ -110,7 +110,9 @@ def find_unanswered(situation: Situation, told_answer: ToldAnswer, *, as_a_list:
     """
     questions = situation.reading.questions
     if _is_list_of_things(situation, told_answer, as_a_list):
-        is_known = not _unread_of_list(situation) and (_was_read(situation) or parse_list_answer(situation))
+        is_known = not _uninterpreted_words_of_list(situation) and (
+            _was_read(situation) or parse_list_answer(situation)
+        )
         return () if is_known else questions or (situation.text,)
     if questions:
         return tuple(question for question in questions if not _answer_question(question, situation))
@@ -122,11 +124,11 @@ def _say_not_found(question: str, situation: Situation) -> str:
     told = [_tell_of_record(field, situation) for field in fields] if len(fields) > 1 else []
     if any(told):
         return " ".join(text or _say_not_found(field, situation) for text, field in zip(told, fields, strict=True))
-    unread, related = _unread_of_question(question, situation), answer_related(question, situation)
-    unread_note = f": not understood: {', '.join(unread)}" if unread else ""
+    uninterpreted, related = _uninterpreted_words_of_question(question, situation), answer_related(question, situation)
+    uninterpreted_note = f": not understood: {', '.join(uninterpreted)}" if uninterpreted else ""
     if related and related.why:
-        unread_note = f": nothing shows {related.why}"
-    return f'Could not be found out: "{question}"{unread_note}.'
+        uninterpreted_note = f": nothing shows {related.why}"
+    return f'Could not be found out: "{question}"{uninterpreted_note}.'
 
 
 _STATEMENT_PATTERN = re.compile(
@@ -136,7 +138,7 @@ _STATEMENT_PATTERN = re.compile(
 )  # a sentence that says something and asks for nothing
 
 
-def _unread_of_list(situation: Situation) -> tuple[str, ...]:
+def _uninterpreted_words_of_list(situation: Situation) -> tuple[str, ...]:
     """The words of a task for a list that nothing applies; how the list is to look chooses nothing."""
     return find_uninterpreted_words(_criteria_of_list(situation), situation)
 
@@ -147,7 +149,7 @@ def _criteria_of_list(situation: Situation) -> str:
     return criteria if len(criteria.strip(" .")) > 3 else text
 
 
-def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
+def _uninterpreted_words_of_question(question: str, situation: Situation) -> tuple[str, ...]:
     """The words of a question about listed things that nothing applies."""
     resolved_text = situation.without_documents(with_antecedent(question, situation))
     return find_uninterpreted_words(resolved_text, situation) if names_listed_things(resolved_text, situation) else ()
@@ -162,7 +164,7 @@ def _answer_question(question: str, situation: Situation) -> str:
 
 
 def _answer_briefly(question: str, situation: Situation) -> str:
-    """As ``_answer_question``, and a figure without its name."""
+    """Answers like ``_answer_question``, but a computed figure as a bare number, without its name."""
     answer, figures = _answer_question(question, situation), requested_figures(question, situation)
     return (
         format(drop_zeros(figures[0].value), "f")
@@ -190,7 +192,7 @@ def _describe_figure(figure: PlannedFigure, question: str) -> str:
 
 
 def _tell_absent(question: str, situation: Situation) -> str:
-    """Nothing found is an answer, where a read says so of what the question names."""
+    """Sentences on the identifiers in a question that a read reported as absent; empty if there are none."""
     absent = [mention.value for mention in find_mentions(question) if mention.value in situation.absent]
     return " ".join(f"{name} was not found." for name in absent)
 
@@ -215,7 +217,9 @@ def _was_read(situation: Situation) -> bool:
 
 
 def _read_nouns(fact: ToolFact) -> frozenset[str]:
-    """What a read is of: by its tool's name and, as a search takes any words, by its arguments if it is none."""
+    """The nouns of what a read returned: those of its tool's name, and of its arguments unless it is a search, which
+    takes any words.
+    """
     argument_text = " ".join(map(str, fact.arguments.values()))
     return nouns(fact.tool) | (frozenset() if parts(fact.tool)[:1] in _SEARCHES else text_stems(argument_text))
 
@@ -310,7 +314,7 @@ def _find_answer(question: str, situation: Situation) -> str:
     if related and related.is_sum:
         return related.text
     is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
-    if is_of_rows and _unread_of_question(question, situation):
+    if is_of_rows and _uninterpreted_words_of_question(question, situation):
         return related.text if related else ""
     is_extreme = bool(stated_list) and stated_list[0].operation in ("maximum", "minimum")
     if is_extreme and (not _asks_for_listed(question, situation) or find_standing_out(question, situation) == ((), "")):
@@ -323,7 +327,7 @@ def _find_answer(question: str, situation: Situation) -> str:
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
             return _describe_figure(figure, question)
     asks_for_several = _HOW_MANY.match(question) or _NAMES_SEVERAL.match(question)
-    if asks_for_several and _unread_of_question(question, situation):
+    if asks_for_several and _uninterpreted_words_of_question(question, situation):
         return ""
     return _tell_one_record(question, situation)
 
@@ -379,7 +383,9 @@ def _record_told(question: str, situation: Situation) -> FactRecord | None:
 
 
 def _tell_listed(question: str, situation: Situation) -> str:
-    """What each group comes to, or the one that stands out."""
+    """Answers a question on a list with the figure of each group or with the records that stand out; empty for any
+    other question.
+    """
     resolved_text = with_antecedent(question, situation)
     if not names_listed_things(resolved_text, situation) or find_uninterpreted_words(resolved_text, situation):
         return ""
@@ -525,7 +531,7 @@ def answer_yes_or_no(question: str, situation: Situation) -> str:
 
 
 def _as_condition(question: str) -> str:
-    """``Is X open?`` as ``X is open``; a comparison stays, for its words decide."""
+    """A question as a condition: ``Is X open?`` becomes ``X is open``; a comparison keeps its words."""
     match = _BE_PATTERN.match(question.strip())
     if match and not _COMPARES_PATTERN.search(question):
         return f"{match['subject']} is {match['state']}"

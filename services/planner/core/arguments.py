@@ -76,7 +76,9 @@ def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) 
 def _find_set_value(
     tool: ToolSpec, name: str, choices: list[str], intent: Intent, situation: Situation
 ) -> ArgumentCandidate | None:
-    """What the clause sets the field to: ``to done``, ``on hold``, ``to Ada``; not what it chooses its things by."""
+    """The value to which the clause sets the field, as in ``to done``, ``on hold`` or ``to Ada``; never a value by
+    which it chooses its things.
+    """
     own = field_stems(name)
     if own & (_WHY_WORDS | _PROSE_WORDS | _OUTCOME_WORDS | _ABOUT_WORDS):
         return None
@@ -175,7 +177,9 @@ def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCand
 
 
 def _figure_near(name: str, text: str) -> Mention | None:
-    """Money for an amount; a bare number for anything; one that follows or precedes the field's own words first."""
+    """The figure of a text for a field: money for an amount, else a bare number; first one that stands beside the
+    field's words.
+    """
     mentions = find_mentions(text)
     own = field_stems(name) - stems(MINOR)
     money = [mention for mention in mentions if mention.kind is MentionKind.MONEY]
@@ -303,14 +307,16 @@ def _describe_done(intent: Intent, situation: Situation) -> str:
 
 
 def _find_remark(clause: str) -> str:
-    """What follows a colon or the last comma, if it is a remark and not a figure."""
+    """The remark after the clause's colon or last comma; empty if that is short or begins with an identifier."""
     head, comma, tail = clause.partition(": ") if ": " in clause else clause.rpartition(", ")
     is_thing = any(mention.kind is MentionKind.ID and mention.start == 0 for mention in find_mentions(tail.strip()))
     return tail.strip() if comma and len(text_words(tail)) >= 3 and head and not is_thing else ""
 
 
 def _find_ground(intent: Intent, situation: Situation) -> str:
-    """What the task says of the thing itself: ``as a duplicate of ...``, or a sentence of its own about it."""
+    """The reason that the task gives: ``as a duplicate of ...``, or a sentence about the thing that the clause names;
+    else empty.
+    """
     if match := _AS_PATTERN.search(intent.clause):
         return match[1].strip()
     named = [re.escape(mention.value) for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID]
@@ -400,7 +406,7 @@ def _find_in_named_records(name: str, intent: Intent, situation: Situation) -> A
 
 
 def _find_proper_name(own: frozenset[str], situation: Situation) -> ArgumentCandidate | None:
-    """``the Alpha fleet`` and ``fleet Alpha`` for a field called fleet."""
+    """The proper name beside the field's word: ``the Alpha fleet`` or ``fleet Alpha`` for a field called fleet."""
     for match in NAME.finditer(situation.text):
         name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
         before = [stem(word) for word in text_words(situation.text[: match.start()])][-2:]

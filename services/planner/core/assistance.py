@@ -150,7 +150,7 @@ def _is_told(address: str, fact: FoundFact, question: ReadMessage | None, corres
     """Whether the user has written so to them, or has answered that message."""
     for message in correspondence.messages:
         is_other = question is not None and message.sender != question.sender
-        if question is not None and is_other and message.row.fields.get("in_reply_to") == question.row.name:
+        if question is not None and is_other and message.row.fields.get("in_reply_to") == question.row.identifier:
             return True
         if message.own and address in message.to and fact.value in message.body:
             return True
@@ -179,14 +179,14 @@ def _reply_call(question: ReadMessage | None, body: str, writers: Sequence[ToolS
     if question is None or question.by_mail is not by_mail:
         return None
     for tool in writers:
-        words = [name for name in tool.required if name != question.row.key and _is_words(name)]
+        words = [name for name in tool.required if name != question.row.id_field and _is_words(name)]
         if (
             len(tool.required) == 2
-            and question.row.key in tool.required
+            and question.row.id_field in tool.required
             and words
             and _replies_to_kind_of(tool, question.row)
         ):
-            return tool.name, {question.row.key: question.row.name, words[0]: body}
+            return tool.name, {question.row.id_field: question.row.identifier, words[0]: body}
     return None
 
 
@@ -248,9 +248,9 @@ def _plan_forwarding(wish: PersonalWish, correspondence: Correspondence, writers
 def _forward_call(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]) -> Call | None:
     for tool in writers:
         to = [name for name in tool.required if parts(name)[0] == "to"]
-        if parts(tool.name)[0] == "forward" and len(to) == 1 and {*tool.required} == {mail.row.key, to[0]}:
+        if parts(tool.name)[0] == "forward" and len(to) == 1 and {*tool.required} == {mail.row.id_field, to[0]}:
             is_list = tool.properties[to[0]].get("type") == "array"
-            return tool.name, {mail.row.key: mail.row.name, to[0]: [address] if is_list else address}
+            return tool.name, {mail.row.id_field: mail.row.identifier, to[0]: [address] if is_list else address}
     return None
 
 
@@ -280,14 +280,22 @@ def _plan_move(
     if tool is None:
         return DueWish(wish, why="no tool changes when an appointment is")
     end = start + (_parse_length(wish.quote) or entry.end - entry.start)
-    arguments: JsonObject = {entry.row.key: entry.row.name, "start": start.isoformat(), "end": end.isoformat()}
+    arguments: JsonObject = {
+        entry.row.id_field: entry.row.identifier,
+        "start": start.isoformat(),
+        "end": end.isoformat(),
+    }
     return DueWish(wish, ((tool.name, arguments),))
 
 
 def _tool_of(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -> ToolSpec | None:
     """A tool that changes that kind of row and takes these fields besides its identifier."""
     for tool in writers:
-        if {*tool.required} <= {row.key, *fields} and row.key in tool.required and {*fields} <= {*tool.properties}:
+        if (
+            {*tool.required} <= {row.id_field, *fields}
+            and row.id_field in tool.required
+            and {*fields} <= {*tool.properties}
+        ):
             return tool
     return None
 
@@ -342,8 +350,10 @@ def _plan_cancelling(wish: PersonalWish, correspondence: Correspondence, writers
     if entry is None:
         return DueWish(wish, is_done="0 appointments" in reason, why=reason)
     verbs = ("delete", "cancel", "remove")
-    named = [writer for writer in writers if parts(writer.name)[0] in verbs and writer.required == (entry.row.key,)]
-    call = (named[0].name, {entry.row.key: entry.row.name}) if named else None
+    named = [
+        writer for writer in writers if parts(writer.name)[0] in verbs and writer.required == (entry.row.id_field,)
+    ]
+    call = (named[0].name, {entry.row.id_field: entry.row.identifier}) if named else None
     return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool takes an appointment out of the calendar")
 
 
@@ -366,7 +376,7 @@ def _plan_responses(wish: PersonalWish, correspondence: Correspondence, writers:
     for entry in open_ones:
         response = _answer_to(entry, wish, own)
         tool = _find_answering_tool(entry.row, response, writers) if response else None
-        calls += [(tool[0].name, {entry.row.key: entry.row.name, tool[1]: response})] if tool else []
+        calls += [(tool[0].name, {entry.row.id_field: entry.row.identifier, tool[1]: response})] if tool else []
     return DueWish(wish, tuple(calls), "" if calls else "what to answer does not follow from its words")
 
 
@@ -392,10 +402,12 @@ def _answer_to(entry: ReadAppointment, wish: PersonalWish, own: Iterable[ReadApp
 
 
 def _find_answering_tool(row: ReadRow, response: str, writers: Iterable[ToolSpec]) -> tuple[ToolSpec, str] | None:
-    """The tool that answers an invitation, and its field for the answer: one that has this answer among its values."""
+    """The tool that answers an invitation, and its field for the answer, whose ``enum`` contains it; None if there is
+    none.
+    """
     for tool in writers:
         for name in tool.required:
             listed = tool.properties[name].get("enum")
-            if row.key in tool.required and isinstance(listed, list) and response in listed:
+            if row.id_field in tool.required and isinstance(listed, list) and response in listed:
                 return tool, name
     return None

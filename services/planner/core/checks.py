@@ -51,15 +51,15 @@ def find_substitute_read(request: Request) -> JsonObject:
     """The structured output STAND_IN: a read with the same nouns in its name that takes the same arguments."""
     missing = as_object(request.section("missing"))
     arguments = as_object(missing.get("arguments"))
-    lost = _nouns(str(missing.get("tool") or missing.get("name")))
+    lost = _stems_of_tool_name(str(missing.get("tool") or missing.get("name")))
     for tool in objects(request.section("read_tools")):
         schema = as_object(tool.get("input_schema") or tool.get("schema"))
         fields, required = as_object(schema.get("properties")), schema.get("required")
         needed = {str(name) for name in required} if isinstance(required, list) else set()
-        if lost and _nouns(str(tool.get("name"))) == lost and needed <= {*arguments} <= {*fields}:
+        if lost and _stems_of_tool_name(str(tool.get("name"))) == lost and needed <= {*arguments} <= {*fields}:
             return {"tool": tool.get("name"), "arguments_json": dumps(arguments), "why": "it reads the same things"}
     return {"tool": None, "arguments_json": "{}", "why": "no tool reads the same things"}
 
 
-def _nouns(name: str) -> frozenset[str]:
+def _stems_of_tool_name(name: str) -> frozenset[str]:
     return text_stems(re.sub(r"[^A-Za-z]+", " ", " ".join(word for word in parts(name) if family(word) != "read")))

@@ -81,7 +81,9 @@ def find_operation(text: str) -> str:
 
 
 def _find_portion(text: str, situation: Situation) -> list[PlannedFigure]:
-    """What is asked for in words alone; the figure itself first, then those that it rests on."""
+    """The figures that a text asks for without a number (``in full``, ``half``): the figure itself first, then those
+    that it rests on.
+    """
     subject = subject_of(text, situation)
     linked = [record for record in situation.records if subject and _refers_to(subject, record)]
     apart = [record for record in linked if not record.in_list] or linked
@@ -97,7 +99,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     before = antecedent_of(text, situation) if operation else ""
     resolved_text = with_antecedent(text, situation) if before else text
     selection = select_records(resolved_text, situation) if operation else ChosenRecords((), text)
-    if selection.unread or not find_operation(f"{before} {selection.rest}" if before else selection.rest):
+    if selection.uninterpreted or not find_operation(f"{before} {selection.rest}" if before else selection.rest):
         return None  # "exceeds the maximum": what compares is no operation
     records = selection.records
     operation = "sum" if operation == "count" and _counts_a_column(text, records) else operation
@@ -128,7 +130,7 @@ def _was_whole_list_read(text: str, records: Sequence[FactRecord], situation: Si
 
 
 def _counts_a_column(text: str, records: Sequence[FactRecord]) -> bool:
-    """``how many lamps do the rooms have``: what is counted is no thing of the list, but a figure of each."""
+    """Whether ``how many`` asks for a figure of records, not for their count: ``how many lamps do the rooms have``."""
     match = _HOW_MANY.search(text)
     word_stems = stems(match["what"].split()) if match else frozenset()
     columns = {name for record in records for name in numeric_fields(record)}
@@ -154,7 +156,7 @@ def _name(text: str, operation: str) -> str:
 
 
 def _find_share(text: str, situation: Situation) -> PlannedFigure | None:
-    """``10% of the ...``."""
+    """The figure for a stated percentage of a record's amount (``10% of the ...``); None if the text has none."""
     percent = next((m for m in find_mentions(text) if m.kind is MentionKind.PERCENT), None)
     subject = _find_holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
     field = amount_field(subject, text[percent.end :]) if subject and percent else None
@@ -170,7 +172,9 @@ def _is_meant(field: str, text: str) -> bool:
 
 
 def _find_holder(text: str, situation: Situation) -> FactRecord | None:
-    """The record of the task that has the figure a text names in all its words."""
+    """The one record of the task with a numeric field whose words are all in the text; None if there is none or
+    several.
+    """
     word_stems = text_stems(text)
     having = [
         record
@@ -224,7 +228,7 @@ def _words_before_nouns(text: str) -> list[tuple[str, str]]:
 
 
 def _words_of(record: FactRecord, situation: Situation) -> str:
-    """What a record says of itself, and what the records say to which it refers."""
+    """The fields and values of a record and of the records to which it refers, as one text."""
     linked = [other for other in situation.records if _refers_to(record, other)]
     return " ".join(
         f"{' '.join(parts(name))} {value}"

@@ -137,7 +137,9 @@ def _find_limit(text: str) -> Mention | None:
 
 
 def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
-    """What is compared: a figure of the record the task is about, else the task's own amount."""
+    """The figure to be compared: a computed one, else a figure of a record that the task is about, else the task's own
+    amount.
+    """
     words = text_stems(text)
     if computed := requested_figures(text, situation):
         return computed[0].value
@@ -190,7 +192,7 @@ def _speaks_of_itself(words: frozenset[str], intent: Intent, situation: Situatio
 
 
 def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
-    """What it is compared with: a stated figure, a computed one, or a field of a record."""
+    """The limit with which a condition compares: a stated figure, a computed one, or a field of a record."""
     if (limit := _find_limit(text)) is not None:
         return limit.number
     if _PORTION_PATTERN.search(text):
@@ -213,7 +215,9 @@ def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
 
 
 def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
-    """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
+    """Judges ``if it is still open`` or ``unless it was already paid`` by whether a record has the condition's word
+    among its values.
+    """
     text = re.sub(r"n['’]t\b", " not", text.strip())
     match = _PREDICATE_PATTERN.match(text)
     records = (

@@ -84,7 +84,7 @@ class Correspondence(NamedTuple):
         name_words = set(text_words(name))
         if not name_words:
             return set()
-        return self._mail_addresses(name_words) if by_mail else self._numbers(name_words)
+        return self._mail_addresses(name_words) if by_mail else self._phone_numbers_of(name_words)
 
     def _mail_addresses(self, name_words: set[str]) -> set[str]:
         addresses = {
@@ -97,8 +97,8 @@ class Correspondence(NamedTuple):
             if name_words <= set(text_words(address.partition("@")[0]))
         }
 
-    def _numbers(self, name_words: set[str]) -> set[str]:
-        """A number is whose name ends a text message from it, as far as that is said."""
+    def _phone_numbers_of(self, name_words: set[str]) -> set[str]:
+        """The phone numbers of a person: senders of a text message whose last words contain the name."""
         texts = [message for message in self.incoming if not message.by_mail]
         return {message.sender for message in texts if name_words & set(text_words(message.body)[-2:])}
 
@@ -112,8 +112,8 @@ def read_correspondence(situation: Situation) -> Correspondence:
 
 
 def _own_addresses(rows: Iterable[ReadRow]) -> frozenset[str]:
-    """The user's own addresses: those that sent messages came from, and the mail address and the phone number to which
-    most of the received ones went.
+    """The user's own addresses: the senders of sent messages, and the mail address and the phone number to which most
+    received ones went.
     """
     mails, numbers, own = Counter[str](), Counter[str](), set[str]()
     for row in rows:

@@ -1,6 +1,6 @@
 """Reads which records a text means: by values, days and figures, each affirmed or denied, compared or stated.
 
-Words that restrict the choice and cannot be applied are reported as unread; nothing is chosen by the rest alone.
+Words that restrict the choice and cannot be applied are reported as uninterpreted; nothing is chosen by the rest alone.
 """
 
 import operator
@@ -83,13 +83,14 @@ class RowCriterion(NamedTuple):
 
 
 class ReadCriteria(NamedTuple):
-    """The criteria of a text. ``rest``: the text with blanks in place of their words. ``unread``: words that restrict
-    the choice and belong to no criterion.
+    """The criteria of a text. ``rest``: the text with blanks in place of their words.
+
+    ``uninterpreted``: words that restrict the choice and belong to no criterion.
     """
 
     criteria: tuple[RowCriterion, ...]
     rest: str
-    unread: tuple[str, ...] = ()
+    uninterpreted: tuple[str, ...] = ()
 
     def fits(self, record: FactRecord) -> bool:
         return all(criterion.holds(record) for criterion in self.criteria)
@@ -97,7 +98,7 @@ class ReadCriteria(NamedTuple):
 
 def read_criteria(text: str, listed: Sequence[FactRecord], days: Sequence[Mention] = ()) -> ReadCriteria:
     """The criteria of a text over records of one kind. ``days``: the days that it names, where they stand in it."""
-    compared, unread = _read_comparisons(text, listed, days)
+    compared, uninterpreted = _read_comparisons(text, listed, days)
     remaining_text = _drop_words_of(text, compared)
     criteria = [*compared, *_read_values(remaining_text, listed)]
     remaining_text = _drop_words_of(text, criteria)
@@ -108,7 +109,7 @@ def read_criteria(text: str, listed: Sequence[FactRecord], days: Sequence[Mentio
     ]
     remaining_text = _drop_words_of(text, criteria)
     denied = [span.value for span in find_negations(remaining_text)]
-    return ReadCriteria(tuple(criteria), remaining_text, (*unread, *denied, *_mixed_choice(text, criteria)))
+    return ReadCriteria(tuple(criteria), remaining_text, (*uninterpreted, *denied, *_mixed_choice(text, criteria)))
 
 
 def _drop_words_of(text: str, criteria: Sequence[RowCriterion]) -> str:
@@ -142,7 +143,7 @@ def _read_comparisons(
     text: str, listed: Sequence[FactRecord], days: Sequence[Mention]
 ) -> tuple[list[RowCriterion], list[str]]:
     criteria: list[RowCriterion] = []
-    unread: list[str] = []
+    uninterpreted: list[str] = []
     figures = [*_figures_of(text), *days]
     for ends in _between_two(text, figures):
         criteria += [criterion for criterion in [_read_between(text, ends, listed)] if criterion]
@@ -155,9 +156,9 @@ def _read_comparisons(
             criteria.append(criterion)
             taken_spans += criterion.spans
         elif _SURE_PATTERN.search(match[0]):
-            unread.append(text[match.start() : _end_of_phrase(text, match.end())].strip())
+            uninterpreted.append(text[match.start() : _end_of_phrase(text, match.end())].strip())
     criteria += _figures_or_more(text, figures, listed, taken_spans)
-    return criteria, unread
+    return criteria, uninterpreted
 
 
 def _figures_of(text: str) -> list[Mention]:
@@ -247,7 +248,7 @@ def _column_of(figure: Mention, of: str, text: str, listed: Sequence[FactRecord]
 
 
 def _find_amount(record: FactRecord, column: str, of: str) -> Decimal | None:
-    """What a record has to be compared: its day, or the amount that the words before mean."""
+    """The value by which a record is compared: the day in the column, or the amount that the words before mean."""
     if column != _BY_EACH:
         return count_day(str(record.fields.get(column, "")))
     field = amount_field(record, of)
@@ -285,7 +286,7 @@ def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
 
 
 def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactRecord]) -> RowCriterion | None:
-    """``pages below the least``: two figures of the same record."""
+    """The criterion that compares two figures of the same record, as in ``pages below the least``."""
     end = _end_of_phrase(text, match.end())
     word_stems, of = text_stems(text[match.end() : end]), text[: match.start()]
     columns = sorted({name for record in listed for name in numeric_fields(record)})
@@ -384,7 +385,7 @@ def _read_days(text: str, listed: Sequence[FactRecord], days: Sequence[Mention])
 
 
 def _read_flags(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
-    """``those that are sealed``, where each record says yes or no to that."""
+    """Criteria on boolean fields, as in ``those that are sealed``."""
     names = sorted({n for record in listed for n, value in record.fields.items() if isinstance(value, bool)})
     criteria: list[RowCriterion] = []
     for name in names:
@@ -408,7 +409,7 @@ _AFTER_FIGURE = r"^\s+%ss?\b"
 
 
 def _read_figures(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
-    """``with a width of 0``, ``with 3 pages``: a figure under the name of its column."""
+    """Criteria on numeric fields that a text names with a figure, as in ``with a width of 0`` or ``with 3 pages``."""
     columns = sorted({name for record in listed for name in numeric_fields(record)})
     criteria: list[RowCriterion] = []
     for figure in _figures_of(text):

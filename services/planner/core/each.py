@@ -15,7 +15,7 @@ from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import names_in, select_records, unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, says
-from services.planner.core.unread import find_uninterpreted_words_of_calls
+from services.planner.core.uninterpreted import find_uninterpreted_words_of_calls
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
 _ORDER_PATTERN = re.compile(
@@ -40,7 +40,9 @@ def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list
 
 
 def _choose_things(plan: CallPlan, intent: Intent, situation: Situation) -> ChosenRecords:
-    """What the clause means, without where the call leads to: the state after it, and to whom, say nothing of that."""
+    """The records that the clause means, read without the words for the new state and the recipient, which do not
+    choose.
+    """
     text = _IN_ORDER.sub(" ", drop_evidence(_clause_with_subject(intent, situation)))
     for name, candidate in plan.chosen:
         if not is_reference(plan.tool, name) and candidate.source == "task":
@@ -63,8 +65,8 @@ def why_not_all_known(plan: CallPlan, intent: Intent, situation: Situation) -> s
         return f"nothing that was read says who or what {unknown[0]} is"
     if cut:
         return f"{cut[0]} was not read to its end"
-    unread = find_uninterpreted_words_of_calls(_choose_things(plan, intent, situation), plan, intent, situation)
-    return f"not understood: {', '.join(unread)}" if unread else ""
+    uninterpreted = find_uninterpreted_words_of_calls(_choose_things(plan, intent, situation), plan, intent, situation)
+    return f"not understood: {', '.join(uninterpreted)}" if uninterpreted else ""
 
 
 def _clause_with_subject(intent: Intent, situation: Situation) -> str:

@@ -28,12 +28,13 @@ def extract_facts(request: Request) -> JsonObject:
     facts: dict[tuple[str, str], Json] = {}
     for sentence in _SENTENCE_PATTERN.findall(text):
         for subject in subjects:
-            for attribute, value in _statements_of(subject, sentence):
+            for attribute, value in _attribute_values_of(subject, sentence):
                 facts[subject.lower(), attribute] = _build_fact(subject, attribute, value, sentence)
     return {"facts": list(facts.values())[:_MOST_FACTS]}
 
 
-def _statements_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
+def _attribute_values_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
+    """Yields each attribute and its value that a sentence states of the subject."""
     subject_pattern = re.escape(subject)
     for pattern in (
         rf"(?<!\w){subject_pattern}(?:'s|’s|') (?P<attribute>{_WORDS}) {_LINK} {_VALUE}",

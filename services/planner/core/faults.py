@@ -118,7 +118,7 @@ def _int_if_whole(amount: Decimal) -> int | Decimal:
 
 
 def _next_record(value: Json) -> Json:
-    """``AB-7`` for ``AB-6``."""
+    """The identifier with a number that is greater by one, such as ``AB-7`` for ``AB-6``."""
     if not isinstance(value, str) or " " in value or not re.search(r"[A-Za-z]\W?\d+$", value):
         return value
     return _DIGITS_PATTERN.sub(lambda match: str(int(match[0]) + 1).zfill(len(match[0])), value)

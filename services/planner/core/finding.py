@@ -56,22 +56,22 @@ def _search_words(situation: Situation, writers: Sequence[ToolSpec]) -> Iterator
     noun_words = {
         words
         for action in reading.actions
-        for tool in _find_meant(action, situation, writers)
+        for tool in _find_meant_tools(action, situation, writers)
         for words in _noun_words(tool)
     }
     if noun_words:
         yield " ".join(("get", *sorted(noun_words)))
 
 
-def _find_meant(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
-    """The tools that may do it; whoever is told may be anybody whom some tool can tell."""
+def _find_meant_tools(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
+    """The tools that may do an action; for a message every tool that sends, since anybody may be its recipient."""
     if intent.sends_message:
         return [tool for tool in writers if family(next(iter(parts(tool.name)), "")) in SENDING_FAMILIES]
     return [tool for tier in tools_for(intent, situation, writers)[:1] for tool in tier[:2]]
 
 
 def _action_words(intent: Intent) -> str:
-    """What an action is called; of a notice who is told, and not of what."""
+    """The words of an action by which tools are searched: its clause; of a message only the recipient."""
     if not intent.sends_message:
         return intent.clause
     recipient_text = TELLS_PATTERN.split(intent.clause)[0]
@@ -87,7 +87,7 @@ def _without_names(clause: str) -> str:
 
 
 def _noun_words(tool: ToolSpec) -> Iterator[str]:
-    """What the identifiers among a tool's arguments are of."""
+    """Yields the nouns of the things that a tool's required identifiers identify."""
     for name in tool.required:
         if is_reference(tool, name):
             own = [word for word in parts(name) if word not in ID_WORDS]

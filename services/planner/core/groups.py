@@ -14,7 +14,7 @@ from services.planner.core.pages import lists_read_in_part
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation
-from services.planner.core.unread import find_uninterpreted_words
+from services.planner.core.uninterpreted import find_uninterpreted_words
 from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems, text_words
 
 _EACH_PATTERN = re.compile(
@@ -158,12 +158,12 @@ def name_standing_out(question: str, situation: Situation) -> str:
     for place in [match.start() for match in re.finditer(r"\bthe\b", text, re.I)]:
         meant, head = _MEANT_PATTERN.fullmatch(text, place), text[:place]
         asks_of_it = re.search(r"\b(?:of|with|for)\s+$", head) or drop_asking(set(text_words(head)) - STOP)
-        if meant and asks_of_it and (known_id := _find_meant(meant, situation)):
+        if meant and asks_of_it and (known_id := _find_meant_id(meant, situation)):
             return f"{head}{known_id}{question[len(text) :]}"
     return question
 
 
-def _find_meant(meant: re.Match[str], situation: Situation) -> str:
+def _find_meant_id(meant: re.Match[str], situation: Situation) -> str:
     """The identifier of the one thing that the words mean; empty if one of them is not understood."""
     records, field = find_standing_out(f"which is {meant[0]}", situation) or StandingOut((), "")
     ids = {str(own[1]) for record in records if (own := own_id(record))}

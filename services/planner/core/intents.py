@@ -299,7 +299,7 @@ def _divide_unknown(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
 
 
 def _is_statement(intent: Intent) -> bool:
-    """``Their terms are thirty days.``: it says how things are, by no verb that is known, and asks for nothing."""
+    """Whether a clause states a fact and asks for nothing, as in ``Their terms are thirty days.``"""
     is_told = _STATES_PATTERN.match(intent.clause) or _PAST_PATTERN.match(intent.clause)
     return not is_verb(intent.verb) and not intent.is_heading and bool(is_told)
 
@@ -315,7 +315,9 @@ def _asks(sentence: str) -> bool:
 
 
 def _drop_generic(actions: list[Intent]) -> tuple[Intent, ...]:
-    """``Process the claim. Approve it if ...``: the particular verb says what the general one means."""
+    """The actions without those of a general verb, if there is a particular one: ``Process the claim. Approve it if
+    ...``.
+    """
     named = [intent for intent in actions if is_verb(intent.verb) and not intent.is_generic]
     return tuple(named or actions)
 
@@ -433,7 +435,7 @@ def drop_evidence(text: str) -> str:
 
 
 def _only_excludes(text: str) -> bool:
-    """``leave A-1 as it is``: a clause that says nothing else."""
+    """Whether a clause does nothing but exclude things, as in ``leave A-1 as it is``."""
     spans = find_exclusions(text)
     return bool(spans) and not drop_spans(text, spans).strip(" ,.;!")
 
@@ -455,16 +457,18 @@ def _parse_verb(clause: str) -> Intent:
         return Intent("notify" if verb == "telling" else verb, clause, negated=True)
     clause = _MANNER_PATTERN.sub("", clause)
     if match := _NEGATED_PATTERN.search(clause):
-        return Intent(_object_verb(match[1], clause), clause, negated=True)
+        return Intent(_meant_verb(match[1], clause), clause, negated=True)
     if match := _PASSIVE_PATTERN.search(clause):
         return Intent(match[1].lower(), clause)
     kept_clause = drop_spans(clause, find_exclusions(clause))
     words = [word for word in text_words(kept_clause) if word not in _LEAD_WORDS]
-    return Intent(_object_verb(words[0], clause) if words else "", clause)
+    return Intent(_meant_verb(words[0], clause) if words else "", clause)
 
 
-def _object_verb(verb: str, clause: str) -> str:
-    """Where the verb alone says little or something else: ``process the refund``, ``add up``, ``add 5 to the ...``."""
+def _meant_verb(verb: str, clause: str) -> str:
+    """The verb that the clause means, from the words after it if the verb alone says little: ``refund`` for ``process
+    the refund``, ``calculate`` for ``add up``.
+    """
     if verb == "tell" and not re.search(r"\btell (?:me|us)\b", clause, re.I):
         return "notify"
     if verb == "return" and _GIVES_PATTERN.search(clause):

@@ -18,7 +18,7 @@ def fill_known(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan
     chosen = dict(plan.chosen)
     for name in plan.missing:
         if takes_figure(plan.tool, name):
-            candidate = _find_named_value(plan.tool, name, intent, situation) or _find_announced(plan, name, situation)
+            candidate = _find_named_value(plan.tool, name, intent, situation) or _find_new_value(plan, name, situation)
             chosen |= {name: candidate} if candidate else {}
     return plan._replace(
         chosen=tuple(chosen.items()), missing=tuple(name for name in plan.missing if name not in chosen)
@@ -40,8 +40,10 @@ def _value_name(value: JsonObject) -> str:
     return str(value.get("name"))
 
 
-def _find_announced(plan: CallPlan, name: str, situation: Situation) -> ArgumentCandidate | None:
-    """``new_x`` for ``x``, of a record that speaks of the very things that the call names."""
+def _find_new_value(plan: CallPlan, name: str, situation: Situation) -> ArgumentCandidate | None:
+    """The figure of a record's field ``new_x`` for an argument ``x``, if the record contains every identifier of the
+    call.
+    """
     references = {str(candidate.value) for field, candidate in plan.chosen if is_reference(plan.tool, field)}
     for record in situation.records:
         record_values = {str(value) for value in record.fields.values()}

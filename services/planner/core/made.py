@@ -37,9 +37,9 @@ def id_field(noun: frozenset[str], situation: Situation) -> str:
     return next((id_pair[0] for id_pair in id_pairs if id_pair), "id")
 
 
-def fill_new(plan: CallPlan, situation: Situation) -> CallPlan:
-    """The plan of a call that creates something: with the name that the task gives it, and without values copied from
-    another record that the task does not state.
+def fit_to_new_thing(plan: CallPlan, situation: Situation) -> CallPlan:
+    """Fits the plan of a call that creates something: adds the name that the task gives, and drops values that were
+    copied from other records. Any other plan stays.
     """
     noun = nouns_made_by(plan.tool)
     if not noun:
@@ -69,7 +69,9 @@ def _is_copied(
 
 
 def _find_name(noun: frozenset[str], text: str) -> str:
-    """``the new THING Alpha Beta``, ``a THING called Alpha``."""
+    """The name that the text gives to a new thing, as in ``the new THING Alpha Beta`` and ``a THING called Alpha``;
+    else empty.
+    """
     for match in NAME.finditer(text):
         words = [word for word in match[0].split() if word.lower() not in STOP]
         before = [stem(word) for word in text_words(text[: match.start()])][-1:]

@@ -86,7 +86,10 @@ def as_list_slice(fact: ToolFact) -> ListSlice | None:
 
 
 def _rows(value: Json, around: JsonObject) -> list[JsonObject] | None:
-    """The list in a result, at most one envelope deep in another; what stands beside it is collected."""
+    """The list of objects in a result, directly or in nested envelopes; None if there is none.
+
+    ``around``: the envelopes' other fields are added to it.
+    """
     if isinstance(value, list):
         return objects(value)
     if not isinstance(value, dict):

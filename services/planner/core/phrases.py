@@ -54,7 +54,7 @@ def find_exclusions(text: str) -> tuple[TextSpan, ...]:
 
 
 def _end_of_exclusion(text: str, match: re.Match[str]) -> int:
-    """Up to the sentence's next mark, or to what is set, where nothing before says it."""
+    """The position where an exclusion ends: at the sentence's next mark, or before a ``to`` that sets a value."""
     stops = [end_match.start() for end_match in (_ENDS_PATTERN.search(text, match.end()),) if end_match]
     if not _TO_PATTERN.search(text[: match.start()]) and (behind := _TO_PATTERN.search(text, match.end())):
         stops.append(behind.start())

@@ -40,7 +40,7 @@ def figures_of_part(text: str, subject: FactRecord | None) -> list[PlannedFigure
 
 
 def figures_of_percentage(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
-    """The percentage of the record's one amount, for a word of the text whose percentage a record states."""
+    """The share of a record's one amount by a percentage that a record states under a word of the text."""
     if subject is None or _states_figure(text):
         return []
     word_stems = text_stems(text)
@@ -66,7 +66,7 @@ def _find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None
 
 
 def _names_remainder(name: str) -> bool:
-    """``remaining``, ``refundable``: what can still be had."""
+    """Whether a field's name says what can still be had, such as ``remaining`` or ``refundable``."""
     return bool(field_stems(name) & _LEFT_WORDS) or name.endswith("able")
 
 
@@ -81,7 +81,7 @@ def _has_cents(value: object) -> bool:
 
 
 def _means_percent(part: str) -> bool:
-    """``percent``, ``percentage`` and what abbreviates it."""
+    """Whether a part of a name is ``percent``, ``percentage`` or an abbreviation of them."""
     letters = iter("percentage")
     return len(part) > 2 and part[0] == "p" and all(letter in letters for letter in part) and "c" in part
 

@@ -60,7 +60,7 @@ def next_reads(
 
 
 def _next_part_call(tool: ToolSpec, arguments: JsonObject) -> CallPlan:
-    """The same list from another place on."""
+    """The call that reads another part of a list, with the arguments for its place."""
     return CallPlan(
         tool, tuple((name, ArgumentCandidate(value, "result", "", CERTAIN)) for name, value in arguments.items())
     )
@@ -132,7 +132,7 @@ def _fewest_words_beyond_task(tools: tuple[ToolSpec, ...], situation: Situation)
 def _task_words_naming_tool(tool: ToolSpec, least: dict[str, int], situation: Situation) -> frozenset[str]:
     """The words of the task that name what a tool reads, unless another tool's name says it with less besides."""
     if not least:
-        return _words_described(tool, situation)
+        return _task_words_in_description(tool, situation)
     own = nouns(tool.name)
     extra = len(own - situation.stems)
     return frozenset(word for word in own & situation.stems if extra <= least[word])
@@ -163,9 +163,9 @@ def _may_help(tool: ToolSpec, spoken_stems: frozenset[str], relevant: frozenset[
     return bool(spoken_stems) or (is_relevant and any(wanted_noun(tool, name) & own for name in tool.required))
 
 
-def _words_described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
-    """What an action or a question is about, in the words with which a tool says what it lists: its description's first
-    ones.
+def _task_words_in_description(tool: ToolSpec, situation: Situation) -> frozenset[str]:
+    """The task's words among the first words of a list tool's description; empty if records that the task speaks of are
+    known.
     """
     if tool.required or any(record.noun & situation.stems for record in situation.records):
         return frozenset()
@@ -189,7 +189,7 @@ def _keep_certain(plan: CallPlan) -> CallPlan:
 
 
 def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]) -> bool:
-    """A list is needed of things that the task speaks of without an identifier, and that are not known by now."""
+    """Whether the task speaks of such things without an identifier, and it is not known yet which one it means."""
     own = nouns(tool.name)
     if own & identified:
         return False

@@ -79,7 +79,7 @@ def _walk_records(fact: ToolFact, path: str, value: Json, noun: frozenset[str], 
 
 
 def _is_wrapping(nested: Mapping[str, Json]) -> bool:
-    """``{"total": 3, "items": [...]}`` is an envelope, not a thing."""
+    """Whether an object is an envelope of records and not a record, such as ``{"total": 3, "items": [...]}``."""
     return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in nested.values()) or bool(
         _WRAPPER_WORDS.intersection(nested)
     )
@@ -123,12 +123,16 @@ def _identifier_names(noun: frozenset[str], fields: tuple[str, ...]) -> tuple[tu
 
 def _find_odd_identifier(record: FactRecord) -> list[str]:
     """The field that holds an identifier under a name that does not say of what, if there is just one."""
-    names = [name for name, value in record.fields.items() if not _names_another(name) and _looks_like_an_id(value)]
+    names = [
+        name
+        for name, value in record.fields.items()
+        if not _identifies_another_thing(name) and _looks_like_an_id(value)
+    ]
     return names if len(names) == 1 else []
 
 
-def _names_another(name: str) -> bool:
-    """``owner_id``, and neither ``id_code`` nor ``tag``."""
+def _identifies_another_thing(name: str) -> bool:
+    """Whether a field identifies another thing (``owner_id``), and not the record itself (``id_code``)."""
     return is_identifier(name) and parts(name)[0] not in ID_WORDS
 
 

@@ -147,14 +147,16 @@ def _is_of_another_noun(mention: Mention, situation: Situation) -> bool:
 
 
 def _abbreviates(value: str, noun: frozenset[str]) -> bool:
-    """``ABC-1`` for a noun that begins with abc, or has these letters in this order."""
+    """Whether an identifier's letters begin one of the words or occur in it in their order, as those of ``ABC-1``."""
     letters = re.match(r"[A-Za-z]+", value)
     prefix = letters[0].lower() if letters else ""
     return len(prefix) >= 2 and any(_subsequence(prefix, word) for word in noun)
 
 
 def _abbreviates_words(value: str, words: Sequence[str]) -> bool:
-    """``SHB-1`` for a shuttle booking: letters of all its words in their order, the first of each among them."""
+    """Whether an identifier's letters abbreviate all words, as those of ``SHB-1`` a shuttle booking: in order, with
+    each word's first.
+    """
     letters = re.match(r"[A-Za-z]+", value)
     prefix = letters[0].lower() if letters else ""
     initials = "".join(word[0] for word in words)
@@ -189,7 +191,7 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
 
 
 def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
-    """What the records refer to that the task's own records refer to, if all say the same."""
+    """The identifier of that noun in the records to which the task's own records refer; empty unless all agree."""
     pointed = {
         str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
     }

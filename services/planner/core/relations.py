@@ -144,7 +144,9 @@ def _read_steps(head: str, tail: str) -> list[_Step]:
 
 
 def _read_doer(head: str) -> list[_Step]:
-    """``Who submitted ...``, ``Which pilot submitted ...``."""
+    """The step of a question that asks who did something: ``Who submitted ...``, ``Which pilot submitted ...``; else
+    empty.
+    """
     if match := _WHO_PATTERN.match(head):
         return [_Step((), match["verb"])]
     match = _WHICH_PATTERN.match(head)
@@ -258,7 +260,9 @@ def _person_field(record: FactRecord, situation: Situation) -> str | None:
 
 
 def _name_of(record: FactRecord, field: str, situation: Situation) -> str:
-    """What the thing is called that a field refers to: as its own record says, else the record that refers to it."""
+    """The name of the thing to which a field refers: from its own record, else from the record that refers to it; else
+    empty.
+    """
     target = _find_known(str(record.fields[field]), situation)
     base = re.sub(r"_?(?:id|by|to)$", "", field)
     return str((target.fields.get("name") if target else "") or record.fields.get(f"{base}_name") or "")
@@ -270,13 +274,17 @@ def _tell(record: FactRecord, field: str, situation: Situation) -> str:
 
 
 def tell_reference(record: FactRecord, field: str, situation: Situation) -> str:
-    """``Keeper: K-7 (Ann Lee).``; without the name where no record tells it."""
+    """A sentence on a field that refers to a thing, such as ``Keeper: K-7 (Ann Lee).``; without the name if no record
+    has it.
+    """
     name, words = _name_of(record, field, situation), " ".join(parts(field))
     return f"{words.removesuffix(' id').capitalize()}: {record.fields[field]}{f' ({name})' if name else ''}."
 
 
 def tell_field(record: FactRecord, field: str) -> str:
-    """``The state of K-1 is open.``; a sum in minor units is told in major ones."""
+    """A sentence on a record's field, such as ``The state of K-1 is open.``; a sum in minor units is told in major
+    ones.
+    """
     own = own_id(record)
     name = str(own[1]) if own else " ".join(sorted(record.noun))
     is_minor = bool(MINOR.intersection(parts(field)))

@@ -246,7 +246,7 @@ def _read_section_call(call: JsonObject, number: int) -> Called:
 
 
 def _arguments(arguments: JsonObject) -> JsonObject:
-    """What the call says itself."""
+    """A call's arguments without the loop's note and without references to results of earlier calls."""
     return {name: value for name, value in arguments.items() if name != CALL_NOTE and not _is_reference(value)}
 
 

@@ -37,19 +37,19 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     }
     left_out = {kind: _read_exclusions(exclusions, of_kind, situation) for kind, of_kind in kinds.items()}
     first = next(iter(read.values()), ReadCriteria((), normalised_text))
-    unread = (
-        *first.unread,
-        *(words for exclusions_read in [*left_out.values()][:1] for words in exclusions_read.unread),
+    uninterpreted = (
+        *first.uninterpreted,
+        *(words for exclusions_read in [*left_out.values()][:1] for words in exclusions_read.uninterpreted),
     )
     if _asks_for_unknown(normalised_text, listed):
-        return ChosenRecords((), first.rest, unread)
+        return ChosenRecords((), first.rest, uninterpreted)
     ids = _meant_ids(normalised_text, situation)
     records = [
         record
         for record in listed
         if read[record.noun].fits(record) and _is_meant(record, ids) and not left_out[record.noun].leaves_out(record)
     ]
-    return ChosenRecords(tuple(_drop_repeats(records)), first.rest, unread)
+    return ChosenRecords(tuple(_drop_repeats(records)), first.rest, uninterpreted)
 
 
 def _listed_of_kind(text: str, situation: Situation) -> list[FactRecord]:
@@ -74,11 +74,13 @@ def _days_in(text: str, situation: Situation) -> list[Mention]:
 
 
 class _ReadExclusions(NamedTuple):
-    """``ids``: identifiers that are left out; ``others``: criteria of what is."""
+    """What a text excludes. ``ids``: identifiers; ``others``: criteria; ``uninterpreted``: words that could not be
+    applied.
+    """
 
     ids: frozenset[str]
     others: tuple[ReadCriteria, ...]
-    unread: tuple[str, ...]
+    uninterpreted: tuple[str, ...]
 
     def leaves_out(self, record: FactRecord) -> bool:
         id_pair = own_id(record)
@@ -92,12 +94,14 @@ def _read_exclusions(
     others = [
         (span, read_criteria(span.value, listed, _days_in(span.value, situation))) for span, ids in named if not ids
     ]
-    unread = [
-        span.value for span, read in others if not read.criteria or read.unread or unexplained_words(read.rest, listed)
+    uninterpreted = [
+        span.value
+        for span, read in others
+        if not read.criteria or read.uninterpreted or unexplained_words(read.rest, listed)
     ]
-    exclusions_read = tuple(read for span, read in others if span.value not in unread)
+    exclusions_read = tuple(read for span, read in others if span.value not in uninterpreted)
     return _ReadExclusions(
-        frozenset(record_id for _, ids in named for record_id in ids), exclusions_read, tuple(unread)
+        frozenset(record_id for _, ids in named for record_id in ids), exclusions_read, tuple(uninterpreted)
     )
 
 

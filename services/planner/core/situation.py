@@ -41,12 +41,12 @@ class MadeEntity(NamedTuple):
 class ChosenRecords(NamedTuple):
     """The records that a text means. ``rest``: the text with blanks in place of the words that chose them.
 
-    ``unread``: words that restrict the choice and could not be applied.
+    ``uninterpreted``: words that restrict the choice and could not be applied.
     """
 
     records: tuple[FactRecord, ...]
     rest: str
-    unread: tuple[str, ...] = ()
+    uninterpreted: tuple[str, ...] = ()
 
 
 class SituationMemo:
@@ -115,7 +115,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
     terms = _things_of(request)
     verbs = frozenset(words[0] for tool in request.tools if tool.name not in LOCAL and (words := parts(tool.name)))
     reading = _ask_for_documents(understand(text, terms, verbs), documents)
-    values = (*map(_in_major_units, objects(request.section("values"))), *_find_calculated(request))
+    values = (*map(_in_major_units, objects(request.section("values"))), *_calculated_values(request))
     return Situation(
         reading,
         mentions,
@@ -135,7 +135,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
 def _find_absent(
     request: Request, mentions: Iterable[Mention], writers: Iterable[str], records: Iterable[FactRecord]
 ) -> tuple[str, ...]:
-    """What a read was asked for by name and no record has. A record may speak of something else that was not found."""
+    """The task's identifiers that some read was asked for and reported as absent, and that no record contains."""
     record_values = {str(value) for record in records for value in record.fields.values()}
     named = {mention.value for mention in mentions if mention.kind is MentionKind.ID} - record_values
     others = {*writers, *LOCAL}
@@ -221,7 +221,7 @@ def _with_rows(result: Json, rows: list[JsonObject]) -> Json:
     return result
 
 
-def _find_calculated(request: Request) -> list[JsonObject]:
+def _calculated_values(request: Request) -> list[JsonObject]:
     """The values that were worked out, each by its name."""
     calculate_calls = [call for call in request.calls if call.tool == CALCULATE and not call.failed]
     return [

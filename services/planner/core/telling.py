@@ -78,11 +78,11 @@ def _is_starred(row: ReadRow, tended: Sequence[Call]) -> bool:
     if any(row.fields.get(name) is True for name in ("is_starred", "starred", "is_flagged", "flagged")):
         return True
     marking = [arguments for name, arguments in tended if parts(name)[0] in ("star", "flag")]
-    return any(row.name in arguments.values() for arguments in marking)
+    return any(row.identifier in arguments.values() for arguments in marking)
 
 
 def _row_title(row: ReadRow) -> str:
     title = next(
-        (str(row.fields[name]) for name in ("subject", "title", "body") if row.fields.get(name)), str(row.name)
+        (str(row.fields[name]) for name in ("subject", "title", "body") if row.fields.get(name)), str(row.identifier)
     )
     return f"{title} (from {row.fields.get('from_address') or row.sender})"

@@ -17,16 +17,16 @@ _READ_TEXT = 4_000  # characters of one row
 
 
 class ReadRow(NamedTuple):
-    """One row of a list that was read. ``key``: the field that identifies it; ``noun``: what its tool calls it."""
+    """One row of a list that was read. ``id_field``: the field that identifies it; ``noun``: what its tool calls it."""
 
-    key: str
+    id_field: str
     fields: JsonObject
     noun: frozenset[str]
     ref: str
 
     @property
-    def name(self) -> Json:
-        return self.fields[self.key]
+    def identifier(self) -> Json:
+        return self.fields[self.id_field]
 
     @property
     def text(self) -> str:
@@ -59,7 +59,7 @@ def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
         guarding = [rule for rule in rules_of_row if rule.guards]
         chosen = guarding[:1] or (rules_of_row if len(rules_of_row) == 1 else [])
         if len(rules_of_row) > 1 and not chosen:
-            not_done.append(f"{row.name}: more than one instruction speaks of it")
+            not_done.append(f"{row.identifier}: more than one instruction speaks of it")
         for rule in chosen:
             for step in rule.steps:
                 call, reason = _step_call(step, row, writers)
@@ -106,7 +106,7 @@ def _find_key_field(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
 
 
 def _rows_arrived(situation: Situation) -> list[ReadRow]:
-    """What lies where things arrive: the user's own words and what was put away already are not tended."""
+    """The received rows that are still in the inbox, without the user's own messages."""
     rows = [row for row in rows_of(situation) if row.sender]
     return [row for row in rows if row.fields.get("folder") in ("inbox", None) and not _is_own(row)]
 
@@ -142,9 +142,9 @@ def _step_call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> 
     if not suiting:
         return None, f'no tool does "{step.clause}"'
     tool = max(suiting, key=lambda one: (len(_state_words(one, row) & text_stems(step.clause)), -len(parts(one.name))))
-    arguments: JsonObject = {row.key: row.name}
+    arguments: JsonObject = {row.id_field: row.identifier}
     for name in tool.required:
-        if name != row.key:
+        if name != row.id_field:
             value = _named_value(step)
             if value is None:
                 return None, f'"{step.clause}" does not say which {name}'
@@ -155,21 +155,23 @@ def _step_call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> 
 
 
 def _fits_step(tool: ToolSpec, step: TendingStep, row: ReadRow) -> bool:
-    """Its verb is the step's, it takes the row's identifier and a text at most, and its name says nothing else."""
+    """Whether a tool does the step to the row: it has the step's verb, needs the row's identifier and at most one more
+    argument, and its name has no other words.
+    """
     verb, clause_stems = parts(tool.name)[0], text_stems(step.clause)
     same = stem(verb) == stem(step.verb)
-    if not same or row.key not in tool.required or len(tool.required) > 2:
+    if not same or row.id_field not in tool.required or len(tool.required) > 2:
         return False
     return _state_words(tool, row) <= clause_stems
 
 
 def _state_words(tool: ToolSpec, row: ReadRow) -> frozenset[str]:
-    """What the name says beside verb and kind of row: ``mark_..._read`` says read."""
+    """The stems in a tool's name beside its verb and the row's noun: ``read`` of ``mark_mail_read``."""
     return frozenset(stem(word) for word in parts(tool.name)[1:]) - row.noun
 
 
 def _named_value(step: TendingStep) -> str | None:
-    """What a step names: in quotation marks, or after ``to``, ``as``, ``under``."""
+    """The value that a step gives: in quotation marks, or after ``to``, ``as`` or ``under``; None if there is none."""
     quoted = [mention.value for mention in find_mentions(step.clause) if mention.kind is MentionKind.QUOTE]
     if quoted:
         return quoted[0]
@@ -181,7 +183,7 @@ def _named_value(step: TendingStep) -> str | None:
 
 def _is_done(tool: ToolSpec, arguments: JsonObject, row: ReadRow) -> bool:
     verb = stem(parts(tool.name)[0])
-    values = [value for name, value in arguments.items() if name != row.key]
+    values = [value for name, value in arguments.items() if name != row.id_field]
     for name, field_value in row.fields.items():
         if isinstance(field_value, list) and any(value in field_value for value in values):
             return True

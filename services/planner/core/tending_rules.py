@@ -89,7 +89,9 @@ def _is_meant(rule: StandingRule, strict: list[frozenset[str]]) -> bool:
 
 
 def _read_forbidding(piece: str) -> StandingRule | None:
-    """``Do not touch mail from Ann Lee.``, ``Leave receipts alone.``; not ``Leave everything else``."""
+    """The rule that protects a kind of rows (``Do not touch mail from Ann Lee.``, ``Leave receipts alone.``); else
+    None.
+    """
     match = _FORBIDS_PATTERN.match(piece)
     if match is None or re.search(r"\belse\b|\banything\b|\bnothing\b", piece, re.I):
         return None
@@ -106,7 +108,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _read_headed(piece: str) -> StandingRule | None:
-    """``Newsletters: archive them.``"""
+    """The rule of a kind with its steps after a colon (``Newsletters: archive them.``); else None."""
     match = _HEADED_PATTERN.match(piece)
     if match is None or any(is_verb(word) for word in text_words(match["kind"])[:1]):
         return None
@@ -115,7 +117,7 @@ def _read_headed(piece: str) -> StandingRule | None:
 
 
 def _read_plain(piece: str) -> StandingRule | None:
-    """``Archive newsletters.``, ``Star what is from Ann Lee.``"""
+    """The rule that begins with its verb (``Archive newsletters.``, ``Star what is from Ann Lee.``); else None."""
     words = text_words(piece)
     if (
         not words

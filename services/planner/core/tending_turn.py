@@ -67,7 +67,7 @@ def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> l
     made_keys = {call.key for call in request.calls}
     lists = [tool for tool in toolset.readers if not tool.required and parts(tool.name)[:1] == ("list",)]
     begun, wishes = read_first_turn_time(request), open_wishes(request, read_wishes(situation.text))
-    tells_user = _TO_USER.search(_leave_out(situation, wishes).text) is not None
+    tells_user = _TO_USER.search(_without_wishes(situation, wishes).text) is not None
     calls: list[Call]
     if begun is None or tells_user:
         calls = [(tool.name, {}) for tool in lists if tells_user or not _is_chat(tool)]
@@ -105,7 +105,7 @@ def _is_needed(tool: ToolSpec, situation: Situation, wishes: Sequence[PersonalWi
         return False
     if _is_calendar(tool):
         return any(wish.kind in _TIMED or (wish.asked in _IN_CALENDAR and not wish.waits) for wish in wishes)
-    return bool(wishes) or bool(find_standing_rules(_leave_out(situation, read_wishes(situation.text)).text))
+    return bool(wishes) or bool(find_standing_rules(_without_wishes(situation, read_wishes(situation.text)).text))
 
 
 def _is_chat(tool: ToolSpec) -> bool:
@@ -137,7 +137,7 @@ def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> D
     """The work that the user's wishes and standing instructions make due now; the answer names what no rule can do."""
     now = now_of(request)
     wishes = read_wishes(situation.text)
-    remaining = _leave_out(situation, wishes)
+    remaining = _without_wishes(situation, wishes)
     tended_rows = tend_rows(remaining, toolset.writers)
     if now is None:
         return DueTurn(tended_rows)
@@ -154,7 +154,7 @@ def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> D
     return DueTurn(tended, due_wishes_found)
 
 
-def _leave_out(situation: Situation, wishes: tuple[PersonalWish, ...]) -> Situation:
+def _without_wishes(situation: Situation, wishes: tuple[PersonalWish, ...]) -> Situation:
     text = without_wishes(situation.text, wishes)
     return situation._replace(reading=situation.reading._replace(text=text))
 
@@ -166,7 +166,7 @@ def as_wished(request: Request, situation: Situation, writers: Sequence[ToolSpec
     """
     wishes = read_wishes(situation.text)
     quotes = [quote(wish.quote, situation) for wish in open_wishes(request, wishes)]
-    remaining_text = _leave_out(situation, wishes).text
+    remaining_text = _without_wishes(situation, wishes).text
     rules = [rule.piece for rule in find_standing_rules(remaining_text) if rule.steps]
     others = parts_of(situation._replace(reading=understand(remaining_text)), writers)
     quotes += [quote(rule_text, situation) for rule_text in rules]

@@ -39,7 +39,7 @@ def toolset_of(request: Request) -> Toolset:
 
 
 def _is_reader(tool: ToolSpec) -> bool:
-    """By the verb that its name begins with; a name without one by the first word of the description."""
+    """Whether a tool reads, by the verb of its name; by the first word of its description if the name has no verb."""
     words = parts(tool.name)
     if words and family(words[0]) not in (None, "read"):
         return False

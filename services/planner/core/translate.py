@@ -89,7 +89,9 @@ def _read_confirmation(sentence: str, mentions: Sequence[_Mention], _tools: Sequ
 
 
 def _read_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
-    """``A before B`` and ``B only after A``; with a "not" before it, ``A`` not before ``B`` is the other way round."""
+    """The rule on the order of two tools: ``A before B``, ``B only after A``; a "not" before ``A before B`` turns it
+    round.
+    """
     if len(mentions) != 2:
         return []
     first, second = mentions
@@ -120,7 +122,9 @@ def _read_ban(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Too
 
 
 def _read_limit(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[JsonObject]:
-    """``over $5,000 requires approval``: the money field of the tools that the sentence is about."""
+    """The rule on an amount, as in ``over $5,000 requires approval``, for the money field of the tools that the
+    sentence is about.
+    """
     over = _OVER_PATTERN.search(sentence)
     consequence = _parse_consequence(sentence) if over else None
     if over is None or consequence is None or (over["how"].lower() == "of" and not over["more"]):
@@ -171,7 +175,7 @@ def _money_field(tool: _Tool) -> str | None:
 
 
 def _mentions(sentence: str, tools: Sequence[_Tool]) -> list[_Mention]:
-    """The tools named, in their order; of overlapping names the longest counts."""
+    """The places where a sentence names tools, in order; of overlapping names the longest counts."""
     mentions: list[_Mention] = []
     for tool in sorted(tools, key=lambda tool: -len(tool.name)):
         for match in _name_pattern(tool.name).finditer(sentence):

@@ -76,7 +76,7 @@ def list_known_calculations(request: Request, situation: Situation) -> list[Json
     tool = request.tool(CALCULATE)
     formulas_by_name = find_formulas(tool) if tool else {}
     for name in _formulas_named(situation.text, formulas_by_name):
-        operands = _operands(formulas_by_name[name], situation)
+        operands = _bind_operands(formulas_by_name[name], situation)
         if operands:
             listed: list[Json] = [operand.written for operand in operands]
             return [{"operation": name, "operands": listed}]
@@ -100,7 +100,7 @@ def _formulas_named(text: str, formulas_by_name: dict[str, str]) -> list[str]:
     return sorted(named, key=lambda name: (-len(words[name] & word_stems), len(words[name] - word_stems), name))
 
 
-def _operands(signature: str, situation: Situation) -> list[FigureOperand] | None:
+def _bind_operands(signature: str, situation: Situation) -> list[FigureOperand] | None:
     """The operands in the order of the signature, those with the longest names looked for first."""
     names = [name.strip() for name in signature.split(",")]
     operands_by_name: dict[str, list[FigureOperand]] = {}
@@ -114,12 +114,14 @@ def _operands(signature: str, situation: Situation) -> list[FigureOperand] | Non
 
 
 def _spoken_name(name: str) -> str:
-    """``credit % a breach`` is spoken of as ``credit``, ``downtime of a day...`` as ``downtime``."""
+    """The part of a value's name that tasks use: ``credit`` of ``credit % a breach``."""
     return re.split(r"%| of |\.\.\.", name)[0].strip()
 
 
 def _find_stated(name: str, text: str) -> _BoundOperands | None:
-    """``principal 2,500``, ``a life of 10``, ``12 months``: just one such figure, or several of a list's."""
+    """The figure that a text states for a name (``principal 2,500``, ``a life of 10``, ``12 months``), several for a
+    list; None unless it is clear.
+    """
     words = re.escape(_spoken_name(name)).replace(r"\ ", r"[\s-]+")
     if name.endswith("..."):
         match = re.search(rf"\b{words}s?{_IS}((?:{_FIGURE}(?:\s*(?:,|and|,\s*and)\s*)?)+)", text, re.I)

@@ -10,7 +10,7 @@ from services.planner.core.conditions import judge_condition
 from services.planner.core.each import calls_for_each, route_listed, why_not_all_known
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
-from services.planner.core.made import fill_new, link_to_made, made_entities
+from services.planner.core.made import fit_to_new_thing, link_to_made, made_entities
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.records import own_id, read_figure
@@ -18,7 +18,7 @@ from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import TELLS_PATTERN, kind_of_others, tools_for
-from services.planner.core.unread import find_other_meant, find_uninterpreted_words_of_clause
+from services.planner.core.uninterpreted import find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject
 
@@ -156,7 +156,9 @@ def _names_plural(tool: ToolSpec, intent: Intent) -> bool:
 
 
 def _why_no_tool(intent: Intent, situation: Situation, kinds: Sequence[str]) -> str:
-    """``kinds``: by which words the clause says to what it is done, where tools do it to other things."""
+    """A phrase on why no tool does an action. ``kinds``: the nouns of the clause's things, if tools do it to other
+    things only.
+    """
     absent = [value for value in identifiers_in(intent.clause) if value in situation.absent]
     if absent:
         return f"{', '.join(absent)} was not found"
@@ -167,7 +169,9 @@ def _why_no_tool(intent: Intent, situation: Situation, kinds: Sequence[str]) -> 
 
 
 def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> list[CallPlan]:
-    """Where a notice names several people or firms: a call for each, by the one tool that reaches it."""
+    """One call for each of several recipients of a message, by the one tool that reaches it; empty unless all are
+    reached.
+    """
     recipient_text = TELLS_PATTERN.split(intent.clause)[0]
     named = [
         mention.value
@@ -215,7 +219,7 @@ def _describe_missing(tool: ToolSpec, plans: list[CallPlan]) -> str:
 def _find_plans(tool: ToolSpec, intent: Intent, situation: Situation) -> list[CallPlan]:
     """The calls of a tool that agree with the task: several only if the clause names several things."""
     plans = [_with_values(plan, intent, situation) for plan in bind_arguments(tool, situation, intent, LIKELY)]
-    plans = [_without_guesses(fill_new(fill_known(plan, intent, situation), situation)) for plan in plans]
+    plans = [_without_guesses(fit_to_new_thing(fill_known(plan, intent, situation), situation)) for plan in plans]
     plans = [
         link_to_made(plan, intent, situation) for plan in plans if intent.means_every or not _leaves_out(plan, intent)
     ]
@@ -266,7 +270,7 @@ def _without_guesses(plan: CallPlan) -> CallPlan:
 
 
 def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
-    """A figure that this clause asks to compute goes into the field that takes a figure."""
+    """The plan with the figure that the clause asks to compute in the field that takes a figure."""
     values = _values_for(intent, situation)
     slot = _figure_field(plan, intent)
     if not values and slot in plan.missing and field_stems(str(slot)) & text_stems(intent.clause):
@@ -322,8 +326,8 @@ def _check_plans(
     if other := find_other_meant(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {other}")
     for plan in plans:
-        if unread := _why_not_found(plan, situation, readers):
-            return [], WhyUnplanned(unread)
+        if why_not_found := _why_not_found(plan, situation, readers):
+            return [], WhyUnplanned(why_not_found)
         if decided := _why_decided(plan, intent, situation):
             return [], WhyUnplanned(decided)
         if unchanged := _why_nothing_changes(plan, situation):
@@ -348,7 +352,7 @@ def _why_ambiguous(plans: Sequence[CallPlan], intent: Intent) -> str:
 
 
 def _why_not_found(plan: CallPlan, situation: Situation, readers: Sequence[ToolSpec]) -> str:
-    """Nothing is written to a thing that could have been read and was not found."""
+    """Why a thing is not written to, if it could have been read and was not found; else empty."""
     for name, candidate in plan.chosen:
         if not is_reference(plan.tool, name) or candidate.source != "task":
             continue
@@ -376,7 +380,9 @@ def _why_nothing_changes(plan: CallPlan, situation: Situation) -> str:
 
 
 def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> str:
-    """``approve`` what is approved already: nothing to do."""
+    """Why nothing is to be done, if a record is in the state that the action leads to, such as ``approved``; else
+    empty.
+    """
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
     verb_stem = stem(intent.verb)
     for record in records_about(
@@ -394,7 +400,7 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
 
 
 def _why_decided(plan: CallPlan, intent: Intent, situation: Situation) -> str:
-    """``approve`` what is rejected already: it was decided otherwise, and that is said."""
+    """Why nothing is to be done, if the thing is decided otherwise: ``approve`` for a rejected one; else empty."""
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
     for record in situation.records if intent.family in _DECISION_WORDS else ():
         id_pair = own_id(record)
@@ -423,7 +429,7 @@ _TOUCH_WORDS = frozenset("touch change alter modify edit do use".split())
 
 
 def _leaves_alone(intent: Intent, given_values: set[str]) -> bool:
-    """``leave A-1 as it is``, ``do not touch A-1``: nothing whatever is done to that."""
+    """Whether a clause forbids any action on one of the values, as ``leave A-1 as it is`` or ``do not touch A-1``."""
     is_any = not intent.verb or intent.verb in _TOUCH_WORDS
     return is_any and bool({*intent.spared, *identifiers_in(intent.clause)} & given_values)
 

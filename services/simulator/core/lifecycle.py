@@ -82,7 +82,7 @@ def clear(world: SimulatorWorld, at: datetime | None) -> int:
 
 
 def find_problems(world: SimulatorWorld) -> list[str]:
-    """What is unsound in the events that wait."""
+    """Sentences on what is unsound in the queue's events."""
     return [problem for event in world.queue for problem in _problems_of_event(world, event)]
 
 

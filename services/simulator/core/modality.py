@@ -24,7 +24,9 @@ class EventMoment(NamedTuple):
 
 
 class ActionOutcome(NamedTuple):
-    """``message`` is a sentence for the caller; ``entity_ids`` are the messages, events or contacts it is about."""
+    """An action's result. ``message``: a sentence for the caller; ``entity_ids``: the messages, events or contacts it
+    is about.
+    """
 
     message: str
     entity_ids: tuple[str, ...] = ()

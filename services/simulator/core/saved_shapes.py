@@ -70,7 +70,7 @@ SavedRows = dict[str, list[tuple[str, int, JsonValue]]]
 
 
 class SavedWorld(_SavedModel):
-    """``states`` and ``base`` hold the tables of each modality: now, and what a reset comes back to."""
+    """A saved world. ``states`` and ``base`` hold the tables of each modality: now, and after a reset."""
 
     v: int = Field(ge=1, le=VERSION)
     clock: SavedClock

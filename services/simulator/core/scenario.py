@@ -102,7 +102,7 @@ def load_scenario(world: SimulatorWorld, scenario: Scenario, strict: bool) -> Im
 
 
 def _settle_ended(world: SimulatorWorld) -> None:
-    """What had ended in the old environment is no part of what a reset of the new one repeats."""
+    """Marks all ended events as settled, so that a reset of the new environment does not repeat them."""
     for event in list(world.queue):
         if event.status not in (EventStatus.PENDING, EventStatus.CANCELLED):
             world.queue.replace_event(replace(event, settled=True))

@@ -9,7 +9,9 @@ from services.simulator.entrypoints.request_context import RequestContext
 
 
 class ActionResponse(BaseModel):
-    """``event_id`` names the simulator's event; ``entity_ids`` what it was about, such as a message."""
+    """The answer to an action. ``event_id``: the simulator's event; ``entity_ids``: what it was about, such as a
+    message.
+    """
 
     event_id: str
     scheduled_time: datetime

@@ -81,7 +81,7 @@ async def _send_messages(websocket: WebSocket, listening: EventSubscription) -> 
 
 
 async def _await_disconnect(websocket: WebSocket) -> NoReturn:
-    """Nothing that a listener says matters, but that it leaves."""
+    """Reads and ignores a listener's messages until it leaves; then raises ``WebSocketDisconnect``."""
     while True:
         await websocket.receive()
         if websocket.client_state.name == "DISCONNECTED":

@@ -153,7 +153,7 @@ async def import_full(
 
 
 def _unwrap_document(document: JsonObject, name: str) -> JsonObject:
-    """What an export wraps once more may be given as it came."""
+    """The object under ``name``, since an export wraps the document; else the document itself."""
     inner = document.get(name)
     return inner if isinstance(inner, dict) else document
 

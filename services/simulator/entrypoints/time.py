@@ -51,7 +51,7 @@ class ExecutedEvent(BaseModel):
 
 
 class AdvanceResponse(BaseModel):
-    """``events_executed`` counts every event that ran, failed ones too."""
+    """The answer to an advance of time. ``events_executed`` counts every event that ran, failed ones too."""
 
     previous_time: datetime
     current_time: datetime

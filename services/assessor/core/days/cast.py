@@ -27,7 +27,9 @@ class Person(NamedTuple):
 
 
 class Cast(NamedTuple):
-    """``others`` are known to the user; ``namesake`` has the first name of the first of them, and is somebody else."""
+    """The people of a day. ``others``: known to the user; ``namesake``: somebody else with the first name of the first
+    of them.
+    """
 
     user: Person
     others: tuple[Person, ...]

@@ -100,7 +100,7 @@ def _build_work_criteria(commitments: Sequence[Commitment]) -> list[JsonObject]:
 
 
 def _build_manner_criteria(commitments: Sequence[Commitment]) -> list[JsonObject]:
-    """What is paid in the share of the work alone."""
+    """The criteria on how the work is done. Their points are given only for the share of the work that was done."""
     work = [expectation for commitment in commitments for expectation in commitment.work]
     polite = [expectation for commitment in commitments for expectation in commitment.polite]
     steps = [step for commitment in commitments for step in commitment.gold]

@@ -177,7 +177,7 @@ class ParticipationService:
         self._clock, self._new_id, self._world_addresses = clock, new_id, world_addresses
         self._read_user_messages, self._build_world_url = read_user_messages, build_world_url
 
-    async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
+    async def handle_assessor_message(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
         assessor_message = find_assessor_message(message)
         if assessor_message is None:
             return message

@@ -64,18 +64,18 @@ class TaskService:
         rules: MessageRules,
         wait_seconds: float,
         shutdown: ShutdownState,
-        read_assessment: PrepareMessageOrAnswer,
+        handle_assessor_message: PrepareMessageOrAnswer,
     ) -> None:
         self._tasks, self._client_ids, self._take_time_and_id = tasks, client_ids, take_time_and_id
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
         self._wait_seconds, self._shutdown = wait_seconds, shutdown
-        self._read_assessment = read_assessment
+        self._handle_assessor_message = handle_assessor_message
 
     async def submit(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Store a message durably, a repeated one only once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         self._rules.check_size(message)
         message = message._replace(is_always_new=not self._rules.ids_mark_repeats)
-        task_message = await self._read_assessment(message, caller)
+        task_message = await self._handle_assessor_message(message, caller)
         if isinstance(task_message, TaskRecord):
             return AcceptedMessage(task_message, "", task_message.task_id, is_reply=True)
         await self._rules.check(task_message, caller)

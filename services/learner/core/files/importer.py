@@ -110,7 +110,7 @@ class Importer:
     async def carry_out(self, request: FileRequest) -> FileReport:
         """Imports a file and reports on it. May be repeated. Raises ``StoreUnavailable``."""
         try:
-            entry_count, decide = await asyncio.to_thread(self._parse, request)  # a large file takes long
+            entry_count, decide = await asyncio.to_thread(self._parse_content, request)  # a large file takes long
         except formats.BadFile as error:
             return FileReport(file=request.file, problems=error.problems, dry_run=request.dry_run)
         for _ in range(_MOST_TRIES):
@@ -129,7 +129,7 @@ class Importer:
                 return report
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
-    def _parse(self, request: FileRequest) -> tuple[int, DecideOnFile]:
+    def _parse_content(self, request: FileRequest) -> tuple[int, DecideOnFile]:
         """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
         match request.file:
             case LearningFile.CASE_LOG:

@@ -196,8 +196,10 @@ class FactWorker:
         return True
 
     async def _find_and_store(self, todo: memory.TaskToSearch, day: BudgetDay | None, now: datetime) -> bool:
-        """Finds and stores a task's facts within the tenant's daily budget, in which the highest cost is reserved
+        """Finds and stores a task's facts within the tenant's daily budget, of which it reserves the highest cost
         first.
+
+        Returns whether the task is done with.
         """
         sections = build_sections(todo)
         if day is None or not await self._budgets.reserve(todo, self._finder.estimate_max_cost(sections), day):
@@ -217,7 +219,7 @@ class FactWorker:
     async def _give_up_if_late(
         self, todo: memory.TaskToSearch, problem: memory.FactsUnavailable, now: datetime
     ) -> bool:
-        """Whether the task is given up because it ended too long ago; otherwise it is tried again later."""
+        """Gives the task up if it ended too long ago, and returns whether it did; else it is tried again later."""
         self.counts.failed += 1
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
         if now - todo.ended_at < _GIVE_UP_AFTER:

@@ -58,7 +58,9 @@ def make_lesson_from_digest(digest: Digest) -> Lesson:
         raise UnreadableOutcome("the digest is malformed")
     tenant, pull, counted_line, day, event_id = header.groups()
     try:
-        return Lesson(event_id, _parse_name(tenant), counted_line, _parse_day(day), case_json, _parse_pull(pull))
+        return Lesson(
+            event_id, _parse_name(tenant), counted_line, _parse_day(day), case_json, _parse_strategy_use(pull)
+        )
     except ValueError:
         raise UnreadableOutcome("the digest is malformed") from None
 
@@ -77,7 +79,7 @@ def _parse_day(text: str) -> date:
 
 
 @lru_cache(maxsize=1_024)
-def _parse_pull(text: str) -> StrategyUse | None:
+def _parse_strategy_use(text: str) -> StrategyUse | None:
     if text == NO_STRATEGY_USE:
         return None
     strategy, _, kind = text.partition(":")

@@ -48,7 +48,9 @@ class InvitedAttendee(StoredRow):
 
 
 class _EventAction(Action[CalendarBook]):
-    """``recurrence_id`` is the date of a series. Without a scope the date alone is meant, or else all."""
+    """An action on an event, or on a date of a series (``recurrence_id``). Without a scope only that date is meant,
+    else all.
+    """
 
     event_id: Name
     recurrence_scope: Scope | None = Field(None, validation_alias=AliasChoices("recurrence_scope", "scope"))

@@ -76,7 +76,7 @@ def _occurrences(event: CalendarEventRecord, query: CalendarQuery, now: datetime
 
 
 def tests_of(query: CalendarQuery) -> RowTests[CalendarEventRecord]:
-    """The tests of the query's filters. Both a series and each date of it count as recurring."""
+    """The tests that a row has to pass to match the query. Both a series and each date of it count as recurring."""
     tests = RowTests[CalendarEventRecord]()
     tests.require_equal(query, "status")
     tests.require(True, lambda event: event.deleted_at is None)

@@ -28,7 +28,7 @@ class DueReminder(NamedTuple):
 
 
 def due_reminders(book: CalendarBook, after: datetime, until: datetime) -> list[DueReminder]:
-    """What came up later than ``after``, up to ``until``, in order. An event that is called off reminds of nothing."""
+    """The reminders that came due after ``after``, up to ``until``, in order; none of a cancelled event."""
     reminders = [
         reminder for event in book.events.values() if _reminds(event) for reminder in _reminders_of(event, after, until)
     ]

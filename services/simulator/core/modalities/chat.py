@@ -102,7 +102,7 @@ class ChatModality(ShownModality[ChatTables]):
             self.tables.add(message)
 
     def _show_conversation(self, conversation: ChatConversationRecord) -> JsonObject:
-        """As it is shown; what older clients ask for stands beside what newer ones do."""
+        """A conversation as JSON, with the fields of the older and of the newer API."""
         messages = self.tables.messages_of(conversation.conversation_id)
         roles: list[JsonValue] = list(dict.fromkeys(message.role for message in messages))
         return {

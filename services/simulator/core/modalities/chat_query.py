@@ -37,7 +37,7 @@ def keys_by_index(tables: ChatTables, query: ChatQuery) -> Iterator[Collection[s
 
 
 def tests_of(query: ChatQuery) -> RowTests[ChatMessageRecord]:
-    """The tests of the query's filters."""
+    """The tests that a row has to pass to match the query."""
     tests = RowTests[ChatMessageRecord]()
     tests.require_equal(query, "conversation_id", "role")
     tests.require_between(lambda message: message.timestamp, query.since, query.until)

@@ -50,7 +50,7 @@ class ChatTables:
         return removed
 
     def messages_of(self, conversation_id: str) -> list[ChatMessageRecord]:
-        """Its messages, oldest first."""
+        """The messages of a conversation, oldest first."""
         keys = sorted(self.in_conversation[conversation_id], key=self.by_time.sort_key)
         return [self.messages[key] for key in keys]
 

@@ -21,7 +21,7 @@ from services.simulator.core.refusals import ActionFailed
 
 
 class _ContactFields(Action[AddressBook]):
-    """What may be known of somebody."""
+    """The fields of a contact that an action may give."""
 
     first_name: str | None = None
     last_name: str | None = None
@@ -37,7 +37,7 @@ class _ContactFields(Action[AddressBook]):
     groups: tuple[Name, ...] | None = None
 
     def given_fields(self) -> dict[str, object]:
-        """What it says, by the fields of a contact."""
+        """The contact's fields that the action gives, without those that are null."""
         names = (name for name in type(self).model_fields if name != "contact_id")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 

@@ -129,7 +129,7 @@ def keys_by_index(book: AddressBook, query: ContactsQuery) -> Iterator[Collectio
 
 
 def tests_of(query: ContactsQuery) -> RowTests[Contact]:
-    """The tests of the query's filters."""
+    """The tests that a row has to pass to match the query."""
     tests = RowTests[Contact]()
     tests.require_equal(query, "is_favorite", "is_blocked")
     tests.require_text(query.company, lambda contact: contact.company or "")

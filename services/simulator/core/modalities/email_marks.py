@@ -22,7 +22,7 @@ FolderName = Annotated[Name, BeforeValidator(_normalize_folder)]
 
 
 class _EmailMarking(Action[Mailbox]):
-    """``message_id`` alone means a list of one."""
+    """An action that marks or moves mails. ``message_id`` alone means a list of one."""
 
     message_ids: tuple[Name, ...] = Field(min_length=1)
 

@@ -44,7 +44,7 @@ def find_mails(box: Mailbox, query: EmailQuery) -> FoundPage:
 
 
 def _keys_in_group(box: Mailbox, query: EmailQuery) -> FoundPage:
-    """What stands in order already: only the page is looked at."""
+    """The page of keys for a query that an index answers in order; no row outside the page is looked at."""
     limit, descending = query.limit or len(box.emails), query.sort_order == "desc"
     if not query.filters:
         return FoundPage(box.by_arrival.page(query.offset, limit, descending=descending), len(box.emails))
@@ -69,7 +69,7 @@ def keys_by_index(box: Mailbox, query: EmailQuery) -> Iterator[Collection[str]]:
 
 
 def tests_of(query: EmailQuery) -> RowTests[EmailRecord]:
-    """The tests of the query's filters."""
+    """The tests that a row has to pass to match the query."""
     tests = RowTests[EmailRecord]()
     tests.require_equal(query, "folder", "is_read", "is_starred", "thread_id", "priority")
     tests.require_text(query.from_address, lambda mail: mail.from_address)

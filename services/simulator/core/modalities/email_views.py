@@ -68,25 +68,25 @@ def summarize_mail(mail: EmailRecord) -> JsonObject:
 
 def folders(box: Mailbox) -> JsonObject:
     """The ids in each folder, oldest first."""
-    filled = _ids_by_name(box, ((mail.folder,) for mail in _in_order(box)))
+    filled = _ids_by_name(box, ((mail.folder,) for mail in _mails_by_arrival(box)))
     return {name: filled.get(name, []) for name in box.folder_names()}
 
 
 def labels(box: Mailbox) -> JsonObject:
-    filled = _ids_by_name(box, (mail.labels for mail in _in_order(box)))
+    filled = _ids_by_name(box, (mail.labels for mail in _mails_by_arrival(box)))
     return {name: filled[name] for name in sorted(filled)}
 
 
 def threads(box: Mailbox) -> JsonObject:
     """Threads by id, in the order in which they began."""
     members: dict[str, list[EmailRecord]] = {}
-    for mail in _in_order(box):
+    for mail in _mails_by_arrival(box):
         members.setdefault(mail.thread_id, []).append(mail)
     return {thread_id: summarize_thread(thread_id, mails) for thread_id, mails in members.items()}
 
 
 def summarize_thread(thread_id: str, mails: Sequence[EmailRecord]) -> JsonObject:
-    """``mails`` are the thread's, oldest first. Who got a blind copy is no participant."""
+    """A thread's JSON. ``mails``: all of the thread, oldest first; those who got blind copies are no participants."""
     people = (address for mail in mails for address in (mail.from_address, *mail.to_addresses, *mail.cc_addresses))
     return {
         "thread_id": thread_id,
@@ -104,7 +104,7 @@ def count_unread(box: Mailbox, keys: Iterable[str]) -> int:
     return sum(not box.emails[key].is_read for key in keys)
 
 
-def _in_order(box: Mailbox) -> list[EmailRecord]:
+def _mails_by_arrival(box: Mailbox) -> list[EmailRecord]:
     return [box.emails[key] for key in box.by_arrival.find_between(None, None)]
 
 

@@ -97,7 +97,7 @@ class OrderedGroupIndex(Generic[R]):
         return len(self._groups.get(name, ()))
 
     def page(self, name: str, start: int, count: int, *, descending: bool) -> Sequence[str]:
-        """One page of what is under that name."""
+        """One page of a group's keys, in the index's order or, if ``descending``, the reverse."""
         return _page(self._groups.get(name, []), start, count, descending)
 
     def replace(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index

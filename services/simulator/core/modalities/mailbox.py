@@ -63,7 +63,7 @@ class Mailbox:
         return [self.emails[key] for key in unique_ids]
 
     def thread(self, thread_id: str) -> list[EmailRecord]:
-        """Its mails, oldest first."""
+        """The mails of a thread, oldest first."""
         keys = sorted(self.in_thread[thread_id], key=self.by_arrival.sort_key)
         return [self.emails[key] for key in keys]
 

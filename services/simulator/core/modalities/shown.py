@@ -28,7 +28,7 @@ class ShownModality(ActingModality[Tables], Generic[Tables]):
         """The part of the state that depends on the tables alone; never empty."""
 
     def body_json(self) -> bytes:
-        """``body`` as UTF-8 JSON."""
+        """The state's body as UTF-8 JSON; subclasses may render it row by row."""
         return to_json(self.body())
 
     @abstractmethod

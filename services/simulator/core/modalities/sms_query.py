@@ -47,7 +47,7 @@ def keys_by_index(phone: Telephone, query: SmsQuery) -> Iterator[Collection[str]
 
 
 def tests_of(query: SmsQuery) -> RowTests[SmsMessageRecord]:
-    """The tests of the query's filters."""
+    """The tests that a row has to pass to match the query."""
     tests = RowTests[SmsMessageRecord]()
     tests.require_equal(query, "thread_id", "from_number", "message_type", "direction", "is_read")
     tests.require_equal(query, "delivery_status", "is_deleted", "is_spam")

@@ -71,7 +71,7 @@ class WeatherQuery(PageQuery):
 
 
 class _ExportedSpot(StoredRow):
-    """``current_report`` is all that some servers keep of a place."""
+    """A place in an exported state. ``current_report`` is all that some servers keep of it."""
 
     latitude: Latitude
     longitude: Longitude

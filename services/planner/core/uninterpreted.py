@@ -41,7 +41,7 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     uninterpreted |= text_stems(selection.rest) & OF_TIME - frozenset().union(*(record.noun for record in listed))
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
     names = _names_left(question, selection, situation)
-    return tuple(dict.fromkeys((*selection.unread, *_figures_left(selection, listed), *names, *words)))
+    return tuple(dict.fromkeys((*selection.uninterpreted, *_figures_left(selection, listed), *names, *words)))
 
 
 def _names_left(question: str, selection: ChosenRecords, situation: Situation) -> list[str]:
@@ -79,7 +79,7 @@ def find_uninterpreted_words_of_calls(
     stated_values = {mention.value for mention in find_mentions(intent.clause)}
     left_out = [] if is_computed else _figures_left(chosen, listed)
     figures = [value for value in left_out if value in stated_values and not _is_given(value, plan)]
-    return tuple(dict.fromkeys((*chosen.unread, *_find_steps([plan], intent), *figures, *words)))
+    return tuple(dict.fromkeys((*chosen.uninterpreted, *_find_steps([plan], intent), *figures, *words)))
 
 
 _STEP_PATTERN = re.compile(
@@ -88,7 +88,7 @@ _STEP_PATTERN = re.compile(
 
 
 def _find_steps(plans: Sequence[CallPlan], intent: Intent) -> list[str]:
-    """``by 10`` and ``10 more``, where the call would set the field to just that."""
+    """The words ``by 10`` or ``10 more`` of a clause whose call would set a field to 10 itself; else empty."""
     match = _STEP_PATTERN.search(intent.clause)
     figure = (
         next((mention for mention in find_mentions(match["step"] or match["than"]) if mention.kind in _LITERAL), None)
