@@ -124,6 +124,7 @@ def try_connections(arguments: Sequence[str]) -> int:
 async def _try_connections(
     options: ConnectionsOptions, settings: ConnectionTrialSettings
 ) -> tuple[str, Sequence[ConnectionTrial]]:
+    """Where the record comes from, and the trial of each connection; raises ``CannotStart`` without one to try."""
     source, record = await _read_record(options, settings)
     connections = [connection for connection in record.connections if options.only in ("", connection.id)]
     if options.only and not connections:
@@ -154,6 +155,7 @@ async def _try_connection(
 
 
 async def _read_record(options: ConnectionsOptions, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord]:
+    """Where the tenant's record comes from, and the record; raises ``CannotStart`` if there is none."""
     if options.tenant_file:
         document = loads_object(options.tenant_file.read_text("utf-8"))
         record = read_owned_record(document, options.tenant)

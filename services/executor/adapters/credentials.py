@@ -60,6 +60,7 @@ class Secrets:
         return secret
 
     async def _read_from_source(self, reference: Reference, owner: str, *, anew: bool) -> str:
+        """The secret from the place that its reference names; raises ``CredentialUnavailable``."""
         match reference.scheme:
             case Scheme.FILE:
                 return await self._read_file(reference, owner)
@@ -122,6 +123,7 @@ def _fetch_aws_secret(reference: Reference) -> str:
 
 
 def _select_secret_field(reference: Reference, text: str) -> str:
+    """The field that the reference names in a JSON secret, or the whole text; raises ``CredentialUnavailable``."""
     if not reference.key:
         return text
     try:

@@ -174,6 +174,7 @@ async def _list_tools(link: McpLink) -> mcp_content.ListedTools:
 
 
 def _answer_refusal_or_raise(tool: str, error: MCPError) -> ToolAnswer:
+    """An error answer for a refusal; raises ``ToolSilent`` for any other error."""
     if error.code in _REFUSAL_CODES:
         return ToolAnswer(error.message, is_error=True, not_begun=True)
     raise ToolSilent(f"{tool}: the server broke off: {error.message}") from error

@@ -114,6 +114,7 @@ class StoredTenants(Tenants):
         return None if content is None else self._parse_record(tenant, content)
 
     async def _read_version(self, tenant: str, number: int) -> TenantRecord:
+        """The record of that number, or that of the file if it was withdrawn; raises ``UnknownTenant``."""
         if not number:
             return await self._record_of_file(tenant)
         content = await self._records.get_version(tenant, number)

@@ -62,6 +62,7 @@ def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ..
 
 
 def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    """A sentence if the process asks for two people, or, for a strict tenant, if that cannot be known; else empty."""
     if concern := find_two_person_concern(progress, ctx.toolbox.keys):
         return (f"the process asks for two different people, because of {concern}",)
     open_concern = describe_unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
@@ -69,6 +70,7 @@ def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]
 
 
 def _reasons_of_tenant(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    """A sentence if the tenant wants a person to approve writes without a rule, and the plan has some; else empty."""
     verdict, wants_person = progress.dossier.verdict, ctx.tenant.unruled_writes == "approve"
     tools = tools_without_rule(verdict, progress.dossier.plan) if verdict and wants_person else ()
     names = ", ".join(dict.fromkeys(tools))

@@ -143,6 +143,7 @@ def describe_value(value: NamedValue) -> JsonObject:
 
 
 def _read_operation(argument: Json, made_tools: MadeToolResults) -> str:
+    """The operation that the argument names, also by an alias; raises ``CannotCalculate`` if there is none."""
     name = _text_of_argument(argument).casefold().replace(" ", "_")
     operation = _OPERATIONS_BY_ALIAS.get(name, name)
     if operation in OPERATIONS or operation in made_tools.tools:
@@ -156,6 +157,7 @@ def _read_operation(argument: Json, made_tools: MadeToolResults) -> str:
 
 
 def _read_operands(argument: Json, operation: str, finder: OperandFinder) -> tuple[Operand, ...]:
+    """The operands that the argument names; raises ``CannotCalculate`` if one has no source, or none is given."""
     texts = [text for text in read_operand_texts(_parse_if_list(argument)) if text.strip()]
     if not texts:
         raise CannotCalculate(
@@ -285,6 +287,7 @@ def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: d
 
 
 def _find_fact_and_rows(arguments: JsonObject, facts: Sequence[Fact]) -> tuple[Fact, list[Cell]]:
+    """The fact that the arguments name, and the rows at their path; raises ``CannotCalculate`` or ``NoSuchPath``."""
     ref = _text_of_argument(arguments.get("ref")).strip("[]")
     fact = next((fact for fact in facts if fact.ref.casefold() == ref.casefold()), None)
     if fact is None:

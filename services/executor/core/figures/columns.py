@@ -180,12 +180,14 @@ def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
 
 
 def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
+    """A cell's date with its time of day; raises ``CannotCalculate``, naming the cell, if it is no one date."""
     if (moment := read_moment(cell.value, order)) is None:
         raise _build_date_error(cell, operation)
     return moment
 
 
 def read_cell_truth(cell: Cell, operation: str) -> bool:
+    """A cell's truth value, also written as a word; raises ``CannotCalculate``, naming the cell, if it is none."""
     if isinstance(cell.value, bool):
         return cell.value
     truth = TRUTH_VALUES_BY_WORD.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None

@@ -283,6 +283,7 @@ def _common_currency_or_unit(kind: str, by_group: Mapping[str, str]) -> str:
 
 
 def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
+    """The cells by the value of ``by`` in their rows; raises ``CannotCalculate`` if no row has a value there."""
     keys: dict[Decimal | str | None, str] = {}
     groups: dict[str, list[Cell]] = {}
     for cell, value in zip(column.cells, read_field_of_rows(column.cells, by, " to group by"), strict=True):
@@ -295,6 +296,7 @@ def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
 
 
 def _format_group_result(result: OperationResult) -> Json:
+    """The result of one group as JSON; raises ``CannotCalculate`` for a date."""
     if isinstance(result.value, date):
         raise CannotCalculate("dates are not grouped: filter the rows by a condition")
     return format_decimal(result.value) if isinstance(result.value, Decimal) else str(result.value)

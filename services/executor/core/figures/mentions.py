@@ -154,6 +154,9 @@ def _read_time_in_words(
 
 
 def _read_spelled_hour(tokens: Sequence[WrittenToken], number: tuple[int, int], place: int) -> tuple[int, int] | None:
+    """A full hour, or one with a French part such as ``et demie``, as ``_read_time_in_words`` returns it; None if it is
+    none.
+    """
     hour, end_index = number
     if hour > 24:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta, tzinfo
 from fractions import Fraction
 from itertools import compress
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.columns import (
@@ -86,7 +86,7 @@ def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
         if expanded.cells == selection.cells and all(map(_is_map_of_records, selection.cells)):
             rows = [row for cell in selection.cells for row in _expand_map_of_records(cell)]
             return selection._replace(cells=rows, is_list=True)
-        return expanded if expanded.is_list else _refuse_path(selection, path, "no list")
+        return expanded if expanded.is_list else _raise_no_such_path(selection, path, "no list")
     field, sign, literal = step
     fields = [find_field_around(cell._replace(records=()), field) for cell in expanded.cells]
     values = [pair[1] if pair else None for pair in fields]
@@ -95,6 +95,7 @@ def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
 
 
 def _select_items_at_index(selection: ListColumn, index: int, path: str) -> ListColumn:
+    """The item at ``index`` of each list; raises ``NoSuchPath`` if no list has one."""
     lists = [_find_rows(cell) or [] for cell in selection.cells]
     cells = [rows[index] for rows in lists if index < len(rows)]
     if not cells:
@@ -103,6 +104,7 @@ def _select_items_at_index(selection: ListColumn, index: int, path: str) -> List
 
 
 def _select_key(selection: ListColumn, key: str, path: str) -> ListColumn:
+    """The fields named ``key``, also of the rows in lists; raises ``NoSuchPath`` if there are none."""
     cells: list[Cell] = []
     is_list, missing = selection.is_list, 0
     for cell in selection.cells:
@@ -116,7 +118,7 @@ def _select_key(selection: ListColumn, key: str, path: str) -> ListColumn:
         cells += [child for child in children if child is not None]
         missing += sum(child is None for child in children)
     if missing and not cells:
-        return _refuse_path(selection, path, key)
+        _raise_no_such_path(selection, path, key)
     return ListColumn(cells, is_list, selection.missing + missing)
 
 
@@ -169,7 +171,7 @@ def _expand_lists(selection: ListColumn, opens_objects: bool = False) -> ListCol
     return selection._replace(cells=cells, is_list=is_list)
 
 
-def _refuse_path(selection: ListColumn, path: str, missing_part: str) -> ListColumn:
+def _raise_no_such_path(selection: ListColumn, path: str, missing_part: str) -> NoReturn:
     rows = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
     if names := list_field_names(rows):
         content = f"are {names}"
@@ -202,6 +204,7 @@ def select_rows_by_condition(
 
 
 def _is_overdue(cell: Cell, due_date: Json, order: DateOrder, today: date) -> bool:
+    """Whether the due date has passed and its record is not paid; raises ``CannotCalculate`` for no clear date."""
     day = read_date(due_date, order)
     if day is None and not is_empty_value(due_date):
         raise CannotCalculate(f"{dumps(due_date)[:60]} is no due date, or one of two: say with date_order which")
@@ -300,6 +303,9 @@ class OperandFinder:
         return Operand(source="value", ref=value.name, path="" if match[2] == "*" else match[2].strip("'\""))
 
     def _find_at_path(self, text: str) -> Operand | None:
+        """The operand at a path such as ``r1.total``; None if no fact has that reference. Raises ``CannotCalculate``
+        for an error.
+        """
         match = _REF_AND_PATH_PATTERN.fullmatch(text.removeprefix("$.").removeprefix("results."))
         fact = self.sources.find_fact(match["ref"]) if match else None
         if match is None or fact is None:

@@ -128,6 +128,7 @@ class _ToolMaker:
         self._gaps: list[_CalculatorNotMade] = []
 
     async def find_or_make_tools(self) -> _FoundTools:
+        """The made tools that the task needs: stored ones and new ones, and a note on each that could not be made."""
         stored = await self._read_stored_tools()
         usable = sorted((tool for tool in stored if tool.removed_at is None), key=lambda tool: tool.version)
         newest = {tool.name: tool for tool in usable}

@@ -284,6 +284,7 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
 
 
 async def _list_tools(ports: Ports, journal: Journal, connection: Connection, session_id: str) -> tuple[Tool, ...]:
+    """The server's tools, recorded for a replay; raises ``Failed`` if it does not list them."""
     try:
         return await list_and_record_tools(ports.tools, journal, ports.tracer, connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:

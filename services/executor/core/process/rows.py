@@ -317,6 +317,7 @@ def _spell_choice_as_in_rows(field: str, choice: RowChoice, records: Sequence[Se
 
 
 def _find_value_in_anchor(choice: RowChoice, inputs: FigureInputs) -> Json:
+    """The value that the first anchor with such a field has in it; raises ``NoClearOperand`` if none has one."""
     for anchor in inputs.anchors:
         if (field := anchor.find_field(choice.fields)) is not None:
             return anchor.record[field]

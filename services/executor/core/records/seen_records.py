@@ -169,6 +169,9 @@ def _walk_records(
     key: str | None = None,
     is_part: bool = False,
 ) -> Iterator[SeenRecord]:
+    """Yields the record that ``value`` is, and the records in it. ``path`` leads to it, ``names`` are those it may
+    have.
+    """
     if isinstance(value, list):
         ids = Counter(row_id for row in value if isinstance(row, dict) and isinstance(row_id := get_own_id(row), str))
         for index, row in enumerate(value):

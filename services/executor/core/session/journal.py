@@ -399,6 +399,7 @@ class Journal:
     async def _run_bounded_step(
         self, key: str, step: Callable[[], Awaitable[str]], check_before: Callable[[], Awaitable[None]]
     ) -> str:
+        """Runs a step; raises ``Failed`` if the journal has too many steps, or becomes too large by its result."""
         if len(self._steps) >= self._limits.steps:
             raise Failed(
                 f"the task took {self._limits.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"

@@ -102,6 +102,7 @@ def get_recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
 
 
 async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, accepted_at: datetime) -> Approval:
+    """The approval after this turn, journaled; raises ``StillWaiting`` if the turn decides nothing."""
     recorded = get_recorded_approval(journal, turn)
     if recorded is not None:
         return recorded

@@ -116,6 +116,7 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
 async def _recompute_values(
     ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
 ) -> tuple[NamedValue, ...]:
+    """The values computed again from the facts; raises ``Failed`` if that is not possible any more."""
     tool_results, figures = MadeToolResults(progress.dossier.made), build_operand_sources(ctx, facts)
     prefix = _reread_step_prefix(ctx, progress)
     try:
