@@ -75,7 +75,7 @@ class GreenAgents(Assessments):
         """One assessment; the next one of that context waits until it is over, and all wait for their turn."""
         scenario = await asyncio.to_thread(self._scenarios.load, scenario_id)
         participant = A2aParticipant(agent, self._http, tracer=self._tracer)
-        slot = await self._slot_of(context_id)
+        slot = await self._get_or_make_slot(context_id)
         slot.users += 1
         try:
             async with slot.lock, self._queue.hold_place(emitter), _started_agent(slot):
@@ -110,7 +110,7 @@ class GreenAgents(Assessments):
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    async def _slot_of(self, context_id: str) -> _AgentSlot:
+    async def _get_or_make_slot(self, context_id: str) -> _AgentSlot:
         if context_id in self._slots:
             self._slots.move_to_end(context_id)
             return self._slots[context_id]

@@ -19,7 +19,7 @@ def write_days(root: Path, seed: str, count: int, difficulty: Difficulty | None 
 
 
 def write_day(folder: Path, day: GeneratedDay) -> None:
-    """Raises ``OSError``."""
+    """Writes a day's scenario into a new folder; raises ``OSError``."""
     (folder / FOLDER).mkdir(parents=True)
     _write(folder / "scenario.json", day.scenario)
     _write(folder / "initial_state.json", day.state)

@@ -63,7 +63,7 @@ class GreenAgent:
         return self._world.public_url
 
     async def startup(self) -> None:
-        """Raises ``SimulatorFailed``."""
+        """Starts the agent's world; raises ``SimulatorFailed``."""
         await self._world.start()
         self._client = ProctorClient(
             self._world.base_url, timeout=self._config.ues_timeout, api_key=self._world.admin_key, retry_enabled=True

@@ -9,7 +9,7 @@ from services.planner.settings import PlannerSettings
 
 
 def build_planner(settings: PlannerSettings) -> FastAPI:
-    """Builds the application."""
+    """The planner's HTTP application with the server that the settings describe."""
     served = PlannerServer(
         reply=reply,
         model=settings.model,

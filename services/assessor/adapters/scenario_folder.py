@@ -49,7 +49,7 @@ class ScenarioFolder:
         return sorted(path.parent.name for path in self._root.glob("*/scenario.json") if re.match(ID, path.parent.name))
 
     def load(self, scenario_id: str) -> LoadedScenario:
-        """Raises ``BadScenario``."""
+        """The scenario with that id; raises ``BadScenario`` if there is none, or it cannot be used."""
         if not re.match(ID, scenario_id):
             raise BadScenario(f"{scenario_id[:100]!r} is no scenario's id")
         folder = self._root / scenario_id

@@ -107,7 +107,7 @@ class UESServerManager:
             return await _is_answering(http, f"{_reachable_host(self._host)}:{self.port}")
 
     async def stop(self) -> None:
-        """Harmless if nothing runs."""
+        """Stops the process, if one runs: by a signal, and by force if it does not end in time."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             process.terminate()

@@ -32,7 +32,7 @@ class AssessmentWorld(Protocol):
     def admin_key(self) -> str: ...
 
     async def start(self) -> None:
-        """Raises ``SimulatorFailed``."""
+        """Starts or opens the world; raises ``SimulatorFailed``."""
 
     async def stop(self) -> None: ...
 
@@ -92,7 +92,7 @@ class WorldHost(Protocol):
     def admin_key(self) -> str: ...
 
     async def ensure_ready(self) -> None:
-        """Raises ``SimulatorFailed``."""
+        """Starts the simulator if it does not run; raises ``SimulatorFailed``."""
 
     async def has_ended_within(self, seconds: float) -> bool:
         """Whether it is known to be over by then."""

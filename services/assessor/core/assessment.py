@@ -84,7 +84,7 @@ class AssessmentTask:
 
 @dataclass(frozen=True)
 class _TurnLog:
-    """How the turns went."""
+    """The turns that were played, and why there was no further one."""
 
     reason: CompletionReason
     turns: tuple[TurnResult, ...]

@@ -55,7 +55,7 @@ class Learner:
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions that this learner reads, as far as it knows."""
+        """The partitions that this learner reads: its share, without those that another learner still reads."""
         return self._share - self._partitions_of_others
 
     def expect_outcomes_in(self, partitions: Collection[int]) -> None:

@@ -361,8 +361,8 @@ def _tell_of_record(question: str, situation: Situation) -> str:
 
 
 def _asks_another(question: str, record: FactRecord, situation: Situation) -> bool:
-    """Whether a word of a question is one for a field of a record that this one only refers to."""
-    others = [other for other in _list_linked_records(record, situation) if other is not record]
+    """Whether a question asks for a field that only a record has to which this one refers."""
+    others = [other for other in _list_with_linked_records(record, situation) if other is not record]
     fields = frozenset().union(*(field_stems(name) - other.noun for other in others for name in other.fields))
     words = unexplained_words(situation.without_documents(question), [record])
     said = frozenset().union(*(text_stems(str(value)) for other in others for value in other.fields.values()))
@@ -374,7 +374,7 @@ def _record_told(question: str, situation: Situation) -> FactRecord | None:
     record = subject_of(question, situation)
     if record is None or not _may_quote_record(record, question, situation):
         return None
-    linked = _list_linked_records(record, situation)
+    linked = _list_with_linked_records(record, situation)
     known = {
         str(value).casefold() for one in linked for of in (one.fields, one.fact.arguments) for value in of.values()
     }
@@ -405,7 +405,7 @@ def _name_with_field(record: FactRecord, field: str) -> str:
     return f"{name} ({_in_words(field)} {record.fields[field]})"
 
 
-def _list_linked_records(record: FactRecord, situation: Situation) -> list[FactRecord]:
+def _list_with_linked_records(record: FactRecord, situation: Situation) -> list[FactRecord]:
     """A record, and those that it names by their identifier."""
     named = {str(value) for value in record.fields.values()}
     return [record, *(other for other in situation.records if (own := own_id(other)) and str(own[1]) in named)]

@@ -179,7 +179,7 @@ def _reply_call(question: ReadMessage | None, body: str, writers: Sequence[ToolS
     if question is None or question.by_mail is not by_mail:
         return None
     for tool in writers:
-        words = [name for name in tool.required if name != question.row.id_field and _is_words(name)]
+        words = [name for name in tool.required if name != question.row.id_field and _is_text_field(name)]
         if (
             len(tool.required) == 2
             and question.row.id_field in tool.required
@@ -194,7 +194,7 @@ def _replies_to_kind_of(tool: ToolSpec, row: ReadRow) -> bool:
     return bool(nouns(tool.name) & row.noun) and parts(tool.name)[0] in ("reply", "answer", "respond")
 
 
-def _is_words(name: str) -> bool:
+def _is_text_field(name: str) -> bool:
     return bool(_WORDS & set(parts(name)))
 
 
@@ -202,7 +202,7 @@ def _send_call(address: str, subject: str, body: str, writers: Sequence[ToolSpec
     """By a tool that takes recipients and words, and is for addresses of that kind."""
     for tool in writers:
         to = [name for name in tool.required if parts(name)[0] in ("to", "recipient", "recipients")]
-        words = [name for name in tool.required if _is_words(name)]
+        words = [name for name in tool.required if _is_text_field(name)]
         if len(to) != 1 or len(words) != 1 or _takes_mail(tool, to[0]) is not by_mail:
             continue
         arguments: JsonObject = {to[0]: [address] if tool.properties[to[0]].get("type") == "array" else address}

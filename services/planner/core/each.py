@@ -142,7 +142,7 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
         id_pair, age = own_id(record), _find_age(record)
         if id_pair is None or age is None:
             continue
-        route = _find_way(age, situation)
+        route = _find_route_of_age(age, situation)
         tool = _choose_tool(route, record, writers)
         if tool is None or (state := _state_of(record, tool)):
             left_out.append(f"{id_pair[1]}: {f'it stands at {state} already' if tool else 'no tool takes its way'}")
@@ -158,8 +158,8 @@ def _find_age(record: FactRecord) -> Decimal | None:
     return ages[0] if len(ages) == 1 else None
 
 
-def _find_way(age: Decimal, situation: Situation) -> str:
-    """The name and the words of the range that an age falls into; empty if there is none."""
+def _find_route_of_age(age: Decimal, situation: Situation) -> str:
+    """The name and the words of the route for a thing of that age; empty if no route takes it."""
     for route in situation.routes:
         over, up_to = read_figure(route.get("over")), read_figure(route.get("up_to"))
         if (over is None or age > over) and (up_to is None or age <= up_to):

@@ -14,7 +14,7 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 def fill_known(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
-    """The plan with each missing figure that is known by name."""
+    """The plan with each missing figure for which the task's words or a record have a value under the field's name."""
     chosen = dict(plan.chosen)
     for name in plan.missing:
         if takes_figure(plan.tool, name):

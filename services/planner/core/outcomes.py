@@ -54,7 +54,7 @@ def outcome_of(tool: ToolSpec, arguments: JsonObject, request: Request) -> Write
     return WriteOutcome(WriteState.FAILED, "failed", _result_text(last), tries=tries)
 
 
-def asks_for_order(outcome: WriteOutcome, tools: Collection[str]) -> frozenset[str]:
+def tools_required_first(outcome: WriteOutcome, tools: Collection[str]) -> frozenset[str]:
     """The tools that a refusal requires to be called before the refused call; none after too many tries."""
     if outcome.state != WriteState.FAILED or not 0 < outcome.tries <= _TRIES:
         return frozenset()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.planner.core.binding import REF, CallPlan, WriteStep
-from services.planner.core.outcomes import WriteOutcome, WriteState, asks_for_order, outcome_of
+from services.planner.core.outcomes import WriteOutcome, WriteState, outcome_of, tools_required_first
 from services.planner.core.request import CALL_NOTE, Request
 from shared.domain.exact_json import Json, JsonObject
 
@@ -37,7 +37,7 @@ def plan_moves(steps: Sequence[WriteStep], request: Request) -> list[ProposedMov
 def _order_moves(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
     """The moves as they may be made: one refused as too early is open again, behind those that it waits for."""
     going = {move.bound.tool.name for move in moves if move.outcome.state != WriteState.FAILED}
-    waits = {move.bound.key: asks_for_order(move.outcome, going - {move.bound.tool.name}) for move in moves}
+    waits = {move.bound.key: tools_required_first(move.outcome, going - {move.bound.tool.name}) for move in moves}
     open_moves = [move._replace(outcome=WriteOutcome()) if waits[move.bound.key] else move for move in moves]
     if not any(waits.values()):
         return open_moves

@@ -119,7 +119,7 @@ def _find_calls(
     if not tools:
         return [], WhyUnplanned(_why_no_tool(intent, situation, [*of_others.values()]))
     lacking = ""
-    for tier in _to_whom_it_says(tools, intent, situation) if intent.sends_message else tools:
+    for tier in _tools_reaching_named(tools, intent, situation) if intent.sends_message else tools:
         plans_by_tool = [(tool, _find_plans(tool, intent, situation)) for tool in tier]
         complete_plans = [plans for _, plans in plans_by_tool if plans and not plans[0].missing]
         complete_plans = (
@@ -202,8 +202,8 @@ def _goes_to(plan: CallPlan, value: str) -> bool:
     return any(str(candidate.value) == value for name, candidate in plan.chosen if name in plan.tool.required)
 
 
-def _to_whom_it_says(tiers: list[list[ToolSpec]], intent: Intent, situation: Situation) -> list[list[ToolSpec]]:
-    """A notice goes to the one that its clause names by an identifier, if a tool can reach that one."""
+def _tools_reaching_named(tiers: list[list[ToolSpec]], intent: Intent, situation: Situation) -> list[list[ToolSpec]]:
+    """The tiers with only the tools that reach whom the clause names by an identifier; unchanged if no tool does."""
     reaching = [
         [tool for tool in tier if any(_names_all(w, intent) for w in _find_plans(tool, intent, situation)[:1])]
         for tier in tiers

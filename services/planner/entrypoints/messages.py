@@ -11,7 +11,7 @@ CHARACTERS_A_TOKEN = 4
 
 
 class FinishedMessage(NamedTuple):
-    """A finished message."""
+    """An answer as the Messages API sends it, with its content blocks for a stream."""
 
     message: JsonObject
     blocks: tuple[JsonObject, ...]

@@ -90,7 +90,7 @@ class WorldEventQueue:
             heappush(self._pending, _position(event))
 
     def add_all(self, events: Iterable[WorldEvent]) -> None:
-        """Add many at once."""
+        """Adds many events, and sorts the queue only once."""
         for event in events:
             self._index_event(event)
         self._order = sorted(map(_position, self._events.values()))

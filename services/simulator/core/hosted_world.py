@@ -117,4 +117,4 @@ class WorldRegistry:
 
 
 def _ignore_notice(_: HostedWorld, __: WebhookNotice) -> None:
-    """Before anybody delivers."""
+    """Drops a notice, until the world is given a sender."""

@@ -116,7 +116,7 @@ class Modality(ABC):
         self._head.put("head", head)
 
     def apply(self, data: JsonObject, moment: EventMoment) -> AppliedAction:
-        """Act, all or nothing."""
+        """Carries out an action and counts it; if it fails, the tables stay as they were."""
         with self.store.recording() as changes:
             outcome = self.act(data, moment)
             self.set_head(StateHead(last_updated=moment.now, update_count=self.head.update_count + 1))

@@ -152,7 +152,7 @@ class TableStore:
 
     @contextmanager
     def recording(self) -> Iterator[list[TableChange]]:
-        """The changes made inside, complete at its end; an error takes all of them back."""
+        """Yields a list that holds the changes made inside, complete at the end; an error takes them all back."""
         noted: list[TableChange] = []
         self._noted = noted
         try:
@@ -164,12 +164,12 @@ class TableStore:
             self._noted = []
 
     def take_back(self, changes: Sequence[TableChange]) -> None:
-        """Undo them, newest first."""
+        """Takes the changes back, the newest first."""
         for change in reversed(changes):
             self._write(change, change.before)
 
     def do_again(self, changes: Sequence[TableChange]) -> None:
-        """Redo them, oldest first."""
+        """Makes changes again that were taken back, the oldest first."""
         for change in changes:
             self._write(change, change.after)
 

@@ -84,7 +84,7 @@ async def customer_courtesy(ctx: EvalContext, _: JsonObject) -> EvalResult:
 
 
 def _second_mail_at(ctx: EvalContext) -> datetime | None:
-    """When her second mail came."""
+    """The time at which the customer's second mail came; None if it did not come."""
     state = ctx.get_state("email")
     mails = state.get("emails") if isinstance(state, dict) else None
     came = [

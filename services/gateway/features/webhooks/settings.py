@@ -10,7 +10,7 @@ from shared.infra.service_settings import HostList, Settings
 
 
 class PushSettings(Settings):
-    """Settings of webhooks."""
+    """Settings of webhooks: whether clients may register them, their secrets, and the limits of deliveries."""
 
     a2a_push: Literal["", "on", "off"] = Field(
         default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"

@@ -35,7 +35,7 @@ class _CalendarAction(Action[CalendarBook]):
     calendar_id: Name
 
     def require_calendar(self, book: CalendarBook) -> CalendarRecord:
-        """Raises ``ActionFailed``."""
+        """The calendar that the action names; raises ``ActionFailed`` if there is none."""
         if self.calendar_id not in book.calendars:
             raise ActionFailed(f"There is no calendar {self.calendar_id}")
         return book.calendars[self.calendar_id]

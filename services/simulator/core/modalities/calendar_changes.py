@@ -57,7 +57,10 @@ class _EventAction(Action[CalendarBook]):
     recurrence_id: OccurrenceDay | None = None
 
     def resolve_target(self, book: CalendarBook) -> tuple[CalendarEventRecord, date | None, Scope]:
-        """Raises ``ActionFailed``."""
+        """The event, the date of the series and the scope that the action means.
+
+        Raises ``ActionFailed`` if there is no such event, or the scope needs a date.
+        """
         event, day = book.find_named(self.event_id)
         day = day or self.recurrence_id
         if event.recurrence is None:

@@ -92,7 +92,7 @@ class _ContactMarking(Action[AddressBook]):
 
     @abstractmethod
     def changed_fields(self, contact: Contact) -> dict[str, object]:
-        """The fields that change."""
+        """The fields that the action changes, with their new values; may raise ``ActionFailed``."""
 
 
 class BlockContact(_ContactMarking):

@@ -54,7 +54,7 @@ class TimeIndex(Generic[R]):
         return len(self._entries)
 
     def sort_key(self, key: str) -> tuple[datetime, int, str]:
-        """What to sort by to bring keys into this order."""
+        """A row's sort key, which brings keys into the order of this index."""
         return self._entry_of[key]
 
     def find_between(self, after: datetime | None, before: datetime | None) -> Sequence[str]:
@@ -64,7 +64,7 @@ class TimeIndex(Generic[R]):
         return [key for _, _, key in self._entries[low:high]]
 
     def page(self, start: int, count: int, *, descending: bool) -> Sequence[str]:
-        """One page of all keys."""
+        """One page of all keys, in the order of time or, if ``descending``, the reverse."""
         return _page(self._entries, start, count, descending)
 
     def replace(self, key: str, before: R | None, after: R | None) -> None:

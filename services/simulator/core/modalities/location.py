@@ -160,7 +160,7 @@ class LocationModality(ShownModality[LocationTrack]):
         return max(len(self.tables.positions) - 1, 0)
 
     def _find_positions(self, query: LocationQuery) -> Iterator[Position]:
-        """Oldest first."""
+        """Yields the positions that match the query, the oldest first."""
         tests = RowTests[Position]()
         tests.require_text(query.named_location, lambda position: position.named_location or "")
         keys = self.tables.by_time.find_between(query.since, query.until)

@@ -44,11 +44,11 @@ class RenderedRows(Generic[R]):
         return self._objects[key]
 
     def rows_by_key(self) -> JsonObject:
-        """Rows by key."""
+        """All rows as JSON, by their keys."""
         return {key: self.row(key) for key in self._table}
 
     def as_bytes(self) -> bytes:
-        """``all`` as UTF-8 JSON."""
+        """All rows as UTF-8 JSON, by their keys."""
         return b"{%s}" % b",".join(self._text(key) for key in self._table)
 
     def _text(self, key: str) -> bytes:
@@ -64,5 +64,5 @@ def join_objects(first: bytes, *others: bytes) -> bytes:
 
 
 def row_as_json(row: R) -> JsonObject:
-    """A record as it is."""
+    """A row as JSON, with all its fields."""
     return row.model_dump(mode="json")
