@@ -557,9 +557,10 @@ def answer_names(question: str, situation: Situation) -> str:
         return ""
     if find_uninterpreted_words(resolved_text, situation):
         return ""
-    names = [name for record in select_records(resolved_text, situation).records if (name := _record_name(record))]
+    records = select_records(resolved_text, situation).records
+    names = [name for record in records if (name := _record_name(record))]
     if not names:
-        return "None of those that were read fits."
+        return "" if records else "None of those that were read fits."
     others_note = ", and others" if len(names) > _MOST_NAMES_SHOWN else ""
     return f"{', '.join(names[:_MOST_NAMES_SHOWN])}{others_note}."
 

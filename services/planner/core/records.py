@@ -103,10 +103,10 @@ def own_id(record: FactRecord) -> tuple[str, Scalar] | None:
     """The name and value of the field that identifies a record; None if there is none. It is ``id``, or the record's
     noun with ``id``, else the first identifier field.
 
-    If all identifier fields name other things, the only other field whose value looks like an identifier comes first.
+    If no identifier field names the record itself, the only other field whose value looks like an identifier does.
     """
     named, own = _identifier_names(record.noun, tuple(record.fields))
-    for name in (*own, *(_find_odd_identifier(record) if named and not own else ()), *named):
+    for name in (*own, *(() if own else _find_odd_identifier(record)), *named):
         return name, record.fields[name]
     return None
 

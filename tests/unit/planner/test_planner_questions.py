@@ -52,6 +52,17 @@ def test_they_are_the_things_that_the_clause_before_names(question: str, answere
     assert "157.50" not in text
 
 
+@pytest.mark.promise("planner.answers_each_question")
+@each_row(
+    ("rows", "answered"),
+    ([{"asset_tag": "LAP-1", "status": "free"}, {"asset_tag": "MON-7", "status": "in_use"}], "LAP-1."),
+    ([{"make": "Brand", "status": "free"}, {"make": "Other", "status": "in_use"}], "make Brand, status free."),
+    ([{"asset_tag": "MON-7", "status": "in_use"}], "not understood: free"),
+)
+def test_things_without_an_id_are_called_by_the_one_code_that_they_have(rows: list[Json], answered: str) -> None:
+    assert answered in planned("Which assets are free?", [fact("f1", "list_assets", {}, rows)], []).text
+
+
 @pytest.mark.promise("planner.points_back")
 def test_they_are_nothing_where_no_clause_before_names_a_thing_that_was_read() -> None:
     text = planned("What do they come to in total?", [fact("f1", "list_kites", {}, _KITES)], []).text
