@@ -249,7 +249,7 @@ def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) ->
 
 
 def _occasion_stems(process: Process) -> frozenset[str]:
-    """The stems of the occasions on which the process's instruction demands a notice; empty if it names none."""
+    """The stems of the occasions on which the process's instruction asks for a notice; empty if it names none."""
     occasions = re.findall(
         rf"\b(?:tell|notify|inform)\s+the\s+{re.escape(process.notice_to)}\s+(?:about|of)\s+([^,.;]+)",
         process.instruction,
