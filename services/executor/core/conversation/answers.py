@@ -241,7 +241,7 @@ def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
 
 
 def _contains_reason(text: str, because: str) -> bool:
-    """Whether the answer contains the reason why a part was left, or at least its last clause, which says what was
+    """Whether the answer has the reason why a part was left undone, or at least its last clause, which says what was
     found. The reference in brackets at the reason's end is not looked for: it is meant for the model alone.
     """
     reason = because.rpartition(" (")[0] or because

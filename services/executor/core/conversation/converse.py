@@ -326,7 +326,7 @@ class Conversation:
 
     @property
     def _parts_with_unmet_conditions(self) -> tuple[PartOfTask, ...]:
-        """The task's parts, marked where the model has left them because a condition does not hold."""
+        """The task's parts, marked where the model has left them undone because a condition does not hold."""
         return mark_unmet_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
     @property

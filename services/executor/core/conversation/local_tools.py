@@ -86,7 +86,7 @@ class LocalTools:
     understanding: Understanding | None = None
     values: list[NamedValue] = field(default_factory=list)
     unmet: dict[int, str] = field(default_factory=dict)  # conditions of parts that were calculated and do not hold
-    unexcused: set[int] = field(default_factory=set)  # parts that were left though the task sets no condition
+    unexcused: set[int] = field(default_factory=set)  # parts that were left undone though the task sets no condition
     unanswered: dict[int, str] = field(default_factory=dict)  # parts to find out that the model left, and why
     asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
@@ -156,7 +156,7 @@ class LocalTools:
         )
 
     async def _leave_part(self, call: _LocalCall) -> Json:
-        """Marks a part as left: a result shows that its condition does not hold, or its question has no answer."""
+        """Marks a part as left undone: its condition does not hold by a result, or its question has no answer."""
         part, because = self._find_named_part(call), str(call.arguments.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
             raise ValueError("name a part of the task")
@@ -206,7 +206,7 @@ class LocalTools:
         return next((part for part in self.progress.dossier.parts if part.number == number), None)
 
     def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
-        """Stores why a part is left. Returns a note for the model if no text of the task states a condition."""
+        """Stores why a part is left undone. Returns a note for the model if no text of the task states a condition."""
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
         texts = (part.quote, self.ctx.task, practice.instructions if practice else "")
@@ -226,8 +226,8 @@ class LocalTools:
         )
 
     async def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
-        """If the calculated value is the condition of a part and is false, marks that part as left, unless a tool was
-        called for it already; if it is true, removes that mark. Returns a note for the model.
+        """If the calculated value is the condition of a part and is false, marks that part as left undone, unless a tool
+        was called for it already; if it is true, removes that mark. Returns a note for the model.
         """
         part = self._find_named_part(call)
         if part and value.value == "false":

@@ -96,7 +96,7 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _list_titles(names, change)):
         return False
     is_clear = other_words.verb not in _VAGUE_VERBS or _describing_verb_of(other)
-    if called_words.verb in classes.ASKING_VERBS or not (is_clear and _is_ordered(other, quote)):
+    if called_words.verb in classes.ASKING_VERBS or not (is_clear and _is_tool_ordered_by_text(other, quote)):
         return False
     id_fields = {_singular_field(name.field_name) for name in names}
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
@@ -327,10 +327,14 @@ def _orders_other_verb(meant_tool: Tool, called_words: classes.ToolWords, quote:
     """
     meant_nouns = classes.words_of_tool(meant_tool.name).nouns
     edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_nouns.isdisjoint(called_words.nouns)
-    return called_words.verb not in classes.ASKING_VERBS and not edits_other_things and _is_ordered(meant_tool, quote)
+    return (
+        called_words.verb not in classes.ASKING_VERBS
+        and not edits_other_things
+        and _is_tool_ordered_by_text(meant_tool, quote)
+    )
 
 
-def _is_ordered(tool: Tool, text: str) -> bool:
+def _is_tool_ordered_by_text(tool: Tool, text: str) -> bool:
     """Whether a clause of the text begins with the tool's verb, or with that of its description."""
     is_described = _describing_verb_of(tool) in _find_stems_of_clause_beginnings(text)
     return is_described or _does_verb_begin_clause(classes.words_of_tool(tool.name), text)

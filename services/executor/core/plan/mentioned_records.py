@@ -200,7 +200,7 @@ class CalledRecords:
             return False
         if tool.tool_class is ToolClass.NOTIFY and self._is_of_uncalled_record(reference):
             return True
-        return self._is_other_than_earlier_one(reference) or self._is_other_of_kind_meant(reference)
+        return self._is_other_than_in_earlier_turns(reference) or self._is_other_of_kind_meant(reference)
 
     @cached_property
     def _text_mentions(self) -> Mentions:
@@ -226,7 +226,7 @@ class CalledRecords:
         """The values in all calls of the task, and the ids to which the records that they name refer."""
         return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
 
-    def _is_other_than_earlier_one(self, reference: RecordReference) -> bool:
+    def _is_other_than_in_earlier_turns(self, reference: RecordReference) -> bool:
         """Whether the part means a record that only earlier turns tell of, "that member", and they tell of another one:
         nothing else in the task has the word for its kind, or asks who it is.
         """

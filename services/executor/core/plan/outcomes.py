@@ -94,20 +94,20 @@ class _CallWithEntry(NamedTuple):
     entry: LedgerEntry | None
 
     @property
-    def took_effect(self) -> bool:
+    def is_done(self) -> bool:
         """As far as is known: a read may be unable to show it, but shows no other value of a field that it set."""
         return self.entry is not None and self.entry.status in DONE_STATUSES and not self.entry.shows_other_value
 
     def is_replaced_by(self, other: "_CallWithEntry") -> bool:
         is_later = other.plan.round > self.plan.round
-        return other.took_effect and is_later and other.call.tool_class is self.call.tool_class
+        return other.is_done and is_later and other.call.tool_class is self.call.tool_class
 
 
 def _why_not_done(calls: Sequence[_CallWithEntry], reasons: Mapping[str, str]) -> str | None:
     """Why the part is not done; None if every call, or a later call of the same class, took effect."""
     if not calls:
         return _NO_CALL_TEXT
-    undone_calls = [own for own in calls if not own.took_effect and not any(map(own.is_replaced_by, calls))]
+    undone_calls = [own for own in calls if not own.is_done and not any(map(own.is_replaced_by, calls))]
     descriptions = (f"{own.call.tool}: {_describe_undone_call(own, reasons)}" for own in undone_calls[:3])
     return "; ".join(descriptions) or None
 

@@ -147,7 +147,7 @@ class PartOfTask(Contract):
     """One part of a task, numbered from 1, quoted in the task's own words.
 
     ``unmet``: the condition that was calculated and does not hold, so that the part needs nothing done. ``is_excused``:
-    whether the task states such a condition; a part that was left without one counts as not done. ``unanswered``: why a
+    whether the task states such a condition; a part left undone without one counts as not done. ``unanswered``: why a
     part to find out has no answer.
     """
 
@@ -275,7 +275,7 @@ def mark_unmet_conditions(
     parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
 ) -> tuple[PartOfTask, ...]:
     """The parts with their conditions that do not hold set anew (``unmet``: by part number; empty for the others). A
-    part left for its condition counts as done, unless its number is in ``unexcused``.
+    part left undone for its condition counts as done, unless its number is in ``unexcused``.
     """
     updates = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
     return tuple(part.model_copy(update=update) for part, update in zip(parts, updates, strict=True))

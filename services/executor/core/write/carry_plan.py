@@ -21,7 +21,7 @@ from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.context import TurnContext, enter_state, open_state_span, run_in_parallel
 from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
-from services.executor.core.session.ledger import has_begun, index_plan_entries, took_effect
+from services.executor.core.session.ledger import has_begun, index_plan_entries, is_verified_or_confirmed
 from services.executor.core.session.left_out import is_left_out, record_left_out
 from services.executor.core.session.values import Fact, NamedValue, with_figures
 from services.executor.core.states import machine
@@ -221,13 +221,15 @@ async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     earlier_calls = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
     entries, compensated, problem = await index_plan_entries(ctx.store, plan), list[str](), ""
     for call in reversed(earlier_calls):
-        if call.compensation is None or not took_effect(entries.get(call.call_id)):
+        if call.compensation is None or not is_verified_or_confirmed(entries.get(call.call_id)):
             continue
         if problem := await _make_compensation(write, call.compensation):
             break
         compensated.append(f"{call.call_id} {call.tool}")
     entries = await index_plan_entries(ctx.store, plan)
-    compensated_ids = {entry.compensates for entry in entries.values() if entry.compensates and took_effect(entry)}
+    compensated_ids = {
+        entry.compensates for entry in entries.values() if entry.compensates and is_verified_or_confirmed(entry)
+    }
     still_done = [
         f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
         for call in earlier_calls
@@ -247,4 +249,4 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
         entry = await make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
     except (NotSent, Failed, Escalated, Rejected) as error:
         return f" ({error})"
-    return "" if took_effect(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
+    return "" if is_verified_or_confirmed(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
