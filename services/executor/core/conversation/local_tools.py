@@ -167,7 +167,7 @@ class LocalTools:
         if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
         is_asked_about = part.number in self.asked_about  # then some of what it lists may be left
-        if not is_asked_about and (tool_names := await self._list_tools_called_for(part)):
+        if not is_asked_about and (tool_names := await self._join_tools_called_for(part)):
             raise ValueError(f"{tool_names} was called for this part already, so it is not left: say so in the answer")
         return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
 
@@ -216,7 +216,7 @@ class LocalTools:
         self.unexcused.add(part.number)
         return {"note": _NO_CONDITION_NOTE}
 
-    async def _list_tools_called_for(self, part: PartOfTask) -> str:
+    async def _join_tools_called_for(self, part: PartOfTask) -> str:
         """The tools whose calls carried out this part; empty if it has none that took effect or may have."""
         writes = sort_by_sending_time(await list_writes(self.ctx.store))
         return ", ".join(
@@ -226,12 +226,12 @@ class LocalTools:
         )
 
     async def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
-        """If the calculated value is the condition of a part and is false, marks that part as left undone, unless a tool
-        was called for it already; if it is true, removes that mark. Returns a note for the model.
+        """If the calculated value is the condition of a part and is false, marks that part as left undone, unless a
+        tool was called for it already; if it is true, removes that mark. Returns a note for the model.
         """
         part = self._find_named_part(call)
         if part and value.value == "false":
-            if tool_names := await self._list_tools_called_for(part):
+            if tool_names := await self._join_tools_called_for(part):
                 return {"note": f"{tool_names} was called for this part already: say so in the answer"}
             return self._mark_part_left(part, _describe_condition(value, call.facts, self.all_values))
         if part and value.value == "true":

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
-from services.executor.core.session.ledger import WaitsForPerson, with_attempt_archived
+from services.executor.core.session.ledger import WaitsForPerson, with_attempt_among_earlier
 from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE, build_arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
 from services.executor.ports.tools import (
@@ -144,7 +144,7 @@ async def _settle_by_answer(
 async def _settle_undelivered_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDS_OF_A_WRITE:
-        archived = with_attempt_archived(entry, WriteStatus.ABSENT, note)
+        archived = with_attempt_among_earlier(entry, WriteStatus.ABSENT, note)
         return await store_status(
             ctx.journal, archived, WriteStatus.RESEND, f"{note}; it is sent again under the same name"
         )

@@ -246,7 +246,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
     """Stores the call's entry as ``SENDING`` before it is sent; what is known of earlier attempts stays in it."""
     ctx, _, plan, call, _ = prepared.write
     open_seconds, entry_before = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
-    archived_numbers = [attempt.number for attempt in entry_before.earlier] if entry_before else []
+    earlier_numbers = [attempt.number for attempt in entry_before.earlier] if entry_before else []
     entry = LedgerEntry(
         key=ledger.compute_ledger_key(plan, call),
         call=call,
@@ -260,7 +260,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         decide_hours=ctx.tenant.approval_hours,
         is_replanned=_is_replanned(prepared.write),
         compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
-        attempt=entry_before.attempt + int(entry_before.attempt in archived_numbers[-1:]) if entry_before else 1,
+        attempt=entry_before.attempt + int(entry_before.attempt in earlier_numbers[-1:]) if entry_before else 1,
         earlier=entry_before.earlier if entry_before else (),
         resolutions=entry_before.resolutions if entry_before else (),
         agent=entry_before.agent if entry_before else None,

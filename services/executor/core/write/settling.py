@@ -14,7 +14,7 @@ from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import get_plan_results, list_writes, with_attempt_archived
+from services.executor.core.session.ledger import get_plan_results, list_writes, with_attempt_among_earlier
 from services.executor.core.tools.classes import (
     EDIT_VERBS,
     STATE_WORDS,
@@ -381,7 +381,7 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     judged = entry.model_copy(update={"contradicted": contradicted, "shows_other_value": shows_other_value, **proof})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTFUL_STATUSES
     if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDS_OF_A_WRITE:
-        judged = with_attempt_archived(judged, status, note)
+        judged = with_attempt_among_earlier(judged, status, note)
         return await store_status(
             ctx.journal, judged, WriteStatus.RESEND, f"{note}; it is sent again under the same key"
         )
