@@ -9,7 +9,7 @@ from starlette.types import ASGIApp
 from services.assessor.adapters.recent_tasks import RecentTaskStore
 from services.assessor.contexts import GreenAgents
 from services.assessor.core.assessment import Models
-from services.assessor.entrypoints.app import application
+from services.assessor.entrypoints.app import build_application
 from services.assessor.entrypoints.card import agent_card
 from services.assessor.entrypoints.executor import GreenAgentExecutor
 from services.assessor.settings import AssessorSettings
@@ -32,7 +32,7 @@ def build(settings: AssessorSettings, models: Models | None = None, tracer: Trac
             await agents.close()
 
     url = settings.card_url or f"http://{settings.host}:{settings.port}/"
-    return application(
+    return build_application(
         agent_card(url, agents.scenario_ids(), agents.has_model),
         GreenAgentExecutor(agents, settings.verbose_updates),
         RecentTaskStore(settings.max_ended_tasks),

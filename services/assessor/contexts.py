@@ -114,7 +114,7 @@ class GreenAgents(Assessments):
         if context_id in self._slots:
             self._slots.move_to_end(context_id)
             return self._slots[context_id]
-        await self._free_slot()
+        await self._close_idle_until_slot_free()
         if context_id in self._slots:  # somebody else asked for it meanwhile
             return self._slots[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
@@ -123,8 +123,8 @@ class GreenAgents(Assessments):
         self._slots[context_id] = slot
         return slot
 
-    async def _free_slot(self) -> None:
-        """The context that was idle longest goes first."""
+    async def _close_idle_until_slot_free(self) -> None:
+        """Closes contexts, the one that was idle longest first, until a slot is free; raises ``TooManyContexts``."""
         while len(self._slots) >= self._config.max_contexts:
             idle = next((key for key, slot in self._slots.items() if not slot.users), None)
             if idle is None:

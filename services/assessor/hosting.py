@@ -87,10 +87,10 @@ class GreenAgent:
         purple_client: Participant,
         assessment_config: Mapping[str, JsonValue] | None = None,
     ) -> AssessmentResults:
-        """One assessment, with results whatever the participant did.
+        """Runs one assessment, and returns its results whatever the participant did.
 
-        Raises what it cannot go on after, when the client was told: ``SimulatorFailed``, ``ParticipantFailed`` if the
-        participant could not even be told to begin, ``BadRequest`` for a configuration that cannot be used.
+        Raises ``SimulatorFailed``, ``ParticipantFailed`` if the participant could not even be told to begin, and
+        ``BadRequest`` for a configuration that cannot be used; the client was told by then.
         """
         if self._client is None:
             raise SimulatorFailed("the agent was not started: startup() comes before run()")

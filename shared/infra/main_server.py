@@ -40,7 +40,7 @@ class ShutdownHooks(Protocol):
         """Ends requests that would not end by themselves, such as streams. No more requests are accepted by then."""
 
     def end_waits(self) -> None:
-        """The grace time is nearly over: answer waiting requests with what is there."""
+        """Answers waiting requests with what is there, since the grace time is nearly over."""
 
 
 def serve_until_stopped(

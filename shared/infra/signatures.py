@@ -15,14 +15,14 @@ def keys_for(script: str, *groups: object, **extra_keys: str) -> list[str]:
 
     The script's last names may be left out. Raises ``TypeError`` for any other missing name, and for an unknown one.
     """
-    names = _list_names(script, "KEYS")
+    names = _list_unpacked_names(script, "KEYS")
     group_keys = {name: getattr(group, name) for group in reversed(groups) for name in names if hasattr(group, name)}
     return _order_arguments(script, names, {**group_keys, **extra_keys})
 
 
 def arguments_for(script: str, **arguments: Argument) -> list[Argument]:
     """The arguments of a script in its order, given by name as in ``keys_for``."""
-    return _order_arguments(script, _list_names(script, "ARGV"), arguments)
+    return _order_arguments(script, _list_unpacked_names(script, "ARGV"), arguments)
 
 
 def _order_arguments(script: str, declared_names: Sequence[str], values_by_name: dict[str, T]) -> list[T]:
@@ -34,6 +34,6 @@ def _order_arguments(script: str, declared_names: Sequence[str], values_by_name:
 
 
 @cache
-def _list_names(script: str, table: str) -> tuple[str, ...]:
+def _list_unpacked_names(script: str, table: str) -> tuple[str, ...]:
     lines = re.findall(rf"^local ([\w, ]+) = unpack\({table}\b", read_script_file(script), re.MULTILINE)
     return tuple(name for line in lines for name in line.split(", "))

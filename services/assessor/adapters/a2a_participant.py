@@ -49,7 +49,7 @@ class A2aParticipant(Participant):
 
     @override
     async def tell(self, message: AssessmentMessage) -> None:
-        """An agent that is slow to answer has been told all the same."""
+        """Sends a message without waiting for its reply; an agent that does not answer in time counts as told."""
         try:
             async with asyncio.timeout(_TELL_SECONDS):
                 with self._tracer.open_span(_make_message_id(message), SpanKind.CLIENT):
@@ -67,7 +67,7 @@ class A2aParticipant(Participant):
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
 
     async def _await_reply_data(self, message: AssessmentMessage, until: float) -> JsonObject:
-        """The data of the reply; of a task that still works it is asked for until it is there."""
+        """The data of the participant's reply. While its task still works, it is asked for again."""
         reading = read_replies(await self._send_message(message, blocking=True, until=until))
         while reading.data is None and reading.working_task is not None:
             await asyncio.sleep(self._poll)

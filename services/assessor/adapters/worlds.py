@@ -201,7 +201,7 @@ class SharedWorld(AssessmentWorld):
 
     @override
     async def stop(self) -> None:
-        """One that cannot be closed now is left behind: who stops must not be kept by a simulator that is gone."""
+        """Closes the world. A failure is only logged, so that no simulator that is gone can hold up the caller."""
         try:
             async with self._client() as simulator:
                 await simulator.worlds.close(self._id)

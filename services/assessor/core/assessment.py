@@ -285,7 +285,7 @@ class RunningAssessment:
         return await judge.evaluate_all(context)
 
     async def _tell_complete(self, reason: CompletionReason) -> None:
-        """A participant that is gone need not hear that it is over."""
+        """Tells the participant that the assessment is over; emits an error if it cannot be reached."""
         try:
             await self._participant.tell(AssessmentComplete(reason=reason))
         except ParticipantFailed as problem:

@@ -20,7 +20,7 @@ Background = Callable[[], AbstractAsyncContextManager[None]]
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 
 
-def application(
+def build_application(
     card: AgentCard,
     executor: GreenAgentExecutor,
     tasks: TaskStore,
@@ -28,7 +28,7 @@ def application(
     api_key: str = "",
     max_body_bytes: int = 1024 * 1024,
 ) -> ASGIApp:
-    """``background`` runs beside the requests; an ``api_key`` is what callers must show, if there is one."""
+    """The ASGI application. ``background``: entered while it runs; ``api_key``: callers must show it, unless empty."""
     handler = CredentialRefusingHandler(executor, tasks, card)
 
     @asynccontextmanager

@@ -62,7 +62,7 @@ class GreenAgentExecutor(AgentExecutor):
 
     @override
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """The run itself was cancelled by then: its key is revoked, and it says nothing any more."""
+        """Reports the task as cancelled. Its run was cancelled before, revoked its key, and emits nothing any more."""
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
 
     async def _assess(

@@ -67,4 +67,7 @@ class Assessments(Protocol):
         limits: Mapping[str, JsonValue],
         emitter: Emitter,
     ) -> AssessmentResults:
-        """Raises whatever ends an assessment without results; its text is for people."""
+        """Runs an assessment and returns its results.
+
+        Raises what ends it without results; the text of the error is for people.
+        """

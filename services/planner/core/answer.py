@@ -97,7 +97,7 @@ def _is_list_of_things(situation: Situation, told_answer: ToldAnswer, as_a_list:
 
 
 def _asks_value(question: str, situation: Situation) -> bool:
-    """Whether a question is after one figure or one field of a record."""
+    """Whether a question asks for one figure or for one field of a record."""
     if _NAMES_SEVERAL.match(question):
         return False
     return bool(_HOW_MANY.match(question) or _find_answer(question, situation))
@@ -430,8 +430,9 @@ def _may_quote_record(record: FactRecord, question: str, situation: Situation) -
 
 
 def _name_reference(record: FactRecord, question: str, situation: Situation) -> str | None:
-    """Who or what a record refers to, where that is the question and the other record is known; None if the question
-    names such a thing and is after something else.
+    """The thing that a record refers to, if the question asks for that and its record is known.
+
+    None if the question names such a thing but asks for something else.
     """
     word_stems = text_stems(question)
     for name in record.fields:

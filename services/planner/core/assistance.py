@@ -77,7 +77,7 @@ def _plan_wish(
 def _plan_telling(
     wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], now: datetime
 ) -> DueWish:
-    question, latest = _their_messages(wish, correspondence)
+    question, latest = _find_their_latest_messages(wish, correspondence)
     by_mail = question.by_mail if question and wish.by_mail is None else wish.by_mail is not False
     address, reason = _find_address(wish, correspondence, question or latest, by_mail=by_mail)
     if not address:
@@ -95,10 +95,12 @@ def _plan_telling(
     return DueWish(wish, (call,)) if call else DueWish(wish, why=f"no tool sends {'mail' if by_mail else 'texts'}")
 
 
-def _their_messages(
+def _find_their_latest_messages(
     wish: PersonalWish, correspondence: Correspondence
 ) -> tuple[ReadMessage | None, ReadMessage | None]:
-    """Their latest message about the topic, and their latest of all; None where several people may be meant."""
+    """The latest message on the topic, and the latest of all, from the person of the wish. None where several people
+    may be meant.
+    """
     name = wish.who or wish.asker
     their_messages = [
         message

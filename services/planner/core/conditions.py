@@ -150,7 +150,7 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
         fields = [name for name in record.fields if field_stems(name) & words]
         if fields and (field := amount_field(record, text)) in fields:
             return in_major_units(record, str(field))
-    if not _speaks_of_itself(words, intent, situation):
+    if not _names_no_other_figure(words, intent, situation):
         return None
     text_outside = situation.text.replace(intent.condition, " ")
     amounts = [
@@ -181,8 +181,10 @@ def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
     return [record for record in own if not record.in_list] or own or subjects(situation)
 
 
-def _speaks_of_itself(words: frozenset[str], intent: Intent, situation: Situation) -> bool:
-    """Whether words before a comparison name no figure of something else: ``it``, ``the claim``, ``the price``."""
+def _names_no_other_figure(words: frozenset[str], intent: Intent, situation: Situation) -> bool:
+    """Whether the words before a comparison name no figure of another thing, as ``it``, ``the claim`` and ``the
+    price``.
+    """
     stem_groups: list[frozenset[str]] = [_OF_SUMS, text_stems(intent.clause)]
     for record in subjects(situation):
         stem_groups.append(record.noun)

@@ -51,7 +51,7 @@ def apply_faults(reply: PlannerReply, request: Request, faults: Faults) -> Plann
 
 
 def _spoil_reads(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
-    """The first reads, and what an erring model would call beside or in place of them."""
+    """The first reads, with or instead of them the calls of an erring model."""
     local = tuple(call for call in calls if call[0] in LOCAL)
     reads = tuple(call for call in calls if call[0] not in LOCAL)
     first_arguments = reads[0][1] if reads else {}

@@ -259,7 +259,7 @@ def _divide_by_things(question: str) -> list[str]:
 
 
 def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
-    """A clause, and what follows its ``and`` by a verb that only a tool's name has: ``close A-1 and dye 3 of B-2``."""
+    """The clause, divided at each ``and`` before a verb that only a tool's name has: ``close A-1 and dye 3 of B-2``."""
     for match in _FURTHER_VERB.finditer(intent.clause):
         first, clause_rest = intent.clause[: match.start()], intent.clause[match.end() :]
         earlier = text_words(first)[1:]

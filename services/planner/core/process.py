@@ -97,7 +97,7 @@ _BEFORE_ID = re.compile(r"(?<![a-z&])((?:[a-z&]+[ -]){0,2}[a-z&]+):? (?=[A-Z]{2,
 
 
 def _words_before_ids(task: str) -> list[str]:
-    """The words right before identifiers: ``order X-1`` is a task about orders, whatever else it speaks of."""
+    """The stems of the words right before identifiers, such as ``order`` of ``order X-1``."""
     return [stem(word) for match in _BEFORE_ID.finditer(task) for word in _WORD_PATTERN.findall(match[1])]
 
 

@@ -119,7 +119,9 @@ def _looks_up(plan: CallPlan) -> bool:
 
 
 def _fewest_words_beyond_task(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[str, int]:
-    """For each noun of the task the fewest other words that a tool's name with it has beside the task's."""
+    """For each noun of the task: of the tools with it in their names, the fewest other words that the task does not
+    have.
+    """
     least: dict[str, int] = {}
     for tool in tools:
         own = nouns(tool.name)

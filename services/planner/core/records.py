@@ -150,7 +150,7 @@ def id_fields(record: FactRecord, noun: frozenset[str]) -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def _fields_naming(noun: frozenset[str], fields: tuple[str, ...], wanted_noun: frozenset[str]) -> tuple[str, ...]:
-    """Those of the fields that name a thing of the wanted noun; ``noun``: that of the record with the fields."""
+    """The fields that name a thing of the wanted noun, of a record of the noun ``noun``."""
     return tuple(
         name
         for name in fields

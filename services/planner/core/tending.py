@@ -50,8 +50,8 @@ class TendedRows(NamedTuple):
 
 
 def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
-    """Carries out on each row the one instruction that matches it. If several match, the row is left alone, unless one
-    guards.
+    """The calls that each row's standing instruction asks for. If several instructions match a row, there are none,
+    unless one protects it.
     """
     rules, calls, not_done, clauses = find_standing_rules(situation.text), list[Call](), list[str](), list[str]()
     for row in _rows_arrived(situation):

@@ -73,7 +73,7 @@ def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> l
         calls = [(tool.name, {}) for tool in lists if tells_user or not _is_chat(tool)]
     else:
         calls = [(tool.name, _arguments_since(tool, begun)) for tool in lists if _is_needed(tool, situation, wishes)]
-        calls += _calls_for_earlier_messages(_with_news(wishes, situation), lists)
+        calls += _calls_for_earlier_messages(_wishes_with_news(wishes, situation), lists)
     calls += [(tool.name, arguments) for tool, arguments in next_parts(situation.facts, toolset.readers)]
     return [(name, arguments) for name, arguments in calls if f"{name} {dumps(arguments)}" not in made_keys][:_AT_ONCE]
 
@@ -116,8 +116,8 @@ def _is_calendar(tool: ToolSpec) -> bool:
     return bool(text_stems(" ".join(parts(tool.name))) & _OF_TIMES)
 
 
-def _with_news(wishes: Sequence[PersonalWish], situation: Situation) -> list[PersonalWish]:
-    """Those about which, or by whose source, a message has come in."""
+def _wishes_with_news(wishes: Sequence[PersonalWish], situation: Situation) -> list[PersonalWish]:
+    """The wishes on which, or from whose source, a message has come in."""
     come = read_correspondence(situation).incoming
     return [wish for wish in wishes if any(_speaks_of(message, wish) for message in come)]
 

@@ -123,7 +123,7 @@ def _score_verb(intent: Intent, tool: ToolSpec) -> int:
         return _GENERAL
     return (
         _EXACT - 1
-        if own in text_stems(tool.description) and family(words[0]) in ("update", "create") and _is_act(intent)
+        if own in text_stems(tool.description) and family(words[0]) in ("update", "create") and _is_special_act(intent)
         else 0
     )
 
@@ -148,7 +148,8 @@ def _sets_what_is_said(intent: Intent, tool: ToolSpec) -> bool:
     return False
 
 
-def _is_act(intent: Intent) -> bool:
+def _is_special_act(intent: Intent) -> bool:
+    """Whether an action does more than read, create or update, such as to approve or send."""
     return intent.family is not None and intent.family not in ("read", "create", "update")
 
 

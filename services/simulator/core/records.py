@@ -46,7 +46,7 @@ class Index(Protocol[R_contra]):
     """What a table keeps up to date beside its rows, through actions, undo and imports alike."""
 
     def replace(self, key: str, before: R_contra | None, after: R_contra | None) -> None:
-        """A row came (no ``before``), changed, or went (no ``after``)."""
+        """Enters a row that came (no ``before``), changed, or went (no ``after``)."""
 
 
 class Table(Mapping[str, R], Generic[R]):

@@ -120,7 +120,7 @@ def _early_warning(count: int) -> str:
 def _load_states(
     world: SimulatorWorld, environment: ScenarioEnvironment, strict: bool, loaded: ImportedScenario
 ) -> None:
-    """A modality that the file leaves out is empty afterwards, not what it was in another world."""
+    """Loads the states into the world. A modality that the file leaves out is empty afterwards."""
     time = require_in_range(environment.time_state.current_time)
     unknown = [name for name in environment.modality_states if name not in world.modalities]
     _skip_or_refuse_unknown(unknown, strict, loaded)

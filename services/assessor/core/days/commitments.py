@@ -323,7 +323,7 @@ def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
 
 
 def draw_number_to_pass_on(draw: CommitmentDraw) -> Commitment:
-    """A commitment to send on a contract's number, which stands beside another number and confidential words."""
+    """A commitment to send on a contract's number from a mail that also has another number and confidential words."""
     contract, offer = draw.draw_figures(2)
     person, source, namesake = draw.person, draw.other, draw.cast.namesake
 

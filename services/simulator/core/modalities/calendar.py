@@ -161,7 +161,7 @@ class CalendarModality(ShownModality[CalendarBook]):
         }
 
     def _add_primary_calendar(self, now: datetime) -> None:
-        """There is a default calendar, always."""
+        """Adds the default calendar, unless there is one."""
         default = self.tables.settings.default_calendar_id
         if default not in self.tables.calendars:
             name = "Personal" if default == PRIMARY else default

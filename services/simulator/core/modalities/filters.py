@@ -29,7 +29,7 @@ class RowTests(Generic[Row]):
             self._tests.append(lambda row: test(row) == expected)
 
     def require_equal(self, query: PageQuery, *names: str) -> None:
-        """A row passes if these fields equal those of the query."""
+        """Requires that a row's fields of these names equal those of the query, if the query has them."""
         for name in names:
             if (value := getattr(query, name)) is not None:
                 self._tests.append(_equals(name, value))
@@ -37,14 +37,14 @@ class RowTests(Generic[Row]):
     def require_between(
         self, time_of: Callable[[Row], datetime], after: datetime | None, before: datetime | None
     ) -> None:
-        """A row passes if its time lies in that stretch, both ends included."""
+        """Requires that a row's time is not before ``after`` nor after ``before``; None means no bound."""
         if after is not None:
             self._tests.append(lambda row: time_of(row) >= after)
         if before is not None:
             self._tests.append(lambda row: time_of(row) <= before)
 
     def require_text(self, part: str | None, text_of: Callable[[Row], str]) -> None:
-        """A row passes if its text contains that part, whatever the case."""
+        """Requires that a row's text contains ``part``, in any case of letters; None means no test."""
         if part:
             folded_part = part.casefold()
             self._tests.append(lambda row: folded_part in text_of(row).casefold())

@@ -58,7 +58,7 @@ class RenderedRows(Generic[R]):
 
 
 def join_objects(first: bytes, *others: bytes) -> bytes:
-    """JSON objects as one that has the fields of all."""
+    """One JSON object with the fields of all of these."""
     inner = [text[1:-1] for text in (first, *others)]
     return b"{%s}" % b",".join(text for text in inner if text)
 
