@@ -282,7 +282,7 @@ def _sort_key(value: Json) -> tuple[int, Decimal, str]:
 
 def _tell_move(move: ProposedMove) -> str:
     call_text = _describe_call(move.bound.tool.name, move.arguments)
-    note = f"; {move.outcome.note}" if move.outcome.note else ""
+    note = f"; {move.outcome.note.removesuffix('.')}" if move.outcome.note else ""
     status, clause = move.outcome.status, move.step.intent.clause
     match move.outcome.state:
         case WriteState.DONE:
@@ -622,4 +622,4 @@ def _tell_write(write: JsonObject) -> str:
     status, note = str(write.get("status")), str(write.get("note") or "")
     status_text = "Done and" if status in ("verified", "sent") else "Not confirmed, status"
     call_text = _describe_call(str(write.get("tool")), as_object(write.get("arguments")))
-    return f"{status_text} {status}: {call_text}{'; ' + note if note else ''}."
+    return f"{status_text} {status}: {call_text}{'; ' + note.removesuffix('.') if note else ''}."

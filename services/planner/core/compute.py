@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
 from services.planner.core.records import FactRecord, is_list, own_id
 from services.planner.core.selection import before_comparison, proper_names, select_records
@@ -147,10 +147,12 @@ def _is_stated_by_record(text: str, situation: Situation) -> bool:
 
 
 def _name(text: str, operation: str) -> str:
+    for identifier in identifiers_in(text) if operation != "count" else ():
+        text = text.replace(identifier, " ")
     words = [
         word
         for word in re.findall(r"[a-z]+", text.lower())
-        if (word not in STOP or word == "not") and stem(word) not in stems((operation, "many", "number"))
+        if (word not in STOP or word == "not") and stem(word) not in stems((operation, "many", "much", "number"))
     ]
     return "_".join([operation, *words[:4]])
 

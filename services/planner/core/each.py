@@ -16,7 +16,7 @@ from services.planner.core.request import ToolSpec
 from services.planner.core.selection import names_in, select_records, unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, says
 from services.planner.core.uninterpreted import find_uninterpreted_words_of_calls
-from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
+from services.planner.core.words import concept, field_stems, is_identifier, nouns, stem, stems, text_stems
 
 _ORDER_PATTERN = re.compile(
     r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I
@@ -32,11 +32,22 @@ def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list
         id_pair = own_id(record)
         slots = [name for name in plan.tool.required if is_reference(plan.tool, name)]
         slots = [name for name in slots if wanted_noun(plan.tool, name) & record.noun]
+        slots = [name for name in slots if not _refers_to_another(record, wanted_noun(plan.tool, name))]
         if id_pair and slots and str(id_pair[1]) not in intent.spared:
             candidate = ArgumentCandidate(record.fields[id_pair[0]], "result", record.ref(id_pair[0]), CERTAIN)
             chosen = dict(plan.chosen) | {slots[0]: candidate}
             plans.append(CallPlan(plan.tool, tuple(chosen.items()), tuple(n for n in plan.missing if n != slots[0])))
     return plans
+
+
+def _refers_to_another(record: FactRecord, wanted: frozenset[str]) -> bool:
+    """Whether a record names what is wanted beside its own identifier: the item of an order is no order."""
+    id_pair = own_id(record)
+    return any(
+        is_identifier(name) and concept(name, record.noun) == wanted
+        for name in record.fields
+        if id_pair and name != id_pair[0]
+    )
 
 
 def _choose_things(plan: CallPlan, intent: Intent, situation: Situation) -> ChosenRecords:

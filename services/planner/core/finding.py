@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.references import is_reference
 from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Call, Request, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.toolmatch import TELLS_PATTERN, tools_for
+from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import ID_WORDS, SENDING_FAMILIES, family, parts
 from shared.domain.exact_json import JsonObject
 

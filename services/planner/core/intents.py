@@ -49,7 +49,8 @@ class Intent(NamedTuple):
     @property
     def means_every(self) -> bool:
         """Whether it speaks of all, every or each of some things."""
-        return self.means_all or bool(_EVERY_PATTERN.search(re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause)))
+        text = _APIECE_PATTERN.sub(" ", re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause))
+        return self.means_all or bool(_EVERY_PATTERN.search(text))
 
     @property
     def sends_message(self) -> bool:
@@ -91,6 +92,9 @@ class TaskReading(NamedTuple):
 
 
 _EVERY_PATTERN = re.compile(r"\b(?:all|every|each)\b", re.I)
+_APIECE_PATTERN = re.compile(  # "$5 each": it does not say which
+    r"\d[\d.,]*\s*(?:[a-z]+|[€£%])?\s+each(?=\s*(?:$|[,.;:]|(?:and|as|for|from|to|with)\b))", re.I
+)
 _SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+|\s{40,}")  # a wide gap ends a sentence, too
 _NOTIFY = "|".join(sorted({*FAMILIES["send"], "tell"}))
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))

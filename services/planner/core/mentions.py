@@ -36,11 +36,14 @@ class Mention(NamedTuple):
 
 _SYMBOLS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "dollars": "USD", "euros": "EUR", "pounds": "GBP"}
 _CODES = "USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN|INR|CNY"
+# One dot and three digits behind it: digits in groups or a fraction, by who writes it. Of a share it is a fraction.
+_TWO_WAYS = r"[1-9]\d{0,2}\.\d{3}(?!\d|[.,]\d)(?!\s?(?:%|percent\b|per cent\b))"
 # It starts neither within a figure nor at a group of three digits in one; what has more than 21 digits is a code.
 _FIGURE = (
-    r"(?<!\d)(?<!\d,(?=\d{3}(?!\d)))(?!\d{22}|\d{1,3}(?:,\d{3}){7})(?:\d{1,3}(?:,\d{3})++|\d++)"
-    r"(?:\.\d++(?!,\d))?(?!\.\d)"
+    rf"(?<!\d)(?<!\d\.)(?<!\d,(?=\d{{3}}(?!\d)))(?!\d{{22}}|\d{{1,3}}(?:,\d{{3}}){{7}}|{_TWO_WAYS})"
+    r"(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++(?!,\d))?(?!\.\d)"
 )
+_SIGN = r"(?:(?<![^\s(:=])(?P<n>[-−]))?"
 MONTHS = "january february march april may june july august september october november december".split()
 MONTH = "|".join(f"{month}|{month[:3]}" for month in MONTHS)
 
@@ -59,14 +62,14 @@ _SHAPES: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
     ),
     (MentionKind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]{1,6}\d{2,}[A-Za-z0-9]*)\b")),
     (MentionKind.ID, re.compile(r"#(?P<v>\d+)\b")),
-    (MentionKind.MONEY, re.compile(rf"(?P<v>{_FIGURE})\s?(?P<k>cents?|pence|¢)(?!\w)", re.I)),
-    (MentionKind.MONEY, re.compile(rf"(?P<s>[$€£¥])\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
+    (MentionKind.MONEY, re.compile(rf"{_SIGN}(?P<v>{_FIGURE})\s?(?P<k>cents?|pence|¢)(?!\w)", re.I)),
+    (MentionKind.MONEY, re.compile(rf"{_SIGN}(?P<s>[$€£¥])\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
     (
         MentionKind.MONEY,
-        re.compile(rf"(?P<v>{_FIGURE})(?P<k>[kKmM])?\s?(?P<s>€|£|(?:{_CODES}|dollars|euros|pounds)\b)"),
+        re.compile(rf"{_SIGN}(?P<v>{_FIGURE})(?P<k>[kKmM])?\s?(?P<s>€|£|(?:{_CODES}|dollars|euros|pounds)\b)"),
     ),
-    (MentionKind.MONEY, re.compile(rf"\b(?P<s>{_CODES})\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
-    (MentionKind.PERCENT, re.compile(rf"(?P<v>{_FIGURE})\s?(?:%|percent\b|per cent\b)")),
+    (MentionKind.MONEY, re.compile(rf"{_SIGN}\b(?P<s>{_CODES})\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
+    (MentionKind.PERCENT, re.compile(rf"{_SIGN}(?P<v>{_FIGURE})\s?(?:%|percent\b|per cent\b)")),
     (MentionKind.PHONE, re.compile(r"(?P<v>\+\d[\d ()-]{6,}\d|(?:\(\d{3}\) ?|\b\d{3}[- ])?\d{3}-\d{4}\b)")),
     (MentionKind.NUMBER, re.compile(rf"(?<![\w.-])(?P<v>-?(?:{_FIGURE}))(?![\w-])")),
 )
@@ -92,6 +95,24 @@ def identifiers_in(text: str) -> tuple[str, ...]:
     return tuple(mention.value for mention in find_mentions(text) if mention.kind is MentionKind.ID)
 
 
+_TWO_WAYS_PATTERN = re.compile(
+    r"(?<![\w.,])[-−]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?(?!\d|[.,]\d|\w|\s?(?:%|percent\b|per cent\b))"
+)
+
+
+def find_ambiguous_figures(text: str) -> tuple[str, ...]:
+    """The figures whose dots part groups of digits to some and a fraction to others: ``8.000``; none of a quotation."""
+    return tuple(match[0] for match in _TWO_WAYS_PATTERN.finditer(drop_quotations(text)))
+
+
+def drop_quotations(text: str) -> str:
+    """The text with blanks in place of what stands in quotation marks, of the same length."""
+    for mention in find_mentions(text):
+        if mention.kind is MentionKind.QUOTE:
+            text = f"{text[: mention.start]}{' ' * (mention.end - mention.start)}{text[mention.end :]}"
+    return text
+
+
 def _build_mention(kind: MentionKind, match: re.Match[str]) -> Mention:
     named = match.groupdict()
     value = named.get("v") or named.get("w") or ""
@@ -100,6 +121,7 @@ def _build_mention(kind: MentionKind, match: re.Match[str]) -> Mention:
         value = f"{named['y']}-{month:02d}-{int(named['d']):02d}"
     if kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER):
         value = _canonical_figure(value, named.get("k"))
+        value = f"-{value}" if named.get("n") else value
     if kind is MentionKind.PHONE:
         value = value.strip()
     symbol = named.get("s") or ""

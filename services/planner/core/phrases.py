@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)  # whom a notice goes to stands before it
+
 
 class TextSpan(NamedTuple):
     """A part of a text. ``value``: what it stands for."""

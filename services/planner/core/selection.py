@@ -135,7 +135,9 @@ _SAME_STATE = (
     frozenset("open pending outstanding undecided waiting unresolved".split()),
     frozenset("cancelled canceled".split()),
 )
-OF_TIME = stems("overdue upcoming outdated".split())  # not how things stand, but how a day does to today
+NO_STATES = stems(  # not how a thing stands by itself, but how its day does to today, or it does to other things
+    "overdue upcoming outdated duplicate duplicates identical alike similar equal unique".split()
+)
 _PREDICATE_PATTERN = re.compile(
     r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?!there\b|here\b)(?P<state>[a-z]+)\s*(?:[?.,]|$)"
 )
@@ -154,7 +156,7 @@ def _replace_states_by_shown_ones(text: str, listed: Sequence[FactRecord]) -> st
 def _asks_for_unknown(text: str, listed: Sequence[FactRecord]) -> bool:
     """Whether a question asks for a state that no record shows and that no list was narrowed by: nothing fits."""
     match = _PREDICATE_PATTERN.search(text)
-    if match is None or not listed or stem(match["state"]) in OF_TIME:
+    if match is None or not listed or _is_no_state(match["state"]):
         return False
     value_stems = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
     value_stems |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
@@ -166,7 +168,12 @@ def unknown_state(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
     match = _PREDICATE_PATTERN.search(text)
     values = (value for record in listed for value in record.fields.values() if isinstance(value, str))
     tells = any(value.isalpha() and value.islower() for value in values)
-    return frozenset((stem(match["state"]),)) - OF_TIME if match and tells else frozenset()
+    return frozenset((stem(match["state"]),)) if match and tells and not _is_no_state(match["state"]) else frozenset()
+
+
+def _is_no_state(word: str) -> bool:
+    """Whether a word says what things are, as a noun in the plural does, or how they relate to a day or to others."""
+    return stem(word) in NO_STATES or bool(re.search(r"[^sui]s$", word))
 
 
 def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:

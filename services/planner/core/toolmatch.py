@@ -34,7 +34,6 @@ _ITS_FIELD = re.compile(
     re.I,
 )
 _PRONOUNS = ("it", "them", "this", "that", "these", "those")
-TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)  # whom a notice goes to stands before it
 
 
 def tools_for(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> list[list[ToolSpec]]:

@@ -7,11 +7,17 @@ from itertools import pairwise
 from services.planner.core.binding import CallPlan
 from services.planner.core.explained import are_related, unexplained_words
 from services.planner.core.intents import Intent, drop_evidence
-from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
-from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
+from services.planner.core.mentions import (
+    MentionKind,
+    drop_quotations,
+    find_ambiguous_figures,
+    find_mentions,
+    identifiers_in,
+)
+from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions, find_negations
 from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.selection import (
-    OF_TIME,
+    NO_STATES,
     named_owners,
     proper_names,
     select_records,
@@ -19,7 +25,17 @@ from services.planner.core.selection import (
     unknown_state,
 )
 from services.planner.core.situation import ChosenRecords, Situation, says
-from services.planner.core.words import family, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    family,
+    field_stems,
+    is_identifier,
+    is_verb,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 
 _OF_QUESTIONS = stems(
     "each every per by group total sum altogether combined average mean highest lowest maximum minimum largest "
@@ -38,10 +54,16 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     selection = select_records(question, situation)
     uninterpreted = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
     uninterpreted -= _class_words(question, listed) & situation.terms
-    uninterpreted |= text_stems(selection.rest) & OF_TIME - frozenset().union(*(record.noun for record in listed))
+    uninterpreted |= _relating_words(selection.rest, listed)
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
     names = _names_left(question, selection, situation)
-    return tuple(dict.fromkeys((*selection.uninterpreted, *_figures_left(selection, listed), *names, *words)))
+    figures = (*find_ambiguous_figures(question), *_figures_left(selection, listed))
+    return tuple(dict.fromkeys((*selection.uninterpreted, *figures, *names, *words)))
+
+
+def _relating_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
+    """The stems of the words of a text that relate a thing to a day or to others; no record explains them."""
+    return text_stems(text) & NO_STATES - frozenset().union(*(record.noun for record in listed))
 
 
 def _names_left(question: str, selection: ChosenRecords, situation: Situation) -> list[str]:
@@ -73,7 +95,8 @@ def find_uninterpreted_words_of_calls(
     tool_text = f"{' '.join(parts(plan.tool.name))} {' '.join(plan.tool.properties)} {plan.tool.description}"
     known_stems = text_stems(f"{values_text} {tool_text}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
     known_stems |= _class_words(chosen.rest, listed) & situation.terms
-    uninterpreted = (unexplained_words(chosen.rest, listed) - known_stems) & text_stems(intent.clause)
+    uninterpreted = unexplained_words(chosen.rest, listed) - known_stems | _relating_words(chosen.rest, listed)
+    uninterpreted &= text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
     is_computed = any(candidate.source == "value" for _, candidate in plan.chosen)
     stated_values = {mention.value for mention in find_mentions(intent.clause)}
@@ -105,6 +128,7 @@ _FORMULA_PATTERN = re.compile(r":?\s*\b[A-Za-z_]\w*\s*=\s*\S.*$")  # what is to 
 _RANGE_PATTERN = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
 _MANNER_PATTERN = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
 _UNIT_PATTERN = re.compile(r"(?<![\w-])(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
+_EITHER_PATTERN = re.compile(r"[^\s,]+,?\s+or\s+[^\s,;]+", re.I)
 _AMOUNTS = (MentionKind.NUMBER, MentionKind.MONEY)
 _LITERAL = (*_AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
 
@@ -121,6 +145,8 @@ def find_uninterpreted_words_of_clause(
     text = _MANNER_PATTERN.sub(" ", _drop_days(text, values_text, situation))
     odd = [*(match[0] for match in _RANGE_PATTERN.finditer(text)), *_find_steps(plans, intent)]
     odd += [negation.value for negation in find_negations(text) if negation.value.lower() not in values_text.lower()]
+    choices = [match[0] for match in _EITHER_PATTERN.finditer(drop_quotations(text))]
+    odd += [choice for choice in choices if choice.lower() not in values_text.lower()]
     if any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
         return tuple(odd)
     record_values = {str(value) for record in situation.records for value in record.fields.values()}
@@ -138,6 +164,27 @@ def find_uninterpreted_words_of_clause(
     units = {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
     uninterpreted = unexplained_words(text, situation.records) - known_stems - units
     return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in uninterpreted))))
+
+
+_OR_PATTERN = re.compile(
+    r"(?P<one>[^\s,]+),?\s+(?:and/)?or\s+(?P<other>(?:[a-z]+\s+){0,4}[^\s,;]*\d[^\s,;]*|[^\s,;]+)", re.I
+)
+
+
+def find_choice(intent: Intent) -> str:
+    """``A-1 or A-2``, where a clause names both, or ``approve or reject``; empty if there is none.
+
+    ``All things of A-1 or A-2`` are those of both.
+    """
+    text = drop_quotations(TELLS_PATTERN.split(intent.clause)[0] if intent.sends_message else intent.clause)
+    for match in _OR_PATTERN.finditer(drop_spans(text, find_exclusions(text))):
+        one, (other, *_) = match["one"], match["other"].split()
+        if is_verb(one) and is_verb(other) and not text_words(text[: match.start()]):
+            return f"{one} or {other}"
+        named = [*identifiers_in(one), *identifiers_in(match["other"])]
+        if len(named) > 1 and not intent.means_every:
+            return " or ".join(named)
+    return ""
 
 
 _RELATED_PATTERN = re.compile(r"\bthe (?P<of>[a-z]+) of\b|(?<=\w)['’]s (?P<own>[a-z]+)\b", re.I)

@@ -11,14 +11,15 @@ from services.planner.core.each import calls_for_each, route_listed, why_not_all
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
 from services.planner.core.made import fit_to_new_thing, link_to_made, made_entities
-from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
+from services.planner.core.mentions import MentionKind, find_ambiguous_figures, find_mentions, identifiers_in
 from services.planner.core.parts_of_task import find_asked
+from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.records import own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
-from services.planner.core.toolmatch import TELLS_PATTERN, kind_of_others, tools_for
-from services.planner.core.uninterpreted import find_other_meant, find_uninterpreted_words_of_clause
+from services.planner.core.toolmatch import kind_of_others, tools_for
+from services.planner.core.uninterpreted import find_choice, find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject
 
@@ -81,6 +82,8 @@ def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
         problem = "is not known" if judged.holds is None else "does not hold"
         unmet = f"its condition {problem}: {judged.why}"
         return WriteStep(intent, reason=WhyUnplanned(unmet, settled=judged.holds is False))
+    if unclear := _why_unclear(intent):
+        return WriteStep(intent, reason=WhyUnplanned(unclear))
     chosen, reason = _find_calls(intent, situation, writers, readers)
     allowed = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
     if chosen and not allowed:
@@ -90,6 +93,14 @@ def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
             intent, reason=WhyUnplanned(f"it names {', '.join(left_out)} too, and no call could be found for that")
         )
     return WriteStep(intent, allowed, reason)
+
+
+def _why_unclear(intent: Intent) -> str:
+    """Why a clause may mean either of two things, whatever there is; empty if it does not."""
+    if unsure := find_ambiguous_figures(intent.clause):
+        return f"not understood: {', '.join(unsure)}"
+    choice = find_choice(intent)
+    return f"it could mean {choice}, and the task does not say which" if choice else ""
 
 
 def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
