@@ -90,7 +90,9 @@ def describe_tools(listing: ServerListing) -> list[JsonObject]:
 
 def _describe_tool(tool: Tool, listing: ServerListing) -> JsonObject:
     undecided_fields: list[Json] = [*_find_fields_nothing_supplies(tool, listing)]
-    records = {name: record for name, record in _find_named_records(tool, listing.keys).items() if record.is_id}
+    records = {
+        name: record for name, record in _find_records_named_by_arguments(tool, listing.keys).items() if record.is_id
+    }
     return {
         "name": tool.name,
         "class": tool.tool_class.value,
@@ -106,7 +108,7 @@ def _describe_tool(tool: Tool, listing: ServerListing) -> JsonObject:
     }
 
 
-def _find_named_records(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
+def _find_records_named_by_arguments(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
     """The record that each argument may name, by the argument's name."""
     records: dict[str, RecordReference] = {}
     for name in tool.parameters:
@@ -120,7 +122,7 @@ def _find_fields_nothing_supplies(tool: Tool, listing: ServerListing) -> Iterato
     """Yields the fields that rules need for a write, and that neither its arguments nor the server's reads give."""
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
-    records = [*_find_named_records(tool, listing.keys).values()]
+    records = [*_find_records_named_by_arguments(tool, listing.keys).values()]
     if any(_is_shown_by_some_read(record, listing) for record in records):
         return
     argument_names, nouns = [(name, None) for name in tool.parameters], [record.noun for record in records]

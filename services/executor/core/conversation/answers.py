@@ -62,6 +62,8 @@ class AnswerChecks:
     ) -> str:
         """The text that tells the model what is wrong with its answer; empty if the answer is accepted.
 
+        It is journaled and remembered: one fault is told at most three times, and not twice while nothing has changed.
+
         ``key`` names the reply in the journal. ``uncalled_parts``: the parts to be done that have no call; None if the
         model has called no tool at all. ``unnamed_ids``: by part, the listed identifiers that no call names. Raises
         ``Failed`` if the answer is empty for a second time.

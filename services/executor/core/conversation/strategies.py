@@ -57,12 +57,15 @@ def describe_draft_difference(text: str, other_text: str) -> str:
     if _has_negation(text) != _has_negation(other_text):
         return "one denies what the other does not"
     # Jaccard's measure on words without stop-words; two texts without any are alike.
-    words, other_words = _split_words(text) - _STOP_WORDS, _split_words(other_text) - _STOP_WORDS
+    words, other_words = (
+        _collect_words_in_lower_case(text) - _STOP_WORDS,
+        _collect_words_in_lower_case(other_text) - _STOP_WORDS,
+    )
     overlap = len(words & other_words) / len(words | other_words) if words | other_words else 1.0
     return "" if overlap >= _LEAST_WORD_OVERLAP else "too few words in common"
 
 
-def _split_words(text: str) -> frozenset[str]:
+def _collect_words_in_lower_case(text: str) -> frozenset[str]:
     return frozenset(_WORD_PATTERN.findall(text.lower()))
 
 
@@ -73,7 +76,7 @@ def _list_normalized_figures(text: str) -> frozenset[str]:
 
 def _has_negation(text: str) -> bool:
     """Whether a text has a negation, since a sentence and its opposite share most words."""
-    return any(word in _NEGATIONS or word.endswith("n't") for word in _split_words(text))
+    return any(word in _NEGATIONS or word.endswith("n't") for word in _collect_words_in_lower_case(text))
 
 
 _MOST_CHARACTERS_OF_FACTS, _FEWEST_CHARACTERS_OF_FACT = 8_000, 500  # shown to the model that writes the answer

@@ -197,11 +197,13 @@ def _check_constant(operand: Operand, sourceless: frozenset[int], *, may_be_word
 def _filter_column(column: ListColumn, value: NamedValue, finder: OperandFinder) -> ListColumn:
     """The column with only those cells whose rows meet all conditions; unchanged if it is no list."""
     for condition in value.where if column.is_list and column.operand.source == "result" else ():
-        column = column._replace(cells=_select_cells(column.cells, condition, value.date_order, finder))
+        column = column._replace(cells=_select_cells_by_condition(column.cells, condition, value.date_order, finder))
     return column
 
 
-def _select_cells(cells: list[Cell], condition: RowCondition, order: DateOrder, finder: OperandFinder) -> list[Cell]:
+def _select_cells_by_condition(
+    cells: list[Cell], condition: RowCondition, order: DateOrder, finder: OperandFinder
+) -> list[Cell]:
     values = read_field_of_rows(cells, condition.field)
     against = _find_comparison_values(cells, condition, finder)
     order = order or find_date_order((*values, *against))

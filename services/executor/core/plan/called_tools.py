@@ -93,7 +93,9 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     quote, stems = change.part_mentions.text, _find_stems(change.part_mentions.text)
     called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
     names = _list_naming_arguments(change)
-    if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _list_titles(names, change)):
+    if not has_digit(quote) and not any(
+        title.casefold() in quote.casefold() for title in _list_titles_of_named_records(names, change)
+    ):
         return False
     is_clear = other_words.verb not in _VAGUE_VERBS or _describing_verb_of(other)
     if called_words.verb in classes.ASKING_VERBS or not (is_clear and _is_tool_ordered_by_text(other, quote)):
@@ -179,7 +181,7 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
 def is_day_for_record(text_before: str, change: CallToCheck) -> bool:
     """Whether the day after this text is no deadline, in no reason, and in no clause after the one with the record."""
     clause, arguments = _END_BEFORE_CLAUSE_PATTERN.split(text_before)[-1], _list_naming_arguments(change)
-    names = (*_list_titles(arguments, change), *(argument.text for argument in arguments))
+    names = (*_list_titles_of_named_records(arguments, change), *(argument.text for argument in arguments))
     name = re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
     return not _NOT_A_DAY_TO_SET_PATTERN.search(clause) and (
         name.search(clause) is not None or not name.search(text_before)
@@ -239,7 +241,7 @@ def _is_beside_asked_change(change: CallToCheck, stems: frozenset[str]) -> bool:
     if any(argument.kind is ArgumentKind.FREE_TEXT for argument in change.scalars):
         return False
     read_names = (name for name in _list_naming_arguments(change) if name.origin == "fact")
-    words_by_name = [(name.text, *_list_titles((name,), change)) for name in read_names]
+    words_by_name = [(name.text, *_list_titles_of_named_records((name,), change)) for name in read_names]
     texts = change.user_mentions
     is_named = all(any(text.has_words(word) for text in texts for word in words) for words in words_by_name)
     others = {name for name, _ in change.part.proposed_calls} - {change.tool.name}
@@ -260,7 +262,7 @@ def _list_naming_arguments(change: CallToCheck) -> list[ArgumentToCheck]:
     return [argument for argument in change.scalars if argument.kind in RECORD_KINDS]
 
 
-def _list_titles(arguments: Iterable[ArgumentToCheck], change: CallToCheck) -> Iterator[str]:
+def _list_titles_of_named_records(arguments: Iterable[ArgumentToCheck], change: CallToCheck) -> Iterator[str]:
     """Yields the names of the records that these arguments name."""
     for argument in arguments:
         yield from change.titles.get(argument.text.casefold(), ())
@@ -291,7 +293,7 @@ def _is_joined_record_stated(change: CallToCheck, stems: Collection[str]) -> boo
     """Whether ``stems`` have the first name of a record that the call joins to one of the tool's kind: "7 to Mira"."""
     own_nouns, names = classes.words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
     partners = (name for name in names if own_nouns.isdisjoint(words_of(name.field_name)))
-    first_names = (words[0] for title in _list_titles(partners, change) if (words := words_of(title)))
+    first_names = (words[0] for title in _list_titles_of_named_records(partners, change) if (words := words_of(title)))
     return any(len(name) > _FEWEST_LETTERS_OF_SHORT_VERB and stem(name) in stems for name in first_names)
 
 

@@ -151,7 +151,7 @@ class SourceFinder:
             self._find_ids_from_free_text,
             _find_empty_change,
             self._find_unmentioned_records,
-            _find_disagreements,
+            _find_disagreements_with_part,
             self._find_amounts_of_earlier_answers,
             self._find_unsourced_texts,
             self._find_other_hours,
@@ -446,7 +446,7 @@ def _find_empty_change(call: CallToCheck) -> Iterator[CallFault]:
         yield CallFault("", reason, Severity.REFUSED)
 
 
-def _find_disagreements(call: CallToCheck) -> Iterator[CallFault]:
+def _find_disagreements_with_part(call: CallToCheck) -> Iterator[CallFault]:
     """What in a change or a notice does not agree with the words of its part."""
     is_notice = call.tool.tool_class is ToolClass.NOTIFY
     return find_disagreements_of_notice(call) if is_notice else find_disagreements(call)

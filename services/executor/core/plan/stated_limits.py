@@ -78,7 +78,9 @@ def find_unmet_stock_conditions(change: CallToCheck) -> Iterator[CallFault]:
     """
     text, condition = change.part_mentions.text, _IF_ENOUGH_PATTERN.search(change.part_mentions.text)
     figures = [scalar for scalar in change.scalars if scalar.kind in FIGURE_KINDS]
-    amounts = [_read_amount(scalar.field_name, scalar.value) for scalar in figures if scalar.number is not None]
+    amounts = [
+        _read_amount_in_whole_units(scalar.field_name, scalar.value) for scalar in figures if scalar.number is not None
+    ]
     if condition is None or len(amounts) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return
     text_before = text[: condition.start()]
@@ -89,8 +91,12 @@ def find_unmet_stock_conditions(change: CallToCheck) -> Iterator[CallFault]:
     numbers = (
         field for field in change.fields.list_fields_of_records(change.texts) if read_figure(field.value) is not None
     )
-    fields = [field for field in numbers if not set(extract_keywords(condition["clause"])).isdisjoint(_stems_of(field))]
-    held = {_read_amount(field.field_name, field.value) for field in fields}
+    fields = [
+        field
+        for field in numbers
+        if not set(extract_keywords(condition["clause"])).isdisjoint(_stems_of_field_name(field))
+    ]
+    held = {_read_amount_in_whole_units(field.field_name, field.value) for field in fields}
     is_readable = len(held) == 1 and not _WORD_FOR_REMAINDER_PATTERN.search(condition["clause"])
     if is_readable and (held.pop() >= amounts[0]) is (condition["unless"] is not None):
         field = fields[0]
@@ -105,20 +111,20 @@ def _list_amount_fields(record_id: str, clause: str, change: CallToCheck) -> lis
     )
     fields = [field for field in numbers if kind_of_argument(field.field_name, {}, field.value) is ArgumentKind.AMOUNT]
     stems, call_figures = set(map(stem, words_of(clause))), {read_figure(scalar.value) for scalar in change.scalars}
-    named_fields = [field for field in fields if not stems.isdisjoint(_stems_of(field))]
+    named_fields = [field for field in fields if not stems.isdisjoint(_stems_of_field_name(field))]
     return named_fields or [field for field in fields if read_figure(field.value) in call_figures] or fields
 
 
-def _stems_of(field: ReadField) -> set[str]:
+def _stems_of_field_name(field: ReadField) -> set[str]:
     return {*map(stem, words_of(field.field_name))}
 
 
 def _keeps_limit(field: ReadField, limit: NumberMention, *, is_upper_limit: bool) -> bool:
-    amount = _read_amount(field.field_name, field.value)
+    amount = _read_amount_in_whole_units(field.field_name, field.value)
     return any(amount < value if is_upper_limit else amount > value for value in limit.values)
 
 
-def _read_amount(name: str, value: Json) -> Decimal:
+def _read_amount_in_whole_units(name: str, value: Json) -> Decimal:
     """A number in a field of this name, in whole units where the name says cents or the like."""
     amount = read_figure(value) or Decimal(0)
     return amount / 100 if is_minor_unit_name(name) else amount

@@ -238,7 +238,7 @@ async def discover_tools(
     """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
     tool_lists = await run_in_parallel(
-        _list_tools(ports, journal, connection, connection.session_id_for(record.tenant, record.session_id))
+        _list_tools_or_fail(ports, journal, connection, connection.session_id_for(record.tenant, record.session_id))
         for connection in connections
     )
     server_tools = [*zip(connections, tool_lists, strict=True)]
@@ -283,7 +283,9 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
     return matching or [Connection(id="request", url=endpoint, from_request=True)]
 
 
-async def _list_tools(ports: Ports, journal: Journal, connection: Connection, session_id: str) -> tuple[Tool, ...]:
+async def _list_tools_or_fail(
+    ports: Ports, journal: Journal, connection: Connection, session_id: str
+) -> tuple[Tool, ...]:
     """The server's tools, recorded for a replay; raises ``Failed`` if it does not list them."""
     try:
         return await list_and_record_tools(ports.tools, journal, ports.tracer, connection, session_id)

@@ -104,7 +104,7 @@ def refuse_protected_request(text: str) -> None:
 def find_protected_request(text: str) -> "ProtectedDataMention | None":
     """The first protected data that the text asks to be given; None if it asks for none."""
     for sentence in _split_into_sentences(text):
-        for mention in _find_mentions(sentence.words):
+        for mention in _find_protected_mentions(sentence.words):
             if _is_asked_for(sentence, mention):
                 return mention
     return None
@@ -206,7 +206,7 @@ def _split_into_sentences(text: str) -> Iterator[_Sentence]:
             yield _Sentence(sentence_words)
 
 
-def _find_mentions(sentence: Sequence[str]) -> Iterator[ProtectedDataMention]:
+def _find_protected_mentions(sentence: Sequence[str]) -> Iterator[ProtectedDataMention]:
     """Yields the mentions of protected data in the sentence, the longest at each place."""
     place = 0
     while place < len(sentence):

@@ -23,8 +23,8 @@ from services.executor.core.process.rows import (
     choose_rows,
     field_path,
     find_pattern_operands,
-    group_rows,
     list_record_ids_of_figure,
+    list_row_group_keys,
 )
 from services.executor.core.records.record_graph import build_record_graph
 from services.executor.core.records.references import literal_scalars
@@ -78,7 +78,7 @@ def _compute(figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, ke
     missing: dict[tuple[str, str], MissingFigure] = {}
     record_ids: dict[str, set[str]] = {}
     for figure in figures:
-        for subject in _find_subjects(figure, links, task):
+        for subject in _find_figure_subjects(figure, links, task):
             record_ids.setdefault(figure.name, set()).update(list_record_ids_of_figure(figure, subject.anchors))
             earlier = [value for value in computed.values() if value.about == subject.id]
             if any(figure.name in (value.figure, value.group) for value in earlier):
@@ -130,7 +130,7 @@ def _find_shared_operands(
     return shared
 
 
-def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_FigureSubject]:
+def _find_figure_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_FigureSubject]:
     """What to compute the figure for: each record of its kind that the task names; else the only record of the kind, or
     the one whose amount the task states; else all records that the task names, as one subject.
     """
@@ -178,7 +178,7 @@ def _compute_values(
         for pattern in patterns
     ]
     values = []
-    for group in group_rows([source for source in sources if isinstance(source, ChosenRows)], figure.by):
+    for group in list_row_group_keys([source for source in sources if isinstance(source, ChosenRows)], figure.by):
         operands: list[Operand] = []
         for source in sources:
             if isinstance(source, ChosenRows):

@@ -200,7 +200,7 @@ def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
     return ChosenRows(pattern, records, alternatives)
 
 
-def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroupKey | None]:
+def list_row_group_keys(rows: Sequence[ChosenRows], by: str) -> list[RowGroupKey | None]:
     """A group's key for each value of the field ``by``; a single None if ``by`` is empty. Raises ``NoClearOperand``
     if there are no rows, or a row has no such field.
     """

@@ -228,7 +228,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, machine.ProcessTemplate
     problems: list[str] = []
     for name, fields in content.items():
         try:
-            templates[name] = _read_template(name, fields)
+            templates[name] = _read_definition(name, fields)
         except (machine.BadTemplate, ValidationError) as error:
             problems.append(f"{name}: {describe_first_error(error) if isinstance(error, ValidationError) else error}")
     if problems:
@@ -236,7 +236,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, machine.ProcessTemplate
     return templates
 
 
-def _read_template(name: str, fields: JsonValue) -> machine.ProcessTemplate:
+def _read_definition(name: str, fields: JsonValue) -> machine.ProcessTemplate:
     if name in machine.BUILT_IN_TEMPLATES:
         raise machine.BadTemplate("a process of that name is built in")
     if machine.process_name(name) != name:

@@ -136,9 +136,9 @@ async def send_call(
     where there are rules about tools, which may allow a single call. Raises ``Failed`` if no answer comes at all.
     """
     may_repeat = tool.tool_class is ToolClass.READ and not has_tool_rules(ctx.policies)
-    answered_call = await _send_once(ctx, key, tool, arguments, names, may_be_silent=may_repeat)
+    answered_call = await _send_as_step(ctx, key, tool, arguments, names, may_be_silent=may_repeat)
     if answered_call.is_silent:
-        answered_call = await _send_once(ctx, f"{key}:after_silence", tool, arguments, names)
+        answered_call = await _send_as_step(ctx, f"{key}:after_silence", tool, arguments, names)
     seconds_left = ctx.limits.tool_seconds if may_repeat else 0.0
     for number, pause in enumerate(_PAUSE_SECONDS, 1):
         seconds_left -= pause
@@ -147,7 +147,7 @@ async def send_call(
         step_key = f"{key}:again{number}"
         if ctx.journal.get(step_key) is None:
             await asyncio.sleep(pause)
-        answered_call = await _send_once(ctx, step_key, tool, arguments, names)
+        answered_call = await _send_as_step(ctx, step_key, tool, arguments, names)
     return answered_call
 
 
@@ -156,7 +156,7 @@ def format_arguments(arguments: JsonObject, hidden: Mapping[str, ProtectedKind])
     return dumps(redact_json(arguments, hidden))[:_LONGEST_ARGUMENTS]
 
 
-async def _send_once(
+async def _send_as_step(
     ctx: TurnContext,
     key: str,
     tool: Tool,

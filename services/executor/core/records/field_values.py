@@ -188,7 +188,7 @@ def words_without_minor_unit(name: str) -> Noun:
 def common_value(values: Sequence[FieldValue]) -> FieldValue:
     """The value, if all are equal; ``UNKNOWN`` if two differ or one of them is unknown. There must be at least one."""
     first = values[0]
-    return first if all(_are_equal_values(value, first) for value in values) else UNKNOWN
+    return first if all(_are_equal_or_both_unknown(value, first) for value in values) else UNKNOWN
 
 
 def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
@@ -203,7 +203,7 @@ def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
     ]
 
 
-def _are_equal_values(value: FieldValue, first: FieldValue) -> bool:
+def _are_equal_or_both_unknown(value: FieldValue, first: FieldValue) -> bool:
     if isinstance(value, UnknownValue) or isinstance(first, UnknownValue) or None in (value, first):
         return value is first
     return value == first or shows_same_value(value, first)

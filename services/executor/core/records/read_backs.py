@@ -208,7 +208,7 @@ def _list_reads_named_by_operator(write: WriteWithIds, readers: Iterable[ReadToo
             arguments = _arguments_for(write, reader)
             missing = sorted(reader.required.difference(arguments))
             if len(missing) <= 1:
-                references_to_made = {name: _build_made_id_reference(write, reader, name) for name in missing}
+                references_to_made = {name: _build_made_id_argument(write, reader, name) for name in missing}
                 yield ReadCall(reader.tool, {**arguments, **references_to_made})
 
 
@@ -385,7 +385,7 @@ def _propose_reads_by_made_id(write: WriteWithIds, readers: Iterable[ReadTool]) 
         arguments = _arguments_for(write, reader)
         missing = sorted(reader.required.difference(arguments))
         if len(missing) == 1 and reader.identifiers.get(missing[0]) == reader.words.nouns:
-            yield ReadCall(reader.tool, {**arguments, missing[0]: _build_made_id_reference(write, reader, missing[0])})
+            yield ReadCall(reader.tool, {**arguments, missing[0]: _build_made_id_argument(write, reader, missing[0])})
 
 
 def _shows_made_record(reader: ReadTool, write: WriteWithIds) -> bool:
@@ -393,7 +393,7 @@ def _shows_made_record(reader: ReadTool, write: WriteWithIds) -> bool:
     return write.words.may_make_record and write.words.verb_makes(reader.words.nouns)
 
 
-def _build_made_id_reference(write: WriteWithIds, reader: ReadTool, name: str) -> JsonObject:
+def _build_made_id_argument(write: WriteWithIds, reader: ReadTool, name: str) -> JsonObject:
     """A reference to the id of what the write makes; a plain ``id`` is sought as ``booking_id``, by the read's noun."""
     if not is_unqualified_id(name):
         return build_made_id_reference(write.call_id, name)

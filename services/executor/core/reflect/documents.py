@@ -365,10 +365,10 @@ def _format_block(value: Json) -> str:
         return _format_value(value)
     rows = [item for item in value if isinstance(item, dict)]
     lines = [f"- {_format_value(item)}" for item in value if not isinstance(item, dict)]
-    return "\n\n".join(filter(None, ("\n".join(lines), *map(_format_table, _group_rows(rows)))))
+    return "\n\n".join(filter(None, ("\n".join(lines), *map(_format_table, _group_rows_by_table(rows)))))
 
 
-def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
+def _group_rows_by_table(rows: list[JsonObject]) -> list[list[JsonObject]]:
     """The rows, one group for each table: grouped rows have no fields beyond the first row's, or all of these."""
     kinds: list[list[JsonObject]] = []
     for row in rows:

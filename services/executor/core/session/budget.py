@@ -364,14 +364,14 @@ def compute_reply_cost(reply: models.ModelReply, size: RequestSize, price: Price
     from a cache. So a history counts once, whether or not the endpoint caches it.
     """
     usage = reply.usage
-    if doubt := _describe_doubt(reply, size, longest):
+    if doubt := _describe_doubtful_usage(reply, size, longest):
         return estimate_cost(size, estimate_tokens(sum(map(_measure_block, reply.blocks))), price), doubt
     estimated_fresh = -(-usage.all_input * size.fresh // size.total) if size.total else usage.all_input
     fresh_input = min(max(estimated_fresh, size.fresh), usage.input + usage.cache_write)
     return CallCost(fresh_input + usage.output, price.cost_of(usage)), ""
 
 
-def _describe_doubt(reply: models.ModelReply, size: RequestSize, longest: int) -> str:
+def _describe_doubtful_usage(reply: models.ModelReply, size: RequestSize, longest: int) -> str:
     usage = reply.usage
     if min(usage) < 0:
         return "the endpoint reports a negative usage"

@@ -89,7 +89,7 @@ def with_last_singular(words: Sequence[str]) -> list[str]:
 def find_most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
     """The name that is most like the missing one; several if none stands out; empty if none is similar."""
     scored = sorted(
-        ((_rate_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
+        ((_rate_name_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
     )
     if not scored or scored[0][0] < _ACCEPTED_SCORE:
         return []
@@ -137,7 +137,7 @@ def may_hold_id(field_name: str, argument_name: str) -> bool:
     return short == long or (is_abbreviation and _has_letters_in_order(short, long))
 
 
-def _rate_likeness(name: str, other_name: str) -> float:
+def _rate_name_likeness(name: str, other_name: str) -> float:
     """How alike two names are, from 0 to 100, regardless of the order of their words."""
     return fuzz.token_sort_ratio(" ".join(_expand_words(name)), " ".join(_expand_words(other_name)))
 

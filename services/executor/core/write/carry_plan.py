@@ -43,7 +43,7 @@ async def carry_out_plan(
         progress = await enter_state(ctx, progress, machine.first_plan_state(progress.path))
     while progress.state not in machine.END_STATES:
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
-            released = await _release_plan(ctx, progress)
+            released = await _release_plan_if_current(ctx, progress)
             if not isinstance(released, Progress):
                 return released
             progress = released
@@ -61,7 +61,7 @@ async def carry_out_plan(
     return progress
 
 
-async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
+async def _release_plan_if_current(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
     """The progress, with the plan released, if its calls may go out; else why not.
 
     Raises ``Failed`` if there is no verdict.
@@ -109,11 +109,11 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     facts = await run_in_parallel(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in old_facts)
     values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task, keys))
     if values:
-        values = await _recompute_values(ctx, progress, values, facts)
+        values = await _recompute_values_or_fail(ctx, progress, values, facts)
     return progress.update_dossier(facts=tuple(facts), values=values)
 
 
-async def _recompute_values(
+async def _recompute_values_or_fail(
     ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
 ) -> tuple[NamedValue, ...]:
     """The values computed again from the facts; raises ``Failed`` if that is not possible any more."""

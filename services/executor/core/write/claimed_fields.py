@@ -69,8 +69,8 @@ def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
         candidates = [leaf for leaf in candidates if leaf.items == claim.items] or candidates
     if not candidates:
         return None
-    closeness = max(_rate_likeness(claim, leaf) for leaf in candidates)
-    closest = [leaf for leaf in candidates if _rate_likeness(claim, leaf) == closeness]
+    closeness = max(_rate_field_likeness(claim, leaf) for leaf in candidates)
+    closest = [leaf for leaf in candidates if _rate_field_likeness(claim, leaf) == closeness]
     return closest[0] if all(leaf.value == closest[0].value for leaf in closest) else None
 
 
@@ -262,7 +262,7 @@ def _are_aliases(name: str, other_name: str) -> bool:
     return is_same_word or any(names <= aliases for aliases in _ALIAS_SETS)
 
 
-def _rate_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
+def _rate_field_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
     """Greater for the likelier field: how many names both paths end with, then how near it is to its record's top."""
     pairs = zip(reversed(claim.names), reversed(leaf.names), strict=False)
     return sum(1 for _ in takewhile(lambda pair: words_of(pair[0]) == words_of(pair[1]), pairs)), -len(leaf.names)

@@ -196,9 +196,9 @@ class _ComparedReads:
         first_record = [] if is_echo else find_record_nodes(evidence.result)[:1]
         answer_leaves = (leaf for node in first_record for leaf in find_leaves(node.record))
         self.answer_claims = [*filter(claimed_fields.is_informative_field, answer_leaves)]
-        self.before = self._find_subjects(evidence.before, all_records.before)
+        self.before = self._find_subjects_in_read(evidence.before, all_records.before)
         is_same = evidence.after is evidence.before
-        self.after = self.before if is_same else self._find_subjects(evidence.after, all_records.after)
+        self.after = self.before if is_same else self._find_subjects_in_read(evidence.after, all_records.after)
         self.telling_records = [node for node in self.after.direct if not self.only_repeats_arguments(node)]
         self.row_own_values = {str(claim.value) for claim in self.claims if claim.name in evidence.row_field_names}
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
@@ -256,7 +256,7 @@ class _ComparedReads:
             return False
         return all(value in (None, "", [], {}) or isinstance(value, bool) for value in unasked_fields.values())
 
-    def _find_subjects(self, content: Json, records: ReadRecords) -> CallSubjects:
+    def _find_subjects_in_read(self, content: Json, records: ReadRecords) -> CallSubjects:
         if isinstance(content, dict) and echoes_call(str(content.get("tool")), content):
             return CallSubjects((), ())
         return find_subjects(records, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)

@@ -194,15 +194,15 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
 async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
     """Stores the intent, makes the call and stores the answer. Repeats it only while no connection can be made."""
     for pause in _RECONNECT_PAUSES:
-        entry = await _send_once(prepared, is_last=False)
+        entry = await _attempt_sending(prepared, is_last=False)
         if entry.status not in SENDABLE_STATUSES:
             return entry
         await asyncio.sleep(pause)
         prepared = prepared._replace(entry=entry)
-    return await _send_once(prepared, is_last=True)
+    return await _attempt_sending(prepared, is_last=True)
 
 
-async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
+async def _attempt_sending(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     """Makes one attempt at the call, after renewing an old verdict; returns its entry, ``SENDING`` if no answer came.
     ``is_last``: no further attempt is made.
     """
