@@ -63,7 +63,7 @@ class Models:
     prices: Mapping[str, Price] = field(default_factory=dict)
 
     def with_accounts(self, accounts: CostAccount) -> "Models":
-        """The same, with their calls entered into the accounts."""
+        """The same models, which enter their calls into the accounts."""
         response, summarization, evaluation = (
             CostCountingModel(model, accounts) if model else None
             for model in (self.response, self.summarization, self.evaluation)

@@ -286,7 +286,7 @@ def _sent_mails(context: EvalContext) -> Iterator[SentMessage]:
     """The mails that the user sent in the run. A mail in the drafts counts only if it was moved there after it was
     sent.
     """
-    user, hidden = user_address(context), _put_among_drafts(context)
+    user, hidden = user_address(context), _ids_moved_to_drafts(context)
     for row in _rows_added(context, "email"):
         mail = _row(context.final_state, "email", "emails", row.key)
         sent = mail.get("folder") != "drafts" or row.key in hidden
@@ -295,7 +295,7 @@ def _sent_mails(context: EvalContext) -> Iterator[SentMessage]:
             yield SentMessage("mail", _recipients(mail), _join_texts(mail, "subject", "body_text", "body_html"), at)
 
 
-def _put_among_drafts(context: EvalContext) -> set[JsonValue]:
+def _ids_moved_to_drafts(context: EvalContext) -> set[JsonValue]:
     moves = [entry.parameters for entry in context.actions if entry.action == "email.move"]
     ids = [
         [*_as_list(move.get("message_ids")), move.get("message_id")] for move in moves if move.get("folder") == "drafts"

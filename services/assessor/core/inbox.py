@@ -42,12 +42,17 @@ class NewMessageCollector:
         calendar = await self._client.calendar.get_state()
         self._since = new_time
         return NewMessages(
-            tuple(mail for mail in mails.emails if mail.folder != "drafts" and self._is_new(mail.message_id)),
-            tuple(text for text in texts.messages if self._is_new(text.message_id)),
-            tuple(event for key, event in calendar.events.items() if event.deleted_at is None and self._is_new(key)),
+            tuple(mail for mail in mails.emails if mail.folder != "drafts" and self._record_as_seen(mail.message_id)),
+            tuple(text for text in texts.messages if self._record_as_seen(text.message_id)),
+            tuple(
+                event
+                for key, event in calendar.events.items()
+                if event.deleted_at is None and self._record_as_seen(key)
+            ),
         )
 
-    def _is_new(self, key: str) -> bool:
-        new = key not in self._seen
+    def _record_as_seen(self, key: str) -> bool:
+        """Returns whether the id was not seen before."""
+        is_new = key not in self._seen
         self._seen.add(key)
-        return new
+        return is_new

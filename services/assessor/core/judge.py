@@ -139,7 +139,7 @@ class CriteriaJudge:
 
 
 async def earns_full_marks(evaluator: Evaluator, context: EvalContext, seconds: float) -> bool:
-    """Whether a condition of that kind holds; one that fails does not. Raises ``TimeoutError``."""
+    """Whether the evaluator gives all its points now; False if it fails. Raises ``TimeoutError``."""
     async with asyncio.timeout(seconds):
         probe = await _run_evaluator(evaluator, context, {})
     return isinstance(probe, EvalResult) and probe.score >= probe.max_score

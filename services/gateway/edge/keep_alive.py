@@ -48,13 +48,13 @@ class KeepAliveResponse(Response):
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        if not await self._send_until_disconnect(receive, send):
+        if not await self._send_all_unless_disconnected(receive, send):
             return
         await send({"type": "http.response.body", "body": b""})
         if self._on_delivered:
             await self._on_delivered()
 
-    async def _send_until_disconnect(self, receive: Receive, send: Send) -> bool:
+    async def _send_all_unless_disconnected(self, receive: Receive, send: Send) -> bool:
         """Send all chunks; returns False if the client disconnected first."""
         async with asyncio.TaskGroup() as group:
             body = group.create_task(self._send_chunks(send))

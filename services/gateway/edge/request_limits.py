@@ -203,7 +203,7 @@ class _LimitedBody:
     async def receive(self) -> Message:
         if self._is_complete:
             return await self._receive()
-        self._check_size(self._content_length)
+        self._check_and_reserve(self._content_length)
         try:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()
@@ -212,10 +212,11 @@ class _LimitedBody:
             raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
         self._bytes_read += len(message.get("body", b""))
         self._is_complete = not message.get("more_body", False)
-        self._check_size(self._bytes_read)
+        self._check_and_reserve(self._bytes_read)
         return message
 
-    def _check_size(self, size: int) -> None:
+    def _check_and_reserve(self, size: int) -> None:
+        """Raises ``BadCall`` for a body over a limit; counts a large body against the number of those at once."""
         check_body_size(size, self._most_bytes)
         if size > self._limits.body_bytes and not self._is_large:
             if self._limiter.large_bodies >= self._limits.large_bodies:

@@ -86,7 +86,7 @@ class KnownFacts(NamedTuple):
 
 
 class FactChange(NamedTuple):
-    """Stored rows to remove, and facts to add, the newest last."""
+    """A change of a tenant's facts: stored rows to remove, and facts to add, the newest last."""
 
     removed_rows: tuple[str, ...]
     added_facts: tuple[KnownFact, ...]

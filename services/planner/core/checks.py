@@ -13,7 +13,7 @@ _ALIKE = (frozenset({"update", "move", "schedule"}), frozenset({"create", "sched
 
 
 def find_uncovered_parts(request: Request) -> JsonObject:
-    """The structured output COVERAGE: a part that names a thing which no call touches is a problem."""
+    """The structured output COVERAGE. Its problems are the parts that name a thing on which no call works."""
     calls = objects(request.section("calls"))
     problems = [_coverage_problem(part, calls) for part in objects(request.section("parts")) if _is_missed(part, calls)]
     listed: list[Json] = [*problems]

@@ -88,7 +88,9 @@ class Situation(NamedTuple):
         return text_stems(self.reading.text)
 
     def without_documents(self, question: str) -> str:
-        """What a question asks for apart from a document: for "write a report of K-1" it is K-1."""
+        """The question without the words for the documents that it asks for: ``write a report of K-1`` becomes ``of
+        K-1``.
+        """
         for words in self.documents:
             question = re.sub(re.escape(words), " ", question, flags=re.I)
         return question

@@ -175,7 +175,9 @@ _LABEL_WORDS = frozenset(stem(word) for word in "number code reference identifie
 
 
 def _find_identifier(wish: PersonalWish, correspondence: Correspondence) -> FoundFact:
-    """The number that stands in the clause of its noun: ``the contract has the number C-12; the offer was O-7``."""
+    """The number of the wish's thing, from a clause of a message with the thing's noun: ``the contract has the number
+    C-12``.
+    """
     head = re.split(r"\s+(?:for|of|with|about)\s+", said_topic(wish))[0]
     nouns = text_stems(head) - _LABEL_WORDS
     kinds = (MentionKind.ID, MentionKind.NUMBER, MentionKind.PHONE)

@@ -271,7 +271,7 @@ def _names_all(plan: CallPlan, intent: Intent) -> bool:
 
 
 def _without_guesses(plan: CallPlan) -> CallPlan:
-    """Optional fields only as the task itself states them."""
+    """The plan without values of optional fields that the task does not state itself."""
     sure_values = tuple(
         (name, candidate)
         for name, candidate in plan.chosen

@@ -50,7 +50,7 @@ _condition_cache = WeightedCache[str, Condition](MOST_NODES_CACHED)  # by their 
 
 
 def parse_condition(text: str) -> Condition:
-    """The condition of a text with its closures, parsed unless it is held already; raises ``ConditionError``."""
+    """A text as a condition that can be decided, from the cache if it was parsed before; raises ``ConditionError``."""
     condition = _condition_cache.look_up(text)
     if condition is None:
         tree = parse(text)

@@ -35,12 +35,12 @@ class WorldHolds:
 
     def release(self, hold_id: str, wall: datetime) -> None:
         """Ends a hold. Raises ``Missing`` if there is none of that id, or it has expired."""
-        self.list_active(wall)
+        self.drop_expired_and_list(wall)
         if self._holds.pop(hold_id, None) is None:
             raise Missing(f"Hold {hold_id} not found")
 
-    def list_active(self, wall: datetime) -> list[SimulationHold]:
-        """The holds that have not expired. Expired ones are dropped; ``expired_at`` becomes the last expiry."""
+    def drop_expired_and_list(self, wall: datetime) -> list[SimulationHold]:
+        """Drops the expired holds, and returns the others; ``expired_at`` becomes the last expiry."""
         for hold in list(self._holds.values()):
             if hold.expires_at <= wall:
                 del self._holds[hold.hold_id]
@@ -49,7 +49,7 @@ class WorldHolds:
 
     def require_none(self, wall: datetime) -> None:
         """Raises ``Conflict`` while anybody holds time."""
-        if active_holds := self.list_active(wall):
+        if active_holds := self.drop_expired_and_list(wall):
             raise Conflict(
                 {
                     "message": "Time cannot be moved while holds are active",

@@ -82,12 +82,12 @@ class WorldRegistry:
     def admin(self) -> KeyCaller:
         return KeyCaller(self._admin.key_id, self._admin.name, frozenset(self._admin.permissions))
 
-    def find_caller(self, world_id: str, secret: str) -> KeyCaller | None:
+    def admit_caller(self, world_id: str, secret: str) -> KeyCaller | None:
         """The caller with that secret in that world; None if the secret is unknown. The admin's is valid for any id,
         even an unknown one.
         """
         ring = self._worlds[world_id].keys if world_id in self._worlds else KeyRing(self._admin)
-        return ring.find_caller(secret, self.surroundings.now())
+        return ring.admit_caller(secret, self.surroundings.now())
 
     def open(self, world_id: str) -> HostedWorld:
         """Opens a new world that begins now; raises ``Conflict`` if the id is taken, or there are too many worlds."""

@@ -87,9 +87,10 @@ class KeyRing:
     def __iter__(self) -> Iterator[AccessKey]:
         return iter(self._keys.values())
 
-    def find_caller(self, secret: str, wall: datetime) -> KeyCaller | None:
-        """The caller with that secret; None if no valid key has it. Raises ``KeyLimitReached`` for a key that was used
-        too often.
+    def admit_caller(self, secret: str, wall: datetime) -> KeyCaller | None:
+        """The caller with that secret, whose use of the key is counted; None if no valid key has it.
+
+        Raises ``KeyLimitReached`` for a key that was used too often.
         """
         key_id = self._by_hash.get(hash_secret(secret))
         key = self._keys[key_id] if key_id is not None else None

@@ -38,14 +38,16 @@ def save_world(hosted: HostedWorld) -> JsonObject:
         "simulation_id": world.simulation_id,
         "running": world.running,
         "numbers": world.numbers,
-        "states": {name: _rows_json(world, name, modality.store.rows()) for name, modality in world.modalities.items()},
-        "base": {name: _rows_json(world, name, rows) for name, rows in world.base.items()},
+        "states": {
+            name: _rows_as_json(world, name, modality.store.rows()) for name, modality in world.modalities.items()
+        },
+        "base": {name: _rows_as_json(world, name, rows) for name, rows in world.base.items()},
         "events": [SavedEvent(**asdict(event)).model_dump(mode="json") for event in world.queue],
         "done": [_entry_as_json(world, entry) for entry in world.history.done],
         "undone": [_entry_as_json(world, entry) for entry in world.history.undone],
         "holds": [
             SavedHold(**asdict(hold)).model_dump(mode="json")
-            for hold in world.holds.list_active(world.surroundings.now())
+            for hold in world.holds.drop_expired_and_list(world.surroundings.now())
         ],
         "keys": [SavedKey(**asdict(key)).model_dump(mode="json") for key in hosted.keys.keys_of_world],
     }
@@ -79,7 +81,7 @@ def _restore_holds_and_keys(hosted: HostedWorld, saved: SavedWorld) -> None:
     hosted.keys.replace_keys(AccessKey(**dict(key)) for key in saved.keys)
 
 
-def _rows_json(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:
+def _rows_as_json(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:
     return world.modalities[name].store.rows_as_json(rows)
 
 

@@ -76,7 +76,7 @@ class SimulatorWorld:
     def catch_up(self) -> list[WorldEvent]:
         """Let automatic time flow up to now, and run what came due on the way."""
         wall, before = self.surroundings.now(), self.clock
-        is_held = bool(self.holds.list_active(wall)) or not self.running
+        is_held = bool(self.holds.drop_expired_and_list(wall)) or not self.running
         since = max(before.wall, self.holds.expired_at or before.wall)
         self.clock = replace(before, wall=since).advance_to_wall(wall, is_held)
         return self.run_due() if self.clock.current > before.current else []

@@ -78,7 +78,7 @@ async def acquire(
         timeout_seconds=hold.timeout_seconds,
         acquired_at=hold.acquired_at,
         expires_at=hold.expires_at,
-        active_hold_count=len(context.world.holds.list_active(hold.acquired_at)),
+        active_hold_count=len(context.world.holds.drop_expired_and_list(hold.acquired_at)),
     )
 
 
@@ -88,10 +88,12 @@ async def release(
 ) -> Released:
     wall = context.world.surroundings.now()
     context.world.holds.release(hold_id, wall)
-    return Released(released=True, hold_id=hold_id, active_hold_count=len(context.world.holds.list_active(wall)))
+    return Released(
+        released=True, hold_id=hold_id, active_hold_count=len(context.world.holds.drop_expired_and_list(wall))
+    )
 
 
 @router.get("/holds")
 async def holds(context: Annotated[RequestContext, require_permission("simulation:holds")]) -> HoldList:
-    active = context.world.holds.list_active(context.world.surroundings.now())
+    active = context.world.holds.drop_expired_and_list(context.world.surroundings.now())
     return HoldList(holds=[HoldInfo.from_hold(hold) for hold in active], active_count=len(active))

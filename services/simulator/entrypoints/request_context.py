@@ -73,7 +73,7 @@ def _require_caller(entry: RoutedRequest, secret: str | None) -> KeyCaller:
         return entry.registry.admin
     if not secret:
         raise NoValidKey("API key required. Provide X-API-Key header.")
-    caller = entry.registry.find_caller(entry.world_id, secret)
+    caller = entry.registry.admit_caller(entry.world_id, secret)
     if caller is None:
         raise NoValidKey("Invalid or revoked API key.")
     return caller

@@ -185,7 +185,7 @@ class ForgetRequestWorker:
         return len(requests)
 
     async def _carry_out(self, request: ForgetRequest, now: datetime) -> None:
-        """Removes what the request names; it comes again until no older outcome can bring anything back."""
+        """Removes what the request names. The request comes again until no older outcome can bring anything back."""
         is_under_way = await self._forgetting.has_older_outcomes(request)
         counts = Counter(request.removed)
         counts.update(await self._forgetting.remove_stored(request))

@@ -103,7 +103,7 @@ def count_before(rule: Recurrence, first: datetime, day: date) -> int:
 
 
 def _occurrences_until(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:
-    """The occurrences, from near ``after`` where that can be known without counting."""
+    """Yields the occurrences up to ``before``; skips those long before ``after`` if that needs no counting."""
     counted = rule.end_type == "count"
     last = datetime.combine(rule.end_date, time.max) if rule.end_type == "until" and rule.end_date else before
     return iter(
