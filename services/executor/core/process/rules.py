@@ -133,8 +133,8 @@ def apply_joint_remainders(
 def _find_unknown_inputs(
     template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> Iterator[_UnknownInput]:
-    """Yields the figures without stand-in, and the fields, that changes need and that are not known of all their
-    records.
+    """Yields the figures and fields that changes need and that are not known of all their records; without figures
+    in whose place a value of the model stands.
     """
     stand_in_names = {value.figure for value in figures_for_rules(dossier.values, results).stand_ins}
     changes, records = _list_changes(dossier.present_plan.every_call), find_records(dossier.facts, keys)

@@ -369,7 +369,9 @@ class Journal:
         self.stopped_at = None
 
     async def store_then_raise_if_stopped(self) -> None:
-        """Stores what waits if a reply or state is in it; then ``raise_if_stopped``. Called before each tool call."""
+        """Stores what waits, if a model's reply or a checkpoint is among it; then ``raise_if_stopped``. Called before
+        each tool call.
+        """
         async with self._store_lock:  # another step may be storing the reply that this one depends on
             if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))

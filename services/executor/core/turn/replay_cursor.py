@@ -252,7 +252,7 @@ class ReplayCursor:
         return next((key for key in untaken if _REREAD_STEP not in key), None)
 
     def _list_inner_keys(self, key: str) -> list[str]:
-        """The keys of this attempt's steps inside that step, which begin with its key and were stored before it."""
+        """The keys of this attempt's steps inside the step ``key``: those begin with its key and came before it."""
         keys = self.attempt.own_keys
         if key in self.attempt.steps:
             keys = keys[: keys.index(key)] if key in keys else ()
