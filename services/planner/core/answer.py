@@ -76,6 +76,8 @@ def compose_answer(situation: Situation, told_answer: ToldAnswer, *, as_a_list: 
     tell = _answer_briefly if as_a_list else _answer_question
     sentences += [tell(question, situation) or _say_not_found(question, situation) for question in questions]
     sentences += _describe_values(situation, told_answer.moves) if not questions or not sentences else []
+    if not sentences and situation.reading.forbidden:
+        sentences = ["Nothing is asked for: the task only says what is not to be done."]
     if not sentences:
         sentences = _describe_subjects(situation)
     return dumps([*sentences]) if sentences and as_a_list else " ".join(sentences) or _NOTHING
@@ -515,7 +517,10 @@ _BE_PATTERN = re.compile(
 _COMPARES_PATTERN = re.compile(
     r"\b(?:over|above|below|under|within|less|more|at least|at most|exceed|fit|cover|suffic|enough)", re.I
 )
-_ASKS_PATTERN = re.compile(r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would)\b", re.I)
+_ASKS_PATTERN = re.compile(
+    r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would|should|shall|may|might|must)\b", re.I
+)
+_ASKS_WHAT_MAY_BE = re.compile(r"^(?:can|could|will|would|should|shall|may|might|must)\b", re.I)
 
 
 _ASKS_FOR_SOME_PATTERN = re.compile(r"\b(?:do|does|did)\b.*\bhave\b|\b(?:any|some)\b", re.I)  # whether there are such
@@ -527,6 +532,8 @@ def answer_yes_or_no(question: str, situation: Situation) -> str:
     """
     if not _ASKS_PATTERN.match(question) or _ASKS_FOR_SOME_PATTERN.search(question):
         return ""
+    if _ASKS_WHAT_MAY_BE.match(question) and not _COMPARES_PATTERN.search(question):
+        return ""  # what its state is says neither what can be done nor what should be
     judged = judge_statement(_as_condition(question), situation)
     return "" if judged.holds is None else f"{'Yes' if judged.holds else 'No'}: {judged.why}."
 

@@ -2,18 +2,29 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import LEFT, figure_left_of_named, list_figures, requested_figures, subjects
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units
 from services.planner.core.intents import Intent
+from services.planner.core.meant_records import MeantRecord, find_meant
 from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.relations import answer_related
 from services.planner.core.situation import Situation, says
-from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    STOP,
+    concept,
+    field_stems,
+    is_identifier,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 
 _AT_LEAST = r"\b(?:at least|(?:more|greater|larger|higher) than or equal to)\b"
 _OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|beyond)\b"
@@ -42,6 +53,7 @@ _ALTERNATIVE_PATTERN = re.compile(r",?\s+(?:or|nor)\s+|,\s*")
 _PORTION_PATTERN = re.compile(
     r"%|\b(?:per ?cent|half|third|quarter|double|twice|triple|times|plus|minus|and its|and the)\b", re.I
 )
+_NOT_NOW = re.compile(r"(?:before|until|till|where|subject to)\b", re.I)
 _PRESENT_WORDS = stems("already now currently either neither nor both not".split())
 
 
@@ -85,6 +97,8 @@ def judge_statement(text: str, situation: Situation) -> JudgedCondition:
 
 
 def _judge_part(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
+    if _NOT_NOW.match(text):
+        return _as_unknown(text)
     for pattern, test in (*_TESTS, (_COVERS, None)):
         if match := re.search(pattern, text, re.I):
             left_text, right_text = text[: match.start()], text[match.end() :]
@@ -222,21 +236,31 @@ def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondi
     """
     text = re.sub(r"n['’]t\b", " not", text.strip())
     match = _PREDICATE_PATTERN.match(text)
-    records = (
-        _find_judged(match["subject"], intent, situation) if match else _find_subjects(Intent("", text), situation)
-    )
+    meant = _find_judged(match["subject"], intent, situation) if match else _find_alone(text, intent, situation)
+    records = [one.record for one in meant]
     word_stems = {stem(word) for word in text_words(match["state"] if match else text) if word not in STOP}
     negated = bool(re.search(_NOT, text, re.I))
     if match and (doer := _DOER_PATTERN.match(match["state"])):
         judged = [_judge_doer(record, doer, negated, situation) for record in records]
         return judged[0] if len(judged) == 1 else _as_unknown(text)
-    for record in records:
-        if stated_word := _find_stated_word(record, match, text, word_stems):
-            is_plain = _says_no_more(match["state"] if match else text, stated_word, record)
-            return JudgedCondition(not negated, f"it is {stated_word}") if is_plain else _as_unknown(text)
-    if match and len(word_stems) == 1 and (other := _other_state(records, match["state"])):
-        return JudgedCondition(negated, f"it is {other}")
+    own = {id(record) for record in _find_own(intent, situation)}
+    for one in meant:
+        if stated_word := _find_stated_word(one, match, text, word_stems):
+            is_plain = _says_no_more(match["state"] if match else text, stated_word, one.record)
+            name = "it" if id(one.record) in own else _name(one.record)
+            return JudgedCondition(not negated, f"{name} is {stated_word}") if is_plain else _as_unknown(text)
+    is_foreign = situation.original != situation.text and any(
+        says(situation.original, word) for word in text_words(text)
+    )
+    if match and not is_foreign and len(word_stems) == 1 and (other := _other_state(meant, match["state"])):
+        name = "it" if len(records) != 1 or id(records[0]) in own else _name(records[0])
+        return JudgedCondition(negated, f"{name} is {other}")
     return _as_unknown(text)
+
+
+def _name(record: FactRecord) -> str:
+    id_pair = own_id(record)
+    return str(id_pair[1]) if id_pair else "it"
 
 
 def _says_no_more(text: str, stated_word: str, record: FactRecord) -> bool:
@@ -251,15 +275,33 @@ def _as_unknown(text: str) -> JudgedCondition:
     return JudgedCondition(None, f'whether "{text.strip()}" holds could not be found out')
 
 
-def _find_judged(subject: str, intent: Intent, situation: Situation) -> list[FactRecord]:
+def _find_judged(subject: str, intent: Intent, situation: Situation) -> tuple[MeantRecord, ...]:
     """The records of which a condition says something; of ``it`` those that the action is about."""
     if _SEVERAL_PATTERN.match(subject):
-        return []  # one record decides nothing of "all kites"
-    if not text_stems(subject):
-        own, known = _find_subjects(intent, situation), subjects(situation)
-        of_kind = [[record for record in found if record.noun & text_stems(intent.clause)] for found in (own, known)]
-        return of_kind[0] or of_kind[1] or own
-    return [record for record in _find_subjects(Intent("", subject), situation) if _speaks_of(record, subject)]
+        return ()  # one record decides nothing of "all kites"
+    return find_meant(subject, _find_own(intent, situation), situation)
+
+
+def _find_own(intent: Intent, situation: Situation) -> list[FactRecord]:
+    """The records that the action is about; those of a statement without one are what it identifies."""
+    own, known = _find_subjects(intent, situation), subjects(situation)
+    if not intent.clause and len({own_id(record) for record in situation.records}) > 1:
+        own = [record for record in own if any(says(situation.text, word) for word in _names_of(record))]
+    of_kind = [[record for record in found if record.noun & text_stems(intent.clause)] for found in (own, known)]
+    return of_kind[0] or of_kind[1] or own
+
+
+def _names_of(record: FactRecord) -> list[str]:
+    """By what a record is called: its identifier and its name."""
+    own = own_id(record)
+    return [*([str(own[1])] if own else []), *(str(record.fields[name]) for name in record.fields if name == "name")]
+
+
+def _find_alone(text: str, intent: Intent, situation: Situation) -> tuple[MeantRecord, ...]:
+    """The records of a condition without a subject, such as ``still open``; none if it names what one refers to."""
+    records, word_stems = _find_own(intent, situation), text_stems(text)
+    others = (concept(name, record.noun) - record.noun for record in records for name in record.fields)
+    return () if any(other & word_stems for other in others) else tuple(MeantRecord(record) for record in records)
 
 
 def _judge_doer(record: FactRecord, doer: re.Match[str], negated: bool, situation: Situation) -> JudgedCondition:
@@ -277,21 +319,10 @@ def _judge_doer(record: FactRecord, doer: re.Match[str], negated: bool, situatio
     return JudgedCondition(is_same is not negated, text.rstrip("."))
 
 
-def _speaks_of(record: FactRecord, subject: str) -> bool:
-    """Whether the subject of a condition is the record: a pronoun, its noun, its identifier, or one of its fields."""
-    id_pair = own_id(record)
-    if id_pair and str(id_pair[1]) in subject.split():
-        subject = subject.rpartition(" of ")[0]  # of "the invoices of V-1" it is no more than the owner
-    own = record.noun.union(*(field_stems(name) for name in record.fields))
-    identifiers = " ".join(str(value) for value in record.fields.values() if isinstance(value, str)).lower()
-    words = [word for word in re.findall(r"[\w-]+", subject) if word.lower() not in STOP]
-    return all(stem(word) in own or word.lower() in identifiers for word in words)
-
-
-def _find_stated_word(record: FactRecord, match: re.Match[str] | None, text: str, word_stems: set[str]) -> str:
+def _find_stated_word(meant: MeantRecord, match: re.Match[str] | None, text: str, word_stems: set[str]) -> str:
     """A short word of the record that the condition uses; who or what it names is a state only behind an ``is``."""
-    state, own = match["state"] if match else text, own_id(record)
-    for name, value in record.fields.items():
+    state, own = match["state"] if match else text, own_id(meant.record)
+    for name, value in meant.told:
         is_name = (own and own[0] == name) or (match is None and (is_identifier(name) or "name" in parts(name)))
         is_said = isinstance(value, str) and (says(state, value) or (value.isalpha() and stem(value) in word_stems))
         if is_said and not is_name:
@@ -299,12 +330,12 @@ def _find_stated_word(record: FactRecord, match: re.Match[str] | None, text: str
     return ""
 
 
-def _other_state(records: list[FactRecord], state: str) -> str:
+def _other_state(meant: Sequence[MeantRecord], state: str) -> str:
     """The state that the record is in instead, where the condition names a state as such: ``waiting``, ``paid``."""
     if not re.search(r"\b\w+(?:ed|ing|en|id)\b", state) or re.search(r"\d", state):
         return ""
-    for record in records:
-        words = {n: v for n, v in record.fields.items() if isinstance(v, str) and v.isalpha() and v.islower()}
+    for one in meant:
+        words = {n: v for n, v in one.told if isinstance(v, str) and v.isalpha() and v.islower()}
         states = [value for name, value in words.items() if field_stems(name) & _STATE_WORDS] or [*words.values()]
         if len(states) == 1:
             return states[0]

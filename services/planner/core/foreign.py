@@ -23,17 +23,21 @@ _QUESTION_WORDS = frozenset("welche welcher welches wer wie was wann wo quel que
 _FILLER_WORDS = frozenset("bitte dann danach anschließend auch veuillez puis ensuite merci do not de".split())
 _REASON_PATTERN = re.compile(
     r"\b(?:(?:weil|da|denn|parce que|car|puisque)\b|(?:parce |puis)qu['’]"
-    r"|(?:grund|begründung|motif|raison)\s*:)\s*(?P<why>[^.!?;]+)",
+    r"|(?:grund|begründung|motif|raison)\s*:)\s*(?P<why>[^.!?;]+?)(?=[.!?;]|\s*$|,?\s+(?:nur,?\s+)?(?:wenn|falls|sofern"
+    r"|sobald|nachdem|solange|bevor|unless|si\s+(?:elle|il|le|la|les|l['’]|son|sa|leur)s?\b|s['’]ils?\b"
+    r"|à condition|pourvu|dès que|une fois que|après que|avant que|tant que|au cas où)(?!\w))",
     re.I,
 )
+_UNLESS_PATTERN = re.compile(r"\b(?:es sei denn,?(?: dass)?|au(?:ß|ss)er wenn|sauf si|à moins que)\s*,?\s+", re.I)
 _JOIN_PATTERN = re.compile(r"(,?\s+(?:und dann|und|aber|et puis|et|puis|mais)\s+)")
 _NOT_FRENCH = re.compile(r"\bn(?:['’]|e\s)\s*(\w+)\s+pas\b", re.I)
 _ASKS_PATTERN = re.compile(
     r"^(?:können|könnten|würden|kannst|könntest) (?:sie|du)(?: bitte)? |^(?:pouvez-vous|peux-tu|pourriez-vous) ", re.I
 )
 _IF_PATTERN = re.compile(
-    r"\b(?P<word>nur,? wenn|nur,? falls|wenn|falls|sofern) (?P<who>er|sie|es|der Betrag) (?P<rest>[^,.;!?]+?)"
-    r" (?:ist|liegt|sind|bleibt)\b",
+    r"\b(?P<word>nur,? wenn|nur,? falls|wenn|falls|sofern|sobald|nachdem|solange|bevor|während|unless) "
+    r"(?P<who>er|sie|es|(?:(?:der|die|das|ihre?|seine?)\s+)?(?!mehr\b|weniger\b|noch\b|nur\b|nicht\b|mindestens\b"
+    r"|höchstens\b)[\w-]+(?:\s+[\w-]*\d[\w-]*)?) (?P<rest>[^,.;!?]+?) (?:ist|liegt|sind|bleibt|wurde|wird)\b",
     re.I,
 )
 _DECIMAL_PATTERN = re.compile(r"\d{1,3}(?:\.\d{3})*,\d{2}|\d+,\d{2}")
@@ -86,6 +90,7 @@ def _language(text: str) -> Language | None:
 
 
 def _translate_sentence(text: str, language: Language) -> str:
+    text = _UNLESS_PATTERN.sub("unless ", re.sub(r"(?<!parce )(?<!puis)\bqu['’](?=\w)", "que ", text, flags=re.I))
     reason = _REASON_PATTERN.search(text)
     reason_text = f" because {reason['why'].strip()}" if reason else ""
     sentence_without_reason = text[: reason.start()].rstrip(" ,") + text[reason.end() :] if reason else text

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions
+from services.planner.core.put_off import only_puts_off
 from services.planner.core.words import (
     FAMILIES,
     SENDING_FAMILIES,
@@ -69,6 +70,7 @@ class TaskReading(NamedTuple):
     forbidden: tuple[Intent, ...]
     questions: tuple[str, ...]
     unnamed: tuple[Intent, ...] = ()
+    delays: tuple[str, ...] = ()  # clauses that put off what the task asks for, and name nothing of their own
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -104,12 +106,33 @@ _FURTHER = (  # where another part of the sentence begins: to tell somebody, or 
     r"|(?:,\s*(?:and then |and also |and |then |but )?|\s+(?:and then|and also|and|then|but)\s+)"
     rf"(?:also\s+|afterwards\s+)?(?:(?:do not|don['’]t|never)\s+)?(?:{_VERB})\s+{_OBJECT}"
 )
-_QUOTED = r"(?:[\"“][^\"”]+[\"”]|['‘].+?['’](?!\w))(?=\s*(?:[,.;!]|$|\s(?:and|then|but|unless|only|provided)\b))"
+_STATES = (  # a statement of how things stand: "it is paid", "the crate K-1 has been opened"
+    r"(?=\s+(?:(?:the|its|their|his|her|my|our|an?)\s+)?(?!and\b|or\b)(?:[\w-]+(?:['’]s)?\s+){1,4}?"
+    r"(?:is|are|has|have|gets?|becomes?)\b)"
+)
+_STATED = _STATES.replace("is|are", "is|are|was|were|had")
+_AS_THINGS_STAND = rf"(?:as soon as|once|after|while|whenever){_STATES}"
+_UNHEEDED = rf"(?:before|until|till|(?<=[\ue000-\uf8ff] )where){_STATED}|(?<=[\ue000-\uf8ff] )subject to"
+_UNHEEDED_PATTERN = re.compile(r"before|until|till|where|subject to", re.I)  # of these nobody can say if they hold
+_IF = (
+    r"only if|only when|only after|only once|if and only if|provided(?: that)?|as long as|so long as|in case|if|when"
+    r"|unless|except if|except when|on (?:the )?condition that|given that|assuming(?: that)?"
+    rf"|(?:as soon as|once|after|while|whenever){_STATED}|{_UNHEEDED}"
+)
+_ENDS_REASON = (  # "because it broke when it fell" is one reason, "because of a mistake when it is sent" none
+    rf"only (?:if|when|after|once)|unless|provided|(?:as|so) long as|in case|(?<!as )(?<!even )if|when{_STATES}"
+    rf"|except (?:if|when)|on (?:the )?condition that|assuming|subject to|{_AS_THINGS_STAND}"
+    rf"|(?:before|until|till|where){_STATES}"
+)
+_QUOTED = (
+    r"(?:[\"“][^\"”]+[\"”]|['‘].+?['’](?!\w))"
+    rf"(?=\s*(?:[,.;!]|$|\s(?:and|then|but|{_ENDS_REASON})(?!\w)))"
+)
 _GIVEN = r"(?:(?:with|for|giving|stating|citing|as)\s+)?(?:(?:the|this|as)\s+)*reason\s*(?:(?:is|being|that)\b|[:=])?"
 _REASON_PATTERN = re.compile(
     rf"[,;:]?\s*\(?\b(?:because(?: of)?|due to|since|on the grounds that|{_GIVEN}(?!\s*(?:to|for|of|code|field|why)\b))"
     rf"\s*[:=]?\s+(?P<why>{_QUOTED}|.+?)"
-    rf"(?={_FURTHER}|:\s+(?:{_VERB})\s|,?\s+(?:but\s+)?(?:unless|only if|only when|provided)\b|[\s.!;]*$)",
+    rf"(?={_FURTHER}|:\s+(?:{_VERB})\s|,?\s+(?:but\s+)?(?:{_ENDS_REASON})(?!\w)|[\s.!;]*$)",
     re.I | re.S,
 )
 _REASON_ALONE = re.compile(
@@ -117,10 +140,7 @@ _REASON_ALONE = re.compile(
 )
 _MARKS = "".join(map(chr, range(0xE000, 0xF900)))
 _MARK = "[\ue000-\uf8ff]"  # stands for a reason while a sentence is taken apart
-_IF = (
-    r"only if|only when|only after|only once|if and only if|provided(?: that)?|as long as|in case|if|when|unless"
-    r"|except if|except when"
-)
+_QUOTATION_PATTERN = re.compile(r"[\"“][^\"”]*[\"”]")
 _LEADING_PATTERN = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),(?!\d{{3}})\s*(?:then\s+)?(.+)$", re.I | re.S)
 _TRAILING_PATTERN = re.compile(rf"^(.+?)(?<![,\s])[,\s]++(?:but )?({_IF})\s+(.+)$", re.I | re.S)
 _ELSE_PATTERN = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
@@ -166,7 +186,9 @@ _HEADED_PATTERN = re.compile(rf"^(?P<head>(?=[^:]*[a-z])[^:]*):\s+(?P<rest>(?:{_
 _NEGATED_PATTERN = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
 _PASSIVE_PATTERN = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
 _ASKING_PATTERN = re.compile(
-    r"^(?!do not|don['’]t)(?:which|what|who|whom|whose|how|when|where|why|is|are|was|were|do|does|did|has|have)\b", re.I
+    r"^(?!do not|don['’]t|do (?:it|this|that|so|them)\b)"
+    r"(?:which|what|who|whom|whose|how|when|where|why|is|are|was|were|do|does|did|has|have)\b",
+    re.I,
 )
 _CONTINUES_PATTERN = re.compile(r"^(?:its|their|whose|with)\b", re.I)
 _ADDS_UP = re.compile(r"\b(?:add|sum|total) up\b", re.I)
@@ -249,7 +271,14 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
         actions = [intent for intent in actions if not _is_statement(intent)]
     specific = _drop_generic(actions)
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
-    return TaskReading(text, specific, forbidden, tuple(questions), unnamed)
+    delays = tuple(
+        intent.clause
+        for intent in (*actions, *forbidden)
+        if _only_says_when(intent.clause)
+        or (intent not in specific and not identifiers_in(intent.clause) and only_puts_off(intent.clause))
+    )
+    specific = tuple(intent for intent in specific if intent.clause not in delays)
+    return TaskReading(text, specific, forbidden, tuple(questions), unnamed, delays)
 
 
 def _divide_by_things(question: str) -> list[str]:
@@ -381,14 +410,22 @@ def _with_reasons(intents: list[Intent], reasons: list[str]) -> list[Intent]:
 def _split_off_condition(sentence: str) -> tuple[str, bool, str]:
     """The condition, whether it has to hold, and the sentence without it; a mark in the condition stays behind."""
     if match := _LEADING_PATTERN.match(sentence):
-        condition, marks = _unmark(match[2])
+        condition, marks = _unmark(f"{match[1]} {match[2]}" if _UNHEEDED_PATTERN.match(match[1]) else match[2])
         return condition, _must_hold(match[1]), f"{match[3]}{marks}"
-    if match := _TRAILING_PATTERN.match(sentence):
-        place = next(iter(re.finditer(_FURTHER, match[3], re.I)), None)
-        tail, further = (match[3][: place.start()], match[3][place.start() :]) if place else (match[3], "")
-        condition, marks = _unmark(tail)
-        return condition.rstrip(" .!;"), _must_hold(match[2]), f"{match[1]}{marks}{further}"
+    said = _QUOTATION_PATTERN.sub(lambda quoted: "x" * len(quoted[0]), sentence)  # a condition stands in no quotation
+    if (match := _TRAILING_PATTERN.match(said)) and not _is_told(match):
+        before, behind = sentence[: match.end(1)], sentence[match.start(3) :]
+        place = next(iter(re.finditer(_FURTHER, behind, re.I)), None)
+        tail, further = (behind[: place.start()], behind[place.start() :]) if place else (behind, "")
+        condition, marks = _unmark(f"{match[2]} {tail}" if _UNHEEDED_PATTERN.match(match[2]) else tail)
+        return condition.rstrip(" .!;"), _must_hold(match[2]), f"{before}{marks}{further}"
     return "", True, sentence
+
+
+def _is_told(match: re.Match[str]) -> bool:
+    """Whether a condition is a part of what somebody is told: ``tell her that it is paid once it is approved``."""
+    is_plain = re.match(r"as soon as|once|after|while|whenever|before|until|till", match[2], re.I)
+    return bool(is_plain) and re.search(rf"\b(?:{_NOTIFY})\b.*\b(?:that|saying)\b", match[1], re.I | re.S) is not None
 
 
 def _unmark(text: str) -> tuple[str, str]:
@@ -413,9 +450,16 @@ def _split_clauses(text: str) -> list[Intent]:
     pieces: list[tuple[int, int]] = []
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         is_apart = pieces and not (_only_excludes(text[start:end]) or _only_excludes(text[slice(*pieces[-1])]))
+        is_apart = is_apart and not _only_says_when(text[slice(*pieces[-1])])
         begin = start if is_apart or not pieces else pieces.pop()[0]  # what is left out belongs to the clause beside it
         pieces.append((begin, end))
     return [_parse_clause(text[start:end].strip()) for start, end in pieces if text[start:end].strip(" .,")]
+
+
+def _only_says_when(text: str) -> bool:
+    """``Tomorrow``, ``Wait until Friday``: it says when something is to be done, and not what."""
+    words = [word for word in text_words(text) if word not in _LEAD_WORDS]
+    return only_puts_off(text) and not any(map(is_verb, words)) and not identifiers_in(text)
 
 
 def _parse_clause(clause: str) -> Intent:
@@ -465,6 +509,8 @@ def _parse_verb(clause: str) -> Intent:
     if match := _PASSIVE_PATTERN.search(clause):
         return Intent(match[1].lower(), clause)
     kept_clause = drop_spans(clause, find_exclusions(clause))
+    if (join := _JOIN_PATTERN.search(kept_clause)) and _only_says_when(kept_clause[: join.start()]):
+        kept_clause = kept_clause[join.end() :]
     words = [word for word in text_words(kept_clause) if word not in _LEAD_WORDS]
     return Intent(_meant_verb(words[0], clause) if words else "", clause)
 

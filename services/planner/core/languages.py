@@ -52,7 +52,13 @@ level | priorität priority | betreff subject | konto account | grund reason | d
 duplicate | periode period | monat month | jahr year | tag day | tage days | name name | adresse address | artikel
 item | produkt product | lager stock | wert value | preis price | differenz difference | zwischen between | neue new
 | neuen new | neuer new | verwendet used | übrig left | verfügbar available | manager manager | vorgesetzter manager
-| vorgesetzte manager | bestellwert order_total | zwei two | drei three | vier four
+| vorgesetzte manager | bestellwert order_total | zwei two | drei three | vier four | morgen tomorrow | übermorgen
+tomorrow | heute today | sofort immediately | jetzt now | später later | bald soon | nächste next | nächsten next |
+nächster next | nächstes next | kommende next | kommenden next | kommender next | kommendes next | woche week | wochen
+weeks | montag monday | dienstag tuesday | mittwoch wednesday | donnerstag thursday | freitag friday | samstag
+saturday | sonntag sunday | am on | sobald as_soon_as | nachdem after | solange as_long_as | bevor before | während
+while | versandt shipped | verschickt shipped | geliefert delivered | eingegangen received | erhalten received |
+ehemalig former
 """
 _FRENCH_VERBS = """
 approuv approve | valid approve | autoris approve | accept accept | confirm confirm | pay pay | régl pay | rembours
@@ -92,7 +98,10 @@ numéro number | gravité severity | priorité priority | objet subject | compte
 item | produit product | stock stock | valeur value | prix price | différence difference | entre between | nouveau
 new | nouvelle new | responsable manager | cette this | ce this | cet this | ces these | veuillez please | merci
 please | svp please | jusqu until | moins less | urgent urgent | urgents urgent
-| urgente urgent | urgentes urgent | encore still
+| urgente urgent | urgentes urgent | encore still | demain tomorrow | bientôt soon | semaine week | semaines weeks |
+lundi monday | mardi tuesday | mercredi wednesday | jeudi thursday | vendredi friday | samedi saturday | dimanche
+sunday | soit is | soient are | expédié shipped | expédiée shipped | livré delivered | livrée delivered | reçu
+received | reçue received
 """
 
 _PHRASES = """
@@ -102,7 +111,10 @@ note de frais:expense claim | notes de frais:expense claims | bon de commande:pu
 commande:purchase orders | bulletin de paie:payslip | numéro de téléphone:phone number | en attente:pending | en
 retard:overdue | droit d'accès:access | en entier:in full | en totalité:in full | in voller höhe:in full | in vollem
 umfang:in full | seit wann:when | wie hoch ist:how much is | wie viele:how many | wie viel:how much | stand der
-dinge:status | offene posten:open receivables
+dinge:status | offene posten:open receivables | semaine prochaine:next week | mois prochain:next month | plus
+tard:later | après-demain:tomorrow | aujourd['’]hui:today | une fois que:as soon as | dès que:as soon as | après
+que:after | avant que:before | tant que:as long as | à condition que:on condition that | pourvu que:provided | au cas
+où:in case
 """
 
 

@@ -98,7 +98,7 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
     """The record that a text identifies, or calls by its name, and where it does; None unless there is just one."""
     ids = [mention for mention in find_mentions(text) if mention.kind is MentionKind.ID]
     if ids:
-        record = _find_known(ids[0].value, situation) if len(ids) == 1 else None
+        record = find_known(ids[0].value, situation) if len(ids) == 1 else None
         return record, ids[0].start, ids[0].end
     spoken: dict[str, tuple[FactRecord, int, int]] = {}
     for record in situation.records:
@@ -109,7 +109,7 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
     return next(iter(spoken.values())) if len(spoken) == 1 else (None, 0, 0)
 
 
-def _find_known(value: str, situation: Situation) -> FactRecord | None:
+def find_known(value: str, situation: Situation) -> FactRecord | None:
     """The record with that identifier; of several, one that was read by itself before one from a list."""
     records = [r for r, field in places_of(value, situation) if (own := own_id(r)) and own[0] == field]
     return min(records, key=lambda record: record.in_list, default=None)
@@ -172,7 +172,7 @@ def _take_steps(record: FactRecord, steps: list[_Step], situation: Situation) ->
             what = " ".join(filter(None, (*step.words, step.verb)))
             why = f"what {own[1] if own else 'it'} says of {what}" if is_chain else ""
             return RelatedAnswer(why=why) if is_strict else None
-        target = _find_known(str(record.fields[field]), situation)
+        target = find_known(str(record.fields[field]), situation)
         own_stems = field_stems(field) | record.noun | (target.noun if target else frozenset())
         left = drop_asking(word for word in step.words if not _is_of(word, own_stems))
         if step.verb and target is None and parts(field)[-1:] == ("by",):
@@ -254,7 +254,7 @@ def _person_field(record: FactRecord, situation: Situation) -> str | None:
     }
     others = [name for name, base in bases.items() if base and not base <= record.noun]
     named = {name for name in others if _is_name(name) or _name_of(record, name, situation)}
-    unread = {name for name in others if not _find_known(str(record.fields[name]), situation)}
+    unread = {name for name in others if not find_known(str(record.fields[name]), situation)}
     chosen = sorted(named, key=lambda name: not is_identifier(name))
     return chosen[0] if chosen and len({bases[name] for name in named | unread}) == 1 else None
 
@@ -263,7 +263,7 @@ def _name_of(record: FactRecord, field: str, situation: Situation) -> str:
     """The name of the thing to which a field refers: from its own record, else from the record that refers to it; else
     empty.
     """
-    target = _find_known(str(record.fields[field]), situation)
+    target = find_known(str(record.fields[field]), situation)
     base = re.sub(r"_?(?:id|by|to)$", "", field)
     return str((target.fields.get("name") if target else "") or record.fields.get(f"{base}_name") or "")
 

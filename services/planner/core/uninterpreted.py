@@ -15,6 +15,7 @@ from services.planner.core.mentions import (
     identifiers_in,
 )
 from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions, find_negations
+from services.planner.core.put_off import find_later
 from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.selection import (
     NO_STATES,
@@ -102,7 +103,8 @@ def find_uninterpreted_words_of_calls(
     stated_values = {mention.value for mention in find_mentions(intent.clause)}
     left_out = [] if is_computed else _figures_left(chosen, listed)
     figures = [value for value in left_out if value in stated_values and not _is_given(value, plan)]
-    return tuple(dict.fromkeys((*chosen.uninterpreted, *_find_steps([plan], intent), *figures, *words)))
+    later = find_later(chosen.rest, _said_apart([plan], intent, situation))
+    return tuple(dict.fromkeys((*chosen.uninterpreted, *_find_steps([plan], intent), *later, *figures, *words)))
 
 
 _STEP_PATTERN = re.compile(
@@ -144,6 +146,11 @@ def find_uninterpreted_words_of_clause(
     text = _FORMULA_PATTERN.sub(" ", drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause))))
     text = _MANNER_PATTERN.sub(" ", _drop_days(text, values_text, situation))
     odd = [*(match[0] for match in _RANGE_PATTERN.finditer(text)), *_find_steps(plans, intent)]
+    later = find_later(text, _said_apart(plans, intent, situation))
+    odd += later
+    for words in later:
+        text = text.replace(words, " ")
+    odd += _find_days_off(text, values_text, situation)
     odd += [negation.value for negation in find_negations(text) if negation.value.lower() not in values_text.lower()]
     choices = [match[0] for match in _EITHER_PATTERN.finditer(drop_quotations(text))]
     odd += [choice for choice in choices if choice.lower() not in values_text.lower()]
@@ -156,7 +163,9 @@ def find_uninterpreted_words_of_clause(
     ]
     figures = [literal.value for literal in literals if literal.kind not in _AMOUNTS or literal.number not in amounts]
     odd += [
-        figure for figure in figures if figure not in values_text and not any(_is_given(figure, plan) for plan in plans)
+        figure
+        for figure in figures
+        if not _stands_in(figure, values_text) and not any(_is_given(figure, plan) for plan in plans)
     ]
     tools_text = " ".join(f"{' '.join(plan.tool.properties)} {plan.tool.description}" for plan in plans)
     known_stems = text_stems(f"{values_text} {tools_text}".replace("_", " ")) | {stem(intent.verb)}
@@ -223,6 +232,38 @@ def _drop_days(text: str, values_text: str, situation: Situation) -> str:
         if mention.value in values_text:
             text = text.replace(situation.text[mention.start : mention.end], " ")
     return text
+
+
+_APART_PATTERN = re.compile(r"(?:[\"“'‘:]|\bthat)\s*$", re.I)
+
+
+def _said_apart(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> str:
+    """The values of calls that the task says in quotation marks, behind a colon or ``that``, or as a reason; and those
+    that are a time.
+    """
+    values = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
+    said = [(value, situation.text.find(value)) for value in values if value]
+    return " ".join(
+        value
+        for value, place in said
+        if value in intent.reason
+        or (place >= 0 and _APART_PATTERN.search(situation.text[:place]))
+        or any(value.casefold().startswith(words.casefold()) for words in find_later(value))
+    )
+
+
+_ON_PATTERN = re.compile(r"(?<!due )(?<!ed )\b(?:on|by|until|till|from|not before)\s+(?:the\s+)?$", re.I)
+
+
+def _find_days_off(text: str, values_text: str, situation: Situation) -> list[str]:
+    """The days on which a clause wants something done, as it says them, and that no call has."""
+    days = [mention for mention in situation.of_kind(MentionKind.DATE) if mention.value not in values_text]
+    said = [(situation.text[: day.start], situation.text[day.start : day.end]) for day in days]
+    return [words for before, words in said if words in text and _ON_PATTERN.search(before)]
+
+
+def _stands_in(figure: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(figure)}(?!\w)", text) is not None
 
 
 def _is_given(figure: str, plan: CallPlan) -> bool:

@@ -2,18 +2,21 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from services.planner.core.arguments import bind_arguments
 from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep
 from services.planner.core.compute import requested_figures
 from services.planner.core.conditions import judge_condition
 from services.planner.core.each import calls_for_each, route_listed, why_not_all_known
+from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, fill_known, takes_figure
 from services.planner.core.made import fit_to_new_thing, link_to_made, made_entities
 from services.planner.core.mentions import MentionKind, find_ambiguous_figures, find_mentions, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.phrases import TELLS_PATTERN
+from services.planner.core.put_off import find_later_of_notice
 from services.planner.core.records import own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
@@ -77,6 +80,8 @@ def _steps_of(
 
 
 def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> WriteStep:
+    if delays := situation.reading.delays:
+        return WriteStep(intent, reason=WhyUnplanned(f"not understood: {', '.join(delays)}"))
     judged = judge_condition(intent, situation)
     if not judged.holds:
         problem = "is not known" if judged.holds is None else "does not hold"
@@ -85,6 +90,8 @@ def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
     if unclear := _why_unclear(intent):
         return WriteStep(intent, reason=WhyUnplanned(unclear))
     chosen, reason = _find_calls(intent, situation, writers, readers)
+    if intent.sends_message and (later := _find_later_of_notice(chosen, intent)):
+        return WriteStep(intent, reason=WhyUnplanned(f"not understood: {', '.join(later)}"))
     allowed = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
     if chosen and not allowed:
         reason = WhyUnplanned("the task forbids it", settled=True)
@@ -101,6 +108,16 @@ def _why_unclear(intent: Intent) -> str:
         return f"not understood: {', '.join(unsure)}"
     choice = find_choice(intent)
     return f"it could mean {choice}, and the task does not say which" if choice else ""
+
+
+def _find_later_of_notice(chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
+    given = " ".join(
+        str(candidate.value)
+        for plan in chosen
+        for name, candidate in plan.chosen
+        if str(candidate.value) != intent.clause and name in plan.tool.properties
+    )
+    return find_later_of_notice(intent.clause, given)
 
 
 def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
@@ -334,6 +351,8 @@ def _check_plans(
         return [], WhyUnplanned(unknown)
     if len(plans) > 1 and any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
         return [], WhyUnplanned("what was worked out is of one of several things")
+    if between := _find_between(plans, intent, situation):
+        return [], WhyUnplanned(f"not understood: {', '.join(between)}")
     if other := find_other_meant(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {other}")
     for plan in plans:
@@ -349,6 +368,25 @@ def _check_plans(
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
         return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (plans, WhyUnplanned())
     return plans, WhyUnplanned()
+
+
+_JOINING_WORDS = text_stems("also plus then well both together likewise too")
+_PARTING_WORDS = frozenset("after before once until till while when like unless than instead".split())
+
+
+def _find_between(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> list[str]:
+    """The words between two things of a clause that make no list of them: ``A-1 after A-2``."""
+    given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
+    ids = [
+        mention for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID and mention.value in given
+    ]
+    records = [record for record in situation.records if (own := own_id(record)) and str(own[1]) in given]
+    words: list[str] = []
+    for mention, after in pairwise(ids if len(plans) > 1 and not intent.sends_message else ()):
+        text = intent.clause[mention.end : after.start]
+        unknown = unexplained_words(text, records) - _JOINING_WORDS - situation.terms - {stem(intent.verb)}
+        words += [word for word in text_words(text) if word in _PARTING_WORDS or stem(word) in unknown]
+    return words
 
 
 def _why_ambiguous(plans: Sequence[CallPlan], intent: Intent) -> str:

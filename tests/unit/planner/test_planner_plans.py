@@ -292,3 +292,65 @@ def test_what_a_clause_says_besides_is_heeded_or_nothing_is_done(task: str, done
     writers: list[Json] = [_APPROVE, tool("set_kite_fee", kite_id="string", fee="number")]
     plan = planned(task, seen, writers, [tool("get_kite", kite_id="string"), tool("list_kites")])
     assert calls(plan) == done, plan.text
+
+
+_NOTIFY: Json = tool("notify_pilot", pilot_id="string", message="string")
+_CLOSE_WITH_NOTE: Json = tool("close_kite", kite_id="string", note="string")
+_LEND: Json = {**tool("lend_kite", kite_id="string", due_on="string"), "description": "Lends it later, next month."}
+
+
+@pytest.mark.promise("planner.heeds_corrections")
+@each_row(
+    ("task", "is_done"),
+    ("Approve kite KIT-7 tomorrow.", False),
+    ("Tomorrow, approve kite KIT-7.", False),
+    ("Tomorrow approve kite KIT-7.", False),
+    ("Approve kite KIT-7 later today.", False),
+    ("Approve kite KIT-7 next month.", False),
+    ("Approve kite KIT-7 on 7 May.", False),
+    ("Approve kite KIT-7 on Friday.", False),
+    ("Approve kite KIT-7 by 2026-05-01.", False),
+    ("Approve kite KIT-7 at the end of the month.", False),
+    ("Approve kite KIT-7 in a few days.", False),
+    ("Wait until Friday, then approve kite KIT-7.", False),
+    ("Approve kite KIT-7. Do it tomorrow.", False),
+    ("Approve kite KIT-7, but not before Friday.", False),
+    ("Set the fee of kite KIT-7 to 10% of 200 tomorrow.", False),
+    ("Notify pilot PIL-2 tomorrow that the hill is closed.", False),
+    ('Notify pilot PIL-2 that "the hill is closed" tomorrow.', False),
+    ("Close kite KIT-7 with note torn next month.", False),
+    ("Genehmige den Antrag KIT-7 morgen.", False),
+    ("Genehmige den Antrag KIT-7 nächste Woche.", False),
+    ("Benachrichtige PIL-2 morgen, dass der Antrag offen ist.", False),
+    ("Approuve la facture KIT-7 demain.", False),
+    ("Approuve la facture KIT-7 la semaine prochaine.", False),
+    ("Approve kite KIT-7 today.", True),
+    ("Approve kite KIT-7 immediately.", True),
+    ("Genehmige den Antrag KIT-7 heute.", True),
+    ("The show is on Friday. Approve kite KIT-7.", True),
+    ("Notify pilot PIL-2 that the hill is closed tomorrow.", True),
+    ('Notify pilot PIL-2: "the hill is closed on Friday".', True),
+    ('Close kite KIT-7 with note "torn next month".', True),
+    ("Lend kite KIT-7 due on 2026-05-01.", True),
+)
+def test_what_is_to_be_done_later_is_not_done_at_once(task: str, is_done: bool) -> None:
+    kite: JsonObject = {"id": "KIT-7", "state": "open", "fee": 50, "due_on": "2026-04-02", "note": "flies on friday"}
+    seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, kite)]
+    seen.append(fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, {"id": "PIL-2", "name": "Ann Lee"}))
+    set_fee = tool("set_kite_fee", kite_id="string", fee="number")
+    plan = planned(task, seen, [_APPROVE, _NOTIFY, _CLOSE_WITH_NOTE, _LEND, set_fee])
+    assert bool(calls(plan)) is is_done, plan.text
+
+
+@pytest.mark.promise("planner.heeds_not")
+@each_row("task", "Never approve kite KIT-7 without a receipt.", "Genehmige KIT-7 nicht.", "Do not approve KIT-7.")
+def test_a_task_that_only_forbids_is_told_that_it_asks_for_nothing(task: str) -> None:
+    plan = planned(task, _FACTS, [_APPROVE])
+    assert (calls(plan), plan.text) == ([], "Nothing is asked for: the task only says what is not to be done.")
+
+
+@pytest.mark.promise("planner.answers_each_question")
+@each_row("task", "Should I approve KIT-7?", "May I approve kite KIT-7?", "Should KIT-7 be approved?")
+def test_whether_to_do_something_is_not_answered_with_a_record(task: str) -> None:
+    plan = planned(task, _FACTS, [_APPROVE])
+    assert (calls(plan), plan.text) == ([], f'Could not be found out: "{task}".')

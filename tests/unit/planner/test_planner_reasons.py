@@ -2,6 +2,7 @@
 
 import pytest
 
+from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
@@ -100,3 +101,70 @@ def test_a_clause_that_names_a_thing_for_which_no_call_is_found_is_not_done_in_p
     )
     made = {(given["kite_id"], given["pilot_id"]) for _, given in calls(plan)}
     assert made in (set(), {("KIT-7", "PIL-1"), ("KIT-8", "PIL-2")})
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    "link",
+    [
+        "if",
+        ", if",
+        "when",
+        "in case",
+        "as long as",
+        "provided",
+        ", provided that",
+        "unless",
+        "only if",
+        "once",
+        "after",
+        "whenever",
+        "on condition that",
+        "assuming",
+    ],
+)
+def test_a_condition_behind_a_reason_is_no_part_of_it(link: str) -> None:
+    ((clause, reason, condition),) = _read(f"Reject KIT-7 because of a mistake {link} it is torn.".replace(" ,", ","))
+    assert (clause, reason, condition) == ("Reject KIT-7", "a mistake", "it is torn")
+    read = _read(f'Reject KIT-7 with the reason "no money if wet" {link} it is torn.'.replace(" ,", ","))
+    assert read == [("Reject KIT-7", "no money if wet", "it is torn")]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    ("text", "reason"),
+    ("Reject KIT-7 because it broke when it fell.", "it broke when it fell"),
+    ("Reject KIT-7 because it tore after it was mended.", "it tore after it was mended"),
+    ("Reject KIT-7 because it looks as if it is torn.", "it looks as if it is torn"),
+    ('Reject KIT-7 because "it is no good if it is wet".', "it is no good if it is wet"),
+)
+def test_when_something_happened_is_a_part_of_a_reason(text: str, reason: str) -> None:
+    assert _read(text) == [("Reject KIT-7", reason, "")]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    ("text", "condition", "holds"),
+    ("Lehne KIT-7 ab, weil es ein Irrtum ist, wenn er offen ist.", "it is open", True),
+    ("Lehne KIT-7 ab, weil es ein Irrtum ist, falls er offen ist.", "it is open", True),
+    ("Lehne den Antrag KIT-7 ab, es sei denn, er ist offen.", "it is open", False),
+    ("Rejette la facture KIT-7 parce que c'est une erreur si elle est ouverte.", "it is open", True),
+    ("Rejette la facture KIT-7 parce que c'est une erreur, à condition qu'elle soit ouverte.", "it is open", True),
+    ("Rejette la facture KIT-7, sauf si elle est ouverte.", "it is open", False),
+)
+def test_a_condition_behind_a_foreign_reason_is_no_part_of_it(text: str, condition: str, holds: bool) -> None:
+    (intent,) = understand(in_english(text)).actions
+    assert (intent.condition, intent.holds, "if" in intent.reason.split()) == (condition, holds, False)
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row("link", "before", "until", "where", "subject to")
+def test_what_nobody_can_judge_behind_a_reason_is_said_and_nothing_is_done(link: str) -> None:
+    plan = planned(f"Reject kite KIT-7 because of a mistake {link} it is open.", _FACTS, [_REJECT])
+    assert (calls(plan), f'"{link} it is open"' in plan.text) == ([], True), plan.text
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row("text", 'Reject KIT-7 with "torn if it is wet".', 'Reject KIT-7 with "torn once it is wet".')
+def test_a_condition_in_quotation_marks_is_none(text: str) -> None:
+    assert _read(text) == [(text.rstrip("."), "", "")]
