@@ -3,7 +3,7 @@
 import re
 
 _WEEKDAY = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_UNIT = r"(?:minute|hour|day|week|weekend|month|quarter|year|morning|afternoon|evening|night)s?"
+_UNIT = r"(?:minute|hour|day|week|weekend|month|quarter|year|morning|afternoon|evening)s?"
 _COUNT = r"an?|a few|a couple of|some|one|two|three|four|five|six|seven|eight|nine|ten|twelve|\d{1,3}"
 _LATER_PATTERN = re.compile(
     r"\b(?:(?:the day after )?tomorrow|tonight|(?:a (?:bit|little) )?later(?! than\b)|(?<!as )soon|eventually|some ?day"
