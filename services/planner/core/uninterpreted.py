@@ -103,7 +103,7 @@ def find_uninterpreted_words_of_calls(
     stated_values = {mention.value for mention in find_mentions(intent.clause)}
     left_out = [] if is_computed else _figures_left(chosen, listed)
     figures = [value for value in left_out if value in stated_values and not _is_given(value, plan)]
-    later = find_later(chosen.rest, _said_apart([plan], intent, situation))
+    later = find_later(chosen.rest, _join_said_apart([plan], intent, situation))
     return tuple(dict.fromkeys((*chosen.uninterpreted, *_find_steps([plan], intent), *later, *figures, *words)))
 
 
@@ -146,7 +146,7 @@ def find_uninterpreted_words_of_clause(
     text = _FORMULA_PATTERN.sub(" ", drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause))))
     text = _MANNER_PATTERN.sub(" ", _drop_days(text, values_text, situation))
     odd = [*(match[0] for match in _RANGE_PATTERN.finditer(text)), *_find_steps(plans, intent)]
-    later = find_later(text, _said_apart(plans, intent, situation))
+    later = find_later(text, _join_said_apart(plans, intent, situation))
     odd += later
     for words in later:
         text = text.replace(words, " ")
@@ -237,7 +237,7 @@ def _drop_days(text: str, values_text: str, situation: Situation) -> str:
 _APART_PATTERN = re.compile(r"(?:[\"“'‘:]|\bthat)\s*$", re.I)
 
 
-def _said_apart(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> str:
+def _join_said_apart(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> str:
     """The values of calls that the task says in quotation marks, behind a colon or ``that``, or as a reason; and those
     that are a time.
     """
