@@ -109,7 +109,7 @@ class GreenAgentConfig(BaseSettings):
     @model_validator(mode="after")
     def _check_worlds(self) -> Self:
         if self.simulator_url and not self.simulator_admin_key.get_secret_value():
-            raise _invalid("SIMULATOR_ADMIN_KEY is not set, and SIMULATOR_URL cannot be used without it")
+            raise _invalid_setting("SIMULATOR_ADMIN_KEY is not set, and SIMULATOR_URL cannot be used without it")
         return self
 
     @property
@@ -147,7 +147,9 @@ class AssessorSettings(GreenAgentConfig, ServiceSettings):
     @model_validator(mode="after")
     def _check_guarded(self) -> Self:
         if self.is_guarded and not self.assessor_api_key.get_secret_value():
-            raise _invalid("ASSESSOR_API_KEY is not set: others can reach this HOST (AUTHENTICATION=off lets them in)")
+            raise _invalid_setting(
+                "ASSESSOR_API_KEY is not set: others can reach this HOST (AUTHENTICATION=off lets them in)"
+            )
         return self
 
     @property
@@ -162,5 +164,5 @@ def read_older_names(environ: Mapping[str, str] | None = None) -> dict[str, str]
     return {name.lower(): value for name, value in older_variables.items() if name not in variables}
 
 
-def _invalid(sentence: str) -> PydanticCustomError:
+def _invalid_setting(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("settings", "{sentence}", {"sentence": sentence})

@@ -32,17 +32,19 @@ class Responders:
 
     def of_email(self, mail: Email) -> list[Responder]:
         """The characters in To and Cc but the sender; those in Bcc do not answer."""
-        return _find_at(self._by_address, (a.lower() for a in mail.to_addresses + mail.cc_addresses), mail.from_address)
+        return _find_by_address(
+            self._by_address, (a.lower() for a in mail.to_addresses + mail.cc_addresses), mail.from_address
+        )
 
     def of_sms(self, text: SmsMessage) -> list[Responder]:
-        return _find_at(self._by_number, text.to_numbers, text.from_number)
+        return _find_by_address(self._by_number, text.to_numbers, text.from_number)
 
     def of_event(self, event: CalendarEvent) -> list[Responder]:
         """The characters who are invited and have not answered yet."""
         unanswered_addresses = [
             guest.email.lower() for guest in event.attendees if guest.response in ("needs-action", "needsAction")
         ]
-        return _find_at(self._by_address, unanswered_addresses, event.organizer or "")
+        return _find_by_address(self._by_address, unanswered_addresses, event.organizer or "")
 
     def is_character(self, address: str) -> bool:
         return address.lower() in self._by_address or address in self._by_number
@@ -98,6 +100,6 @@ def rsvp_answer(event: CalendarEvent, responder: Character, status: str, comment
     return {**answer, "comment": comment} if comment else answer
 
 
-def _find_at(people: Mapping[str, Responder], addresses: Iterable[str], sender: str) -> list[Responder]:
+def _find_by_address(people: Mapping[str, Responder], addresses: Iterable[str], sender: str) -> list[Responder]:
     addressees = dict.fromkeys(address for address in addresses if address.lower() != sender.lower())
     return [people[address] for address in addressees if address in people]

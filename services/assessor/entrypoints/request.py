@@ -103,7 +103,7 @@ def _is_credential(name: str) -> bool:
 
 
 def _has_credential(value: JsonValue) -> bool:
-    """Whether it is an address with a user, a password or a key in it."""
+    """Whether a value is a URL with a user, a password or a key in it."""
     if not isinstance(value, str) or not value.lower().startswith(("http://", "https://")):
         return False
     try:

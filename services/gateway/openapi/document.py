@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from services.gateway.features.identity.api_paths import CALLERS_KEY
 from services.gateway.openapi.paths import OWN_API_SHAPE, SHAPES_BY_PATH, ParameterShape, PathShape, describe_callers
-from services.gateway.openapi.schemas import Schema, build_all_schemas, reference
+from services.gateway.openapi.schemas import Schema, build_all_schemas, schema_reference
 from shared.domain.version import VERSION
 
 _STATUS_TEXTS = {
@@ -101,7 +101,7 @@ def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
     if parameters:
         description["parameters"] = parameters
     if takes_body:
-        content: JsonValue = {"application/json": {"schema": reference(shape.body)}}
+        content: JsonValue = {"application/json": {"schema": schema_reference(shape.body)}}
         description["requestBody"] = {"required": shape.body != "Anything", "content": content}
     return description
 
@@ -146,7 +146,7 @@ def _response_schema(status: int, schemas_by_type: Mapping[str, tuple[str, ...]]
 def _any_of_schemas(names: tuple[str, ...]) -> Schema:
     if names == ("text",):
         return {"description": "Server-sent events; the data of each is JSON."}
-    return reference(names[0]) if len(names) == 1 else {"anyOf": [reference(name) for name in names]}
+    return schema_reference(names[0]) if len(names) == 1 else {"anyOf": [schema_reference(name) for name in names]}
 
 
 _STYLE_SHEET = (

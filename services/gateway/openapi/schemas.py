@@ -25,7 +25,7 @@ def build_message_schemas(prefix: str, *roots: Descriptor) -> Schema:
     return schemas
 
 
-def reference(name: str) -> Schema:
+def schema_reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -50,7 +50,7 @@ def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Sch
         well_known = _SCHEMAS_OF_WELL_KNOWN_TYPES.get(field.message_type.full_name)
         if well_known is None:
             _add_message(schemas, field.message_type, prefix)
-        return reference(prefix + field.message_type.name) if well_known is None else well_known
+        return schema_reference(prefix + field.message_type.name) if well_known is None else well_known
     if field.type == FieldDescriptor.TYPE_ENUM:
         return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
     if field.type == FieldDescriptor.TYPE_BOOL:
@@ -96,7 +96,7 @@ _RPC_ERROR_SCHEMA = _object_schema(("code", "message"), code=_CODE_SCHEMA, messa
 _RPC_ID_SCHEMA: Schema = {"type": ["string", "integer", "null"]}
 _RPC_VERSION_SCHEMA: Schema = {"const": "2.0"}
 _MESSAGE_SCHEMA: JsonValue = {
-    "allOf": [reference("Message")],
+    "allOf": [schema_reference("Message")],
     "required": ["messageId", "role", "parts"],
     "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
 }
@@ -105,7 +105,7 @@ _REQUEST_SCHEMAS: Schema = {
         ("message",),
         tenant=_TEXT_SCHEMA,
         message=_MESSAGE_SCHEMA,
-        configuration=reference("SendMessageConfiguration"),
+        configuration=schema_reference("SendMessageConfiguration"),
         metadata=_ANYTHING_SCHEMA,
     ),
     "RpcCall": _object_schema(
@@ -124,10 +124,10 @@ _OWN_SCHEMAS: Schema = {
     "V03Webhook": _object_schema(
         ("name", "pushNotificationConfig"), name=_TEXT_SCHEMA, pushNotificationConfig=_ANYTHING_SCHEMA
     ),
-    "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
+    "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": schema_reference("V03Webhook")}),
     "V03Tasks": _object_schema(
         ("tasks", "nextPageToken", "pageSize", "totalSize"),
-        tasks={"type": "array", "items": reference("V03Task")},
+        tasks={"type": "array", "items": schema_reference("V03Task")},
         nextPageToken=_TEXT_SCHEMA,
         pageSize=_CODE_SCHEMA,
         totalSize=_CODE_SCHEMA,

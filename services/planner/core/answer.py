@@ -84,8 +84,8 @@ def compose_answer(situation: Situation, told_answer: ToldAnswer, *, as_a_list: 
 
 
 def _is_list_of_things(situation: Situation, told_answer: ToldAnswer, as_a_list: bool) -> bool:
-    """Whether the answer is a list of what fits the task's words: these ask for one, or who asks does and the task asks
-    for nothing else.
+    """Whether the answer is the list of things that fit the task: the task asks for a list, or the caller does
+    (``as_a_list``) and the task asks for nothing else.
     """
     if told_answer.moves:
         return False
@@ -263,7 +263,7 @@ def _sort_as_asked(chosen: list[tuple[FactRecord, str]], text: str) -> list[tupl
     match = re.search(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by (?:the )?(\w+)(.*)", text, re.I)
     down = re.search(r"descending|(?:highest|largest|newest|latest)(?: \w+)? first|most \w+ first", text, re.I)
     if match is None:
-        key = _largest(text, chosen)
+        key = _amount_to_sort_by(text, chosen)
         ordered = sorted(chosen, key=lambda item: _sort_key(item[0].fields[key] if key else item[0].fields[item[1]]))
         return ordered[::-1] if down else ordered
     field = next((n for record, _ in chosen for n in record.fields if field_stems(n) & text_stems(match[1])), None)
@@ -271,7 +271,7 @@ def _sort_as_asked(chosen: list[tuple[FactRecord, str]], text: str) -> list[tupl
     return ordered[::-1] if down else ordered
 
 
-def _largest(text: str, chosen: list[tuple[FactRecord, str]]) -> str | None:
+def _amount_to_sort_by(text: str, chosen: list[tuple[FactRecord, str]]) -> str | None:
     if re.search(r"(?:highest|largest|lowest|smallest)(?: \w+)? first", text, re.I) and chosen:
         return amount_field(chosen[0][0], "amount")
     return None

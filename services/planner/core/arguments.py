@@ -70,7 +70,7 @@ def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) 
         or _drop_foreign(find_stated(name, intent), name, situation)
     )
     described = str(schema.get("description", ""))
-    return shaped or _prose(name, described, _text_after_colon(tool, intent), intent, situation, required)
+    return shaped or _find_prose(name, described, _text_after_colon(tool, intent), intent, situation, required)
 
 
 def _find_set_value(
@@ -259,7 +259,7 @@ def _text_after_colon(tool: ToolSpec, intent: Intent) -> str:
     return "" if not intent.verb or stems(text_words(head)[-1:]) & fields else tail.strip().rstrip(" .!")
 
 
-def _prose(
+def _find_prose(
     name: str, described: str, behind_colon: str, intent: Intent, situation: Situation, required: bool
 ) -> ArgumentCandidate | None:
     own = field_stems(name)
@@ -269,7 +269,7 @@ def _prose(
     if own & _PROSE_WORDS:
         if not (required or own & text_stems(intent.clause)):
             return None
-        said = _message(intent.clause) if intent.sends_message else _find_said(intent.clause)
+        said = _message_to_recipient(intent.clause) if intent.sends_message else _find_said(intent.clause)
         news = _describe_done(intent, situation) if required and (intent.sends_message or not intent.verb) else ""
         return _as_candidate(_find_quotation(intent.clause) or said or behind_colon or news)
     if own & _OUTCOME_WORDS and required and intent.verb:
@@ -338,7 +338,11 @@ def _find_occasion(clause: str) -> str:
 
 def _literal_text(clause: str) -> str:
     """What a clause says in so many words: in quotation marks, after ``that``, or after a colon."""
-    return _find_quotation(clause) or _message(clause) or (clause.partition(": ")[2].strip() if ": " in clause else "")
+    return (
+        _find_quotation(clause)
+        or _message_to_recipient(clause)
+        or (clause.partition(": ")[2].strip() if ": " in clause else "")
+    )
 
 
 def _find_quotation(text: str) -> str:
@@ -358,7 +362,7 @@ def _find_said(clause: str) -> str:
     return match["said"].strip().rstrip(" .!") if match else ""
 
 
-def _message(clause: str) -> str:
+def _message_to_recipient(clause: str) -> str:
     """What somebody is to be told, as a sentence to them: of ``tell her that her loan is agreed``."""
     message_text = _OF_ADDRESSEE.sub("your ", _find_said(clause))
     return f"{message_text[0].upper()}{message_text[1:].rstrip(' .!')}." if message_text else ""
@@ -430,7 +434,7 @@ def bind_arguments(tool: ToolSpec, situation: Situation, intent: Intent, least: 
     ``least``: the lowest sureness that an identifier may have.
     """
     fields = [name for name in tool.properties if not is_paging(tool, name)]
-    candidates_by_name = {name: _candidates(tool, name, situation, intent, least) for name in fields}
+    candidates_by_name = {name: _find_candidates(tool, name, situation, intent, least) for name in fields}
     missing = tuple(name for name in tool.required if not candidates_by_name.get(name))
     fixed = {name: values[:1] for name, values in candidates_by_name.items() if values and not is_reference(tool, name)}
     references = {
@@ -443,7 +447,9 @@ def bind_arguments(tool: ToolSpec, situation: Situation, intent: Intent, least: 
     return [CallPlan(tool, tuple(zip(names, plan, strict=True)), missing) for plan in ways][:_MANY]
 
 
-def _candidates(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[ArgumentCandidate]:
+def _find_candidates(
+    tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int
+) -> list[ArgumentCandidate]:
     if is_reference(tool, name) and kind_of(tool.properties[name]) in ("string", "integer"):
         identifiers = find_identifiers(tool, name, situation, intent.clause)
         return [candidate for candidate in identifiers if candidate.sure >= least]

@@ -90,7 +90,7 @@ def _plan_telling(
     greeted = (wish.who if "@" not in wish.who else "") or wish.asker
     body = _write_letter(greeted, fact.sentence, correspondence) if by_mail else _capitalize(fact.sentence)
     call = _reply_call(question, body, writers, by_mail=by_mail)
-    call = call or _send_call(address, _capitalize(_subject(wish)), body, writers, by_mail=by_mail)
+    call = call or _send_call(address, _capitalize(_mail_subject(wish)), body, writers, by_mail=by_mail)
     call = call or _reply_call(latest, body, writers, by_mail=by_mail)
     return DueWish(wish, (call,)) if call else DueWish(wish, why=f"no tool sends {'mail' if by_mail else 'texts'}")
 
@@ -167,7 +167,7 @@ def _write_letter(name: str, sentence: str, correspondence: Correspondence) -> s
     return f"{hello}\n\n{sentence}\n\nKind regards\n{first.capitalize()}".rstrip()
 
 
-def _subject(wish: PersonalWish) -> str:
+def _mail_subject(wish: PersonalWish) -> str:
     topic = re.sub(r"^(?:the|our|my|your|a|an)\s+", "", said_topic(wish), flags=re.I)
     return " ".join(topic.split()[:8]) or "A note"
 

@@ -108,7 +108,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
         return PlannedFigure(
-            _name(before or text, "count"),
+            _build_figure_name(before or text, "count"),
             "count",
             tuple((operand(r, f)[0], Decimal(1)) for r, f in zip(records, fields, strict=True)),
         )
@@ -118,7 +118,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         return None
     chosen = [(record, amount_field(record, text)) for record in records]
     operands = tuple(operand(record, field) for record, field in chosen if field)
-    return PlannedFigure(_name(before or text, operation), operation, operands) if operands else None
+    return PlannedFigure(_build_figure_name(before or text, operation), operation, operands) if operands else None
 
 
 def _was_whole_list_read(text: str, records: Sequence[FactRecord], situation: Situation) -> bool:
@@ -146,7 +146,7 @@ def _is_stated_by_record(text: str, situation: Situation) -> bool:
     return any(field_stems(name) & word_stems for record in named_records for name in numeric_fields(record))
 
 
-def _name(text: str, operation: str) -> str:
+def _build_figure_name(text: str, operation: str) -> str:
     for identifier in identifiers_in(text) if operation != "count" else ():
         text = text.replace(identifier, " ")
     words = [

@@ -320,7 +320,9 @@ def _judge_doer(record: FactRecord, doer: re.Match[str], negated: bool, situatio
 
 
 def _find_stated_word(meant: MeantRecord, match: re.Match[str] | None, text: str, word_stems: set[str]) -> str:
-    """A short word of the record that the condition uses; who or what it names is a state only behind an ``is``."""
+    """The record's text that the condition contains, such as its state; never its identifier or, without an ``is``, a
+    name. Empty if there is none.
+    """
     state, own = match["state"] if match else text, own_id(meant.record)
     for name, value in meant.told:
         is_name = (own and own[0] == name) or (match is None and (is_identifier(name) or "name" in parts(name)))

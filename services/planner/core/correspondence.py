@@ -106,8 +106,8 @@ class Correspondence(NamedTuple):
 def read_correspondence(situation: Situation) -> Correspondence:
     rows = list(rows_of(situation))
     own = _own_addresses(rows)
-    messages = [message for row in rows if (message := _message(row, own))]
-    appointments = [entry for row in rows if (entry := _appointment(row, own))]
+    messages = [message for row in rows if (message := _build_message(row, own))]
+    appointments = [entry for row in rows if (entry := _build_appointment(row, own))]
     return Correspondence(tuple(messages), tuple(appointments), own)
 
 
@@ -128,12 +128,12 @@ def _own_addresses(rows: Iterable[ReadRow]) -> frozenset[str]:
     return frozenset(own)
 
 
-def _message(row: ReadRow, own: frozenset[str]) -> ReadMessage | None:
+def _build_message(row: ReadRow, own: frozenset[str]) -> ReadMessage | None:
     fields, sender = row.fields, _sender(row.fields)
     body = next((str(fields[name]) for name in _BODIES if isinstance(fields.get(name), str)), None)
     if not sender or body is None:
         return None
-    thread, at = str(fields.get("thread_id") or ""), _moment(fields)
+    thread, at = str(fields.get("thread_id") or ""), _message_time(fields)
     is_own = _is_sent(fields) or sender in own
     return ReadMessage(row, sender, _recipients(fields), str(fields.get("subject") or ""), body, thread, at, is_own)
 
@@ -155,7 +155,7 @@ def _recipients(fields: JsonObject) -> tuple[str, ...]:
     return tuple(recipients)
 
 
-def _moment(fields: JsonObject) -> datetime | None:
+def _message_time(fields: JsonObject) -> datetime | None:
     for name in _TIMES:
         if (moment := as_moment(fields.get(name))) is not None:
             return moment
@@ -171,7 +171,7 @@ def as_moment(value: Json) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _appointment(row: ReadRow, own: frozenset[str]) -> ReadAppointment | None:
+def _build_appointment(row: ReadRow, own: frozenset[str]) -> ReadAppointment | None:
     fields = row.fields
     start, end = as_moment(fields.get("start")), as_moment(fields.get("end"))
     if start is None or end is None:

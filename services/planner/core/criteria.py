@@ -316,7 +316,7 @@ def _names_column(name: str, word_stems: frozenset[str]) -> bool:
 
 def _read_values(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     """For each column those of its values that the text names; denied ones are left out."""
-    participles = _participles(text)
+    participles = _find_participles(text)
     spans_by_name: dict[str, list[TextSpan]] = {}
     for name, values in _values_of(listed).items():
         for value in values:
@@ -344,7 +344,7 @@ def _may_be_spoken(value: str) -> bool:
     return len(value) > 1 and value.lower() not in STOP and not value.replace(".", "").isdigit()
 
 
-def _participles(text: str) -> dict[str, TextSpan]:
+def _find_participles(text: str) -> dict[str, TextSpan]:
     return {
         stem(match[0]): TextSpan(match.start(), match.end(), match[0])
         for match in re.finditer(r"\b\w+(?:ed|ing)\b", text.lower())

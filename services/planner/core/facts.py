@@ -23,7 +23,7 @@ _LINK = r"(?:is|are)(?: now| still| always)?"
 
 def extract_facts(request: Request) -> JsonObject:
     """At most four facts, each stated by a sentence of the task, in the order of the text."""
-    subjects = [name for name in _strings(request.section("entities")) if any(map(str.isalpha, name))]
+    subjects = [name for name in _list_strings(request.section("entities")) if any(map(str.isalpha, name))]
     text = f"{request.sections.get('task', '')}\n{request.sections.get('answer', '')}"
     facts: dict[tuple[str, str], Json] = {}
     for sentence in _SENTENCE_PATTERN.findall(text):
@@ -55,5 +55,5 @@ def _build_fact(subject: str, attribute: str, value: str, sentence: str) -> Json
     }
 
 
-def _strings(value: Json) -> list[str]:
+def _list_strings(value: Json) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

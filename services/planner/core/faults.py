@@ -81,15 +81,15 @@ def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolse
         ]
     if "stale_column" in faults:
         spoilt_calls = [(name, _rename_arguments(arguments)) for name, arguments in spoilt_calls]
-    if "repeated_write" in faults and not _was_refused(request, toolset):
+    if "repeated_write" in faults and not _has_failed_write(request, toolset):
         spoilt_calls = [*spoilt_calls, *spoilt_calls]
     if "unasked_write" in faults:
         spoilt_calls = [*spoilt_calls, _unasked_write(spoilt_calls, faults["unasked_write"], toolset)]
     return tuple(spoilt_calls)
 
 
-def _was_refused(request: Request, toolset: Toolset) -> bool:
-    """Whether the reply mends an earlier one: then nothing is repeated."""
+def _has_failed_write(request: Request, toolset: Toolset) -> bool:
+    """Whether a write of an earlier reply failed: then this reply mends it, and nothing is repeated."""
     writers = {tool.name for tool in toolset.writers}
     return any(call.failed and call.tool in writers for call in request.calls)
 

@@ -71,17 +71,17 @@ def in_english(text: str) -> str:
 @lru_cache(maxsize=500)
 def sentences_of(text: str) -> tuple[ForeignSentence, ...]:
     """Each sentence with its translation; none if the text is in no language that the dictionaries cover."""
-    language = _language(text)
+    language = _guess_language(text)
     if language is None:
         return ()
     parts = [part.strip() for part in _SENTENCE_PATTERN.split(text) if part.strip()]
     return tuple(ForeignSentence(part, _translate_sentence(part, language)) for part in parts)
 
 
-def _language(text: str) -> Language | None:
+def _guess_language(text: str) -> Language | None:
     words = re.findall(r"[^\W\d_]+", text.lower())
     german, french = sum(word in _GERMAN_WORDS for word in words), sum(word in _FRENCH_WORDS for word in words)
-    verbs = {stem for word in words for stem in [_stem(word)]}
+    verbs = {stem for word in words for stem in [_foreign_stem(word)]}
     german += len(verbs & {*GERMAN_VERBS}) if any(mark in text for mark in "äöüßÄÖÜ") or german else 0
     french += len(verbs & {*FRENCH_VERBS}) if french else 0
     english = len({"the", "and", "of", "to", "is", "are", "for", "with", "approve", "that"} & {*words})
@@ -105,19 +105,19 @@ def _translate_sentence(text: str, language: Language) -> str:
     end = sentence_without_reason[-1] if sentence_without_reason[-1:] in ".!?;" else ""
     clauses = _JOIN_PATTERN.split(sentence_without_reason.rstrip(".!?;"))
     translated = [
-        _clause(clause, language) if index % 2 == 0 else _words(clause, language)
+        _translate_clause(clause, language) if index % 2 == 0 else _translate_words(clause, language)
         for index, clause in enumerate(clauses)
     ]
     return re.sub(r"\s+", " ", f"{''.join(translated)}{reason_text}{end or '.'}").strip()
 
 
-def _clause(clause: str, language: Language) -> str:
+def _translate_clause(clause: str, language: Language) -> str:
     """One clause with its verb first, and ``do not`` before a verb that is denied."""
     tokens = _TOKEN_PATTERN.findall(clause)
-    verb, other_tokens = _verb(tokens, language)
+    verb, other_tokens = _translate_verb(tokens, language)
     if not verb:
-        return _words(clause, language)
-    text = _words("".join(other_tokens), language)
+        return _translate_words(clause, language)
+    text = _translate_words("".join(other_tokens), language)
     denied = language.is_german and re.search(r"\bnot\s*$", text)
     text = re.sub(r"\bnot\s*$", "", text) if denied else text
     stands = "do not " if denied else ""
@@ -126,14 +126,14 @@ def _clause(clause: str, language: Language) -> str:
     return f"{before}{stands}{verb} {text[len(before) :].lstrip()}"
 
 
-def _verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:
+def _translate_verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:
     """The English verb of a clause and its other tokens; German verbs may stand at the end, or in two pieces."""
     places = [place for place, token in enumerate(tokens) if token.isalpha() and token.lower() not in _FILLER_WORDS]
     is_question = places and tokens[places[0]].lower() in _QUESTION_WORDS
     if not places or is_question:
         return "", tokens
     first, last = places[0], places[-1]
-    if language.is_german and (verb := language.verbs.get(f"{_stem(tokens[first])}_{tokens[last].lower()}")):
+    if language.is_german and (verb := language.verbs.get(f"{_foreign_stem(tokens[first])}_{tokens[last].lower()}")):
         return verb, [token for place, token in enumerate(tokens) if place not in (first, last)]
     for place in (first, last) if language.is_german else (first,):
         if verb := _known_verb(tokens[place], language, place != first):
@@ -145,27 +145,27 @@ def _known_verb(token: str, language: Language, at_end: bool) -> str:
     word = token.lower()
     if token[:1].isupper() and at_end:
         return ""  # a German noun
-    english_verb = language.verbs.get(_stem(word), "") or language.verbs.get(word.removesuffix("e"), "")
+    english_verb = language.verbs.get(_foreign_stem(word), "") or language.verbs.get(word.removesuffix("e"), "")
     if not english_verb and language.is_german:
         for key, verb in language.verbs.items():
             stem, _, particle = key.partition("_")
-            if particle and _stem(word) in (f"{particle}{stem}", f"{particle}zu{stem}"):
+            if particle and _foreign_stem(word) in (f"{particle}{stem}", f"{particle}zu{stem}"):
                 return verb
     return english_verb
 
 
 @lru_cache(maxsize=10_000)
-def _stem(word: str) -> str:
+def _foreign_stem(word: str) -> str:
     without_ending = _ENDINGS_PATTERN.sub("", word.lower())
     return without_ending if len(without_ending) >= 2 else word.lower()
 
 
-def _words(text: str, language: Language) -> str:
+def _translate_words(text: str, language: Language) -> str:
     text = re.sub(r"\bs['’](?=ils?\b)", "si ", re.sub(r"(?<=\b[ldLD])['’]", " ", text))
-    return "".join(_word(token, language) for token in _TOKEN_PATTERN.findall(text))
+    return "".join(_translate_word(token, language) for token in _TOKEN_PATTERN.findall(text))
 
 
-def _word(token: str, language: Language) -> str:
+def _translate_word(token: str, language: Language) -> str:
     if _DECIMAL_PATTERN.fullmatch(token):
         return token.replace(".", "").replace(",", ".")
     english_word = language.words.get(token.lower())

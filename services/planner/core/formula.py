@@ -80,7 +80,7 @@ class _Reader:
         return terms
 
     def _read_signed(self) -> Terms:
-        """A term with its signs before it; powers bind stronger than these, and from the right."""
+        """Reads a term with the signs before it. A power binds more strongly than a sign."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise NoFormula(self._text)

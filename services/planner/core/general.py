@@ -21,7 +21,7 @@ def _fill_field(name: str, schema: JsonObject, request: Request) -> Json:
     listed = schema.get("enum")
     if isinstance(listed, list) and listed:
         return _pick_choice(listed, request)
-    match _type(schema):
+    match _schema_type(schema):
         case "object":
             return _fill_object(schema, request)
         case "array":
@@ -36,7 +36,7 @@ def _fill_field(name: str, schema: JsonObject, request: Request) -> Json:
             return NEEDS_A_MODEL
 
 
-def _type(schema: JsonObject) -> str:
+def _schema_type(schema: JsonObject) -> str:
     field_type = schema.get("type", "string")
     return (
         "null"

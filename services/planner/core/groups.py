@@ -130,7 +130,7 @@ def find_standing_out(text: str, situation: Situation) -> StandingOut | None:
         return StandingOut((), "")  # "the vase with the largest crack": no vase says how large that is
     field = _deciding_field(match, text, records)
     records_by_amount = [
-        (amount, record) for record in records if field and (amount := _amount(record, field)) is not None
+        (amount, record) for record in records if field and (amount := _day_or_amount(record, field)) is not None
     ]
     if not records_by_amount:
         return StandingOut((), "")
@@ -187,7 +187,7 @@ def _deciding_field(match: re.Match[str], text: str, records: Sequence[FactRecor
     return field or ""
 
 
-def _amount(record: FactRecord, field: str) -> Decimal | None:
+def _day_or_amount(record: FactRecord, field: str) -> Decimal | None:
     if field not in record.fields:
         return None
     days = count_day(str(record.fields[field]))

@@ -251,7 +251,7 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
     intents: list[Intent] = []
     questions: list[str] = []
     for sentence in filter(None, (part.strip() for part in _SENTENCE_PATTERN.split(text))):
-        if _asks(sentence):
+        if _is_question(sentence):
             questions += [half for half in _TWO_QUESTIONS.split(sentence) if half.strip(" ?.,")]
         elif intents and (match := _REASON_ALONE.match(sentence)):
             intents[-1] = intents[-1]._replace(reason=intents[-1].reason or _unquote(sentence[match.end() :]))
@@ -342,7 +342,7 @@ def _with_place(intent: Intent, text: str) -> Intent:
     return intent._replace(follows=bool(_AFTER_PATTERN.search(before)) or intent.clause.lower().startswith("then "))
 
 
-def _asks(sentence: str) -> bool:
+def _is_question(sentence: str) -> bool:
     request = re.match(r"(?:can|could|would|will) you\b", sentence, re.I)
     return not request and (sentence.endswith("?") or bool(_ASKING_PATTERN.match(sentence)))
 
@@ -362,12 +362,14 @@ def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
         return []
     if not main.strip(" .;!") and before:
         last = before[-1]
-        intents = [intent._replace(condition=last.condition, holds=not last.holds) for intent in _intents(otherwise[0])]
+        intents = [
+            intent._replace(condition=last.condition, holds=not last.holds) for intent in _read_intents(otherwise[0])
+        ]
         return _with_reasons(intents, reasons)
     condition, holds, body = _split_off_condition(main.strip(", \t\n"))
-    intents = [intent._replace(condition=condition, holds=holds) for intent in _intents(body)]
+    intents = [intent._replace(condition=condition, holds=holds) for intent in _read_intents(body)]
     for other_clause in otherwise:
-        intents += [intent._replace(condition=condition, holds=not holds) for intent in _intents(other_clause)]
+        intents += [intent._replace(condition=condition, holds=not holds) for intent in _read_intents(other_clause)]
     return _with_reasons(intents, reasons)
 
 
@@ -396,13 +398,15 @@ def _with_reasons(intents: list[Intent], reasons: list[str]) -> list[Intent]:
     intents_with_reasons: list[Intent] = []
     leading = ""
     for intent in intents:
-        clause, marks = _unmark(intent.clause)
+        clause, marks = _split_marks(intent.clause)
         reason = "; ".join(filter(None, [leading, *(reasons[_MARKS.index(mark)] for mark in marks)]))
         clause = clause.strip(" ,.!;")
         if not clause:
             leading = reason
             continue
-        intents_with_reasons.append(intent._replace(clause=clause, reason=reason, context=_unmark(intent.context)[0]))
+        intents_with_reasons.append(
+            intent._replace(clause=clause, reason=reason, context=_split_marks(intent.context)[0])
+        )
         leading = ""
     return intents_with_reasons
 
@@ -410,14 +414,14 @@ def _with_reasons(intents: list[Intent], reasons: list[str]) -> list[Intent]:
 def _split_off_condition(sentence: str) -> tuple[str, bool, str]:
     """The condition, whether it has to hold, and the sentence without it; a mark in the condition stays behind."""
     if match := _LEADING_PATTERN.match(sentence):
-        condition, marks = _unmark(f"{match[1]} {match[2]}" if _UNHEEDED_PATTERN.match(match[1]) else match[2])
+        condition, marks = _split_marks(f"{match[1]} {match[2]}" if _UNHEEDED_PATTERN.match(match[1]) else match[2])
         return condition, _must_hold(match[1]), f"{match[3]}{marks}"
     said = _QUOTATION_PATTERN.sub(lambda quoted: "x" * len(quoted[0]), sentence)  # a condition stands in no quotation
     if (match := _TRAILING_PATTERN.match(said)) and not _is_told(match):
         before, behind = sentence[: match.end(1)], sentence[match.start(3) :]
         place = next(iter(re.finditer(_FURTHER, behind, re.I)), None)
         tail, further = (behind[: place.start()], behind[place.start() :]) if place else (behind, "")
-        condition, marks = _unmark(f"{match[2]} {tail}" if _UNHEEDED_PATTERN.match(match[2]) else tail)
+        condition, marks = _split_marks(f"{match[2]} {tail}" if _UNHEEDED_PATTERN.match(match[2]) else tail)
         return condition.rstrip(" .!;"), _must_hold(match[2]), f"{before}{marks}{further}"
     return "", True, sentence
 
@@ -428,7 +432,7 @@ def _is_told(match: re.Match[str]) -> bool:
     return bool(is_plain) and re.search(rf"\b(?:{_NOTIFY})\b.*\b(?:that|saying)\b", match[1], re.I | re.S) is not None
 
 
-def _unmark(text: str) -> tuple[str, str]:
+def _split_marks(text: str) -> tuple[str, str]:
     return re.sub(_MARK, "", text), "".join(re.findall(_MARK, text))
 
 
@@ -436,7 +440,7 @@ def _must_hold(word: str) -> bool:
     return not word.lower().startswith(("unless", "except"))
 
 
-def _intents(body: str) -> list[Intent]:
+def _read_intents(body: str) -> list[Intent]:
     if (match := _HEADED_PATTERN.match(body)) and SENDING_FAMILIES.isdisjoint(
         map(family, text_words(match["head"])[:1])
     ):

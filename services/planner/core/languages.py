@@ -118,13 +118,13 @@ où:in case
 """
 
 
-def _table(text: str) -> Mapping[str, str]:
+def _parse_table(text: str) -> Mapping[str, str]:
     pairs = [entry.split() for entry in text.replace("\n", " ").split("|") if entry.strip()]
     return {pair[0]: pair[1].replace("_", " ") for pair in pairs}
 
 
-GERMAN_VERBS, GERMAN_WORDS = _table(_GERMAN_VERBS), _table(_GERMAN_WORDS)
-FRENCH_VERBS, FRENCH_WORDS = _table(_FRENCH_VERBS), _table(_FRENCH_WORDS)
+GERMAN_VERBS, GERMAN_WORDS = _parse_table(_GERMAN_VERBS), _parse_table(_GERMAN_WORDS)
+FRENCH_VERBS, FRENCH_WORDS = _parse_table(_FRENCH_VERBS), _parse_table(_FRENCH_WORDS)
 PHRASES = {
     said.strip(): told.strip()
     for said, _, told in (one.partition(":") for one in _PHRASES.replace("\n", " ").split("|"))

@@ -26,22 +26,25 @@ def parts_of(situation: Situation, writers: Sequence[ToolSpec]) -> list[ParsedPa
     """Each clause once, in the task's order; a task of which nothing is understood is one part to find out."""
     text = situation.original
     task_parts = [
-        ParsedPart(quote(intent.clause, situation), DO, intent.clause) for intent in find_asked(situation, writers)
+        ParsedPart(original_words(intent.clause, situation), DO, intent.clause)
+        for intent in find_asked(situation, writers)
     ]
     known_clauses = {part.clause for part in task_parts}
     task_parts += [
-        ParsedPart(quote(clause, situation), DO, clause)
+        ParsedPart(original_words(clause, situation), DO, clause)
         for clause in situation.reading.unknown
         if clause not in known_clauses
     ]
-    task_parts += [ParsedPart(quote(clause, situation), FIND_OUT, clause) for clause in situation.reading.questions]
+    task_parts += [
+        ParsedPart(original_words(clause, situation), FIND_OUT, clause) for clause in situation.reading.questions
+    ]
     unique: dict[str, ParsedPart] = {}
     for part in sorted(task_parts, key=lambda part: (text.find(part.quote), part.kind)):
         unique.setdefault(f"{part.kind} {part.quote} {part.clause}", part)
     return [*unique.values()] or [ParsedPart(text.strip(), FIND_OUT, text)]
 
 
-def quote(clause: str, situation: Situation) -> str:
+def original_words(clause: str, situation: Situation) -> str:
     """The words of the task that a clause was read from."""
     if sentences := sentences_of(situation.original):
         word_stems = text_stems(clause)
@@ -89,12 +92,12 @@ def number_of_clause(
         for number, (words, part_kind) in zip(numbers, quotes_and_kinds, strict=True)
         if part_kind == kind
     ]
-    exact = [number for number, words in alike_in_kind if words == quote(clause, situation)]
+    exact = [number for number, words in alike_in_kind if words == original_words(clause, situation)]
     if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
         alike = [
             part.clause
             for part in parts_of(situation, writers)
-            if (part.kind, part.quote) == (kind, quote(clause, situation))
+            if (part.kind, part.quote) == (kind, original_words(clause, situation))
         ]
         exact = exact[alike.index(clause) :] if clause in alike else exact
     near = [number for number, words in alike_in_kind if clause in words or words in clause]

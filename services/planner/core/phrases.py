@@ -77,13 +77,13 @@ def _spelling_of(value: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=20_000)
-def _plain(text: str) -> str:
+def _normalize_separators(text: str) -> str:
     return re.sub(r"[\s_-]", " ", text).lower()
 
 
 def find_spoken(value: str, text: str) -> list[TextSpan]:
     """The spans in which a text contains a value, whatever separates its words: ``in_progress``, ``in progress``."""
-    if _plain(value) not in _plain(text):
+    if _normalize_separators(value) not in _normalize_separators(text):
         return []
     return [TextSpan(match.start(), match.end(), value) for match in _spelling_of(value).finditer(text)]
 

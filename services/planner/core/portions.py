@@ -123,7 +123,8 @@ def _operands_of_two(sides: tuple[str, str], situation: Situation) -> tuple[tupl
         (meant_record, other)
         for meant_record in _records_meant(sides[0], situation)
         for other in _records_meant(sides[1], situation)
-        if meant_record.noun != other.noun and (_refers(meant_record, other) or _refers(other, meant_record))
+        if meant_record.noun != other.noun
+        and (_contains_id_of(meant_record, other) or _contains_id_of(other, meant_record))
     ]
     if len({(own_id(meant_record), own_id(other)) for meant_record, other in pairs}) != 1:
         return ()
@@ -144,6 +145,6 @@ def _records_meant(text: str, situation: Situation) -> list[FactRecord]:
     return named if len(named) == 1 else fitting
 
 
-def _refers(record: FactRecord, target: FactRecord) -> bool:
+def _contains_id_of(record: FactRecord, target: FactRecord) -> bool:
     id_pair = own_id(target)
     return id_pair is not None and record is not target and id_pair[1] in record.fields.values()

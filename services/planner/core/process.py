@@ -24,9 +24,9 @@ def process_of(request: Request) -> Process:
     process = as_object(last_understand_result(request).get("process")) or as_object(request.section("process"))
     outputs = process.get("outputs")
     return Process(
-        name=_text(process.get("type")),
-        instruction=_text(process.get("instruction")),
-        notice_to=_text(process.get("notice_to")).replace("_", " "),
+        name=_text_or_empty(process.get("type")),
+        instruction=_text_or_empty(process.get("instruction")),
+        notice_to=_text_or_empty(process.get("notice_to")).replace("_", " "),
         outputs=tuple(map(str, outputs)) if isinstance(outputs, list) else (),
         routes=tuple(objects(process.get("routes"))),
     )
@@ -41,7 +41,7 @@ def last_understand_result(request: Request) -> JsonObject:
     return {"parts": parts_section} if isinstance(parts_section, list) else as_object(parts_section)
 
 
-def _text(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 

@@ -46,7 +46,7 @@ def wanted_noun(tool: ToolSpec, name: str) -> frozenset[str]:
 
 def is_reference(tool: ToolSpec, name: str) -> bool:
     """Whether a field holds an identifier: by its name, or by an example of one in its description or pattern."""
-    return is_identifier(name) or bool(_examples(tool, name))
+    return is_identifier(name) or bool(_find_examples(tool, name))
 
 
 def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[ArgumentCandidate]:
@@ -59,23 +59,25 @@ def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: st
     ]
     own = [candidate for candidate in candidates if str(candidate.value).lower() in clause.lower()]
     ordered = (
-        sorted(own, key=_doubt) + sorted(candidates, key=_doubt) + _from_records(noun, situation, _examples(tool, name))
+        sorted(own, key=_doubtfulness)
+        + sorted(candidates, key=_doubtfulness)
+        + _from_records(noun, situation, _find_examples(tool, name))
     )
-    shapes = {_shape(example) for example in _examples(tool, name)}
+    shapes = {_shape(example) for example in _find_examples(tool, name)}
     unique: dict[str, ArgumentCandidate] = {}
     for candidate in ordered:
         if shapes and _shape(str(candidate.value)) not in shapes:
             continue
         unique.setdefault(str(candidate.value), candidate)
-    return sorted(unique.values(), key=_doubt)
+    return sorted(unique.values(), key=_doubtfulness)
 
 
-def _doubt(candidate: ArgumentCandidate) -> int:
+def _doubtfulness(candidate: ArgumentCandidate) -> int:
     return -candidate.sure
 
 
 def _sureness(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, situation: Situation) -> int:
-    examples = _examples(tool, name)
+    examples = _find_examples(tool, name)
     if any(_shape(example) == _shape(mention.value) for example in examples):
         return CERTAIN
     if any(field in id_fields(record, noun) for record, field in places_of(mention.value, situation)):
@@ -100,7 +102,7 @@ def _shape(value: str) -> str:
     return re.sub(r"\d+", "9", value.upper())
 
 
-def _examples(tool: ToolSpec, name: str) -> list[str]:
+def _find_examples(tool: ToolSpec, name: str) -> list[str]:
     """Identifiers that a field's description, pattern or examples show."""
     schema = tool.properties.get(name, {})
     listed = schema.get("examples")
@@ -150,7 +152,7 @@ def _abbreviates(value: str, noun: frozenset[str]) -> bool:
     """Whether an identifier's letters begin one of the words or occur in it in their order, as those of ``ABC-1``."""
     letters = re.match(r"[A-Za-z]+", value)
     prefix = letters[0].lower() if letters else ""
-    return len(prefix) >= 2 and any(_subsequence(prefix, word) for word in noun)
+    return len(prefix) >= 2 and any(_is_subsequence(prefix, word) for word in noun)
 
 
 def _abbreviates_words(value: str, words: Sequence[str]) -> bool:
@@ -160,10 +162,10 @@ def _abbreviates_words(value: str, words: Sequence[str]) -> bool:
     letters = re.match(r"[A-Za-z]+", value)
     prefix = letters[0].lower() if letters else ""
     initials = "".join(word[0] for word in words)
-    return len(words) > 1 and _subsequence(initials, prefix) and _subsequence(prefix, "".join(words))
+    return len(words) > 1 and _is_subsequence(initials, prefix) and _is_subsequence(prefix, "".join(words))
 
 
-def _subsequence(letters: str, word: str) -> bool:
+def _is_subsequence(letters: str, word: str) -> bool:
     remaining_letters = iter(word)
     return word[:1] == letters[:1] and all(letter in remaining_letters for letter in letters)
 
@@ -180,12 +182,14 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
     candidates: list[ArgumentCandidate] = []
     own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
     if len(own) == 1 and (id_pair := own_id(own[0])) and concept(id_pair[0], own[0].noun) & noun:
-        candidates.append(_candidate(own[0], id_pair[0], CERTAIN))
+        candidates.append(_candidate_of_field(own[0], id_pair[0], CERTAIN))
     candidates += _only_fitting(noun, situation) if not own else []
     for record in _subjects(situation):
-        candidates += [_candidate(record, field, LIKELY) for field in id_fields(record, noun) if record.fields[field]]
         candidates += [
-            _candidate(record, field, LIKELY) for field in _fields_of_shape(record, noun, examples, situation)
+            _candidate_of_field(record, field, LIKELY) for field in id_fields(record, noun) if record.fields[field]
+        ]
+        candidates += [
+            _candidate_of_field(record, field, LIKELY) for field in _fields_of_shape(record, noun, examples, situation)
         ]
     return candidates or _linked_identifiers(noun, situation)
 
@@ -196,7 +200,9 @@ def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[Argu
         str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
     }
     linked = [r for r in situation.records if (id_pair := own_id(r)) and str(id_pair[1]) in pointed]
-    candidates = [_candidate(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]]
+    candidates = [
+        _candidate_of_field(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]
+    ]
     return candidates[:1] if len({str(candidate.value) for candidate in candidates}) == 1 else []
 
 
@@ -207,7 +213,7 @@ def _only_fitting(noun: frozenset[str], situation: Situation) -> list[ArgumentCa
     }
     narrowed = len({str(own_id(record)) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
-    return [_candidate(record, id_pair[0], LIKELY) for record in chosen if (id_pair := own_id(record))]
+    return [_candidate_of_field(record, id_pair[0], LIKELY) for record in chosen if (id_pair := own_id(record))]
 
 
 def _subjects(situation: Situation) -> list[FactRecord]:
@@ -241,6 +247,6 @@ def _fields_of_shape(record: FactRecord, noun: frozenset[str], examples: list[st
     ]
 
 
-def _candidate(record: FactRecord, field: str, sure: int) -> ArgumentCandidate:
+def _candidate_of_field(record: FactRecord, field: str, sure: int) -> ArgumentCandidate:
     value: Scalar = record.fields[field]
     return ArgumentCandidate(value, "result", record.ref(field), sure)

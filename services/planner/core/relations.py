@@ -118,7 +118,7 @@ def find_known(value: str, situation: Situation) -> FactRecord | None:
 def _read_steps(head: str, tail: str) -> list[_Step]:
     """The steps from the named record on, in their order; empty if the text is of another form."""
     if owned := re.fullmatch(r"['’]s\s+(?P<what>[\w\s'’-]+)", tail):
-        further = [_Step(_content(words)) for words in re.split(r"['’]s\s+", owned["what"])]
+        further = [_Step(_content_words(words)) for words in re.split(r"['’]s\s+", owned["what"])]
         return [*further, *_read_steps(head, "")] if _LINK_PATTERN.search(head) else further
     links = [*_LINK_PATTERN.finditer(f"{head} ")]
     if not links:
@@ -135,11 +135,11 @@ def _read_steps(head: str, tail: str) -> list[_Step]:
         *(words.partition(" ")[2] if verb else words for verb, words in zip(verbs, segments[1:], strict=True)),
     ]
     steps = [
-        _Step(_content(words), "" if is_passive else verb)
+        _Step(_content_words(words), "" if is_passive else verb)
         for words, verb, is_passive in zip(named, verbs, passive, strict=False)
     ][::-1]
     if tail.strip():
-        return [_Step(_content(tail)), *steps] if len(steps) > 1 else []
+        return [_Step(_content_words(tail)), *steps] if len(steps) > 1 else []
     return steps
 
 
@@ -150,14 +150,14 @@ def _read_doer(head: str) -> list[_Step]:
     if match := _WHO_PATTERN.match(head):
         return [_Step((), match["verb"])]
     match = _WHICH_PATTERN.match(head)
-    return [_Step(_content(match["noun"]), match["verb"])] if match else []
+    return [_Step(_content_words(match["noun"]), match["verb"])] if match else []
 
 
 def _first_word(words: str) -> str:
     return words.split(maxsplit=1)[0] if words.strip() else ""
 
 
-def _content(words: str) -> tuple[str, ...]:
+def _content_words(words: str) -> tuple[str, ...]:
     return tuple(word for word in text_words(words) if word not in STOP)
 
 
@@ -185,7 +185,7 @@ def _take_steps(record: FactRecord, steps: list[_Step], situation: Situation) ->
         ):
             waiting.pop(0)  # the date of birth
         if not waiting:
-            return RelatedAnswer(_tell(record, field, situation))
+            return RelatedAnswer(_tell_field_or_reference(record, field, situation))
         if target is None:
             why = f"what {record.fields[field]} is" if is_identifier(field) else f"the {' '.join(waiting[0].words)}"
             why = why if is_chain else ""
@@ -268,7 +268,7 @@ def _name_of(record: FactRecord, field: str, situation: Situation) -> str:
     return str((target.fields.get("name") if target else "") or record.fields.get(f"{base}_name") or "")
 
 
-def _tell(record: FactRecord, field: str, situation: Situation) -> str:
+def _tell_field_or_reference(record: FactRecord, field: str, situation: Situation) -> str:
     is_reference = is_identifier(field) or bool(_CLOSERS.intersection(parts(field)[-1:]))
     return tell_reference(record, field, situation) if is_reference else tell_field(record, field)
 

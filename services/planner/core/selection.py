@@ -260,7 +260,7 @@ def names_in(text: str) -> list[str]:
 
 def records_named(name: str, situation: Situation) -> list[FactRecord]:
     """The records of which one field equals that name."""
-    return [record for record in situation.records if name.lower() in _texts(record)]
+    return [record for record in situation.records if name.lower() in _texts_of_record(record)]
 
 
 def named_owners(text: str, situation: Situation) -> list[FactRecord]:
@@ -273,7 +273,7 @@ def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[
     known_words = frozenset().union(
         *(nouns(tool.name) for tool in tools), *(record.noun for record in situation.records)
     )
-    record_text = " ".join(text for record in situation.records for text in _texts(record))
+    record_text = " ".join(text for record in situation.records for text in _texts_of_record(record))
     return [
         name
         for name in names_in(situation.text)
@@ -281,7 +281,7 @@ def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[
     ]
 
 
-def _texts(record: FactRecord) -> list[str]:
+def _texts_of_record(record: FactRecord) -> list[str]:
     return [value.lower() for value in record.fields.values() if isinstance(value, str)]
 
 

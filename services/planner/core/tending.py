@@ -74,7 +74,7 @@ def rows_of(situation: Situation) -> Iterator[ReadRow]:
     seen_ids: set[str] = set()
     for fact in situation.facts:
         noun = tuple(stem(word) for word in parts(fact.tool)[1:])
-        for name, rows in _lists(fact.result):
+        for name, rows in _find_lists(fact.result):
             key = _find_key_field(rows, noun)
             for index, row in enumerate(rows):
                 if key in row and f"{key} {row[key]}" not in seen_ids:
@@ -82,7 +82,7 @@ def rows_of(situation: Situation) -> Iterator[ReadRow]:
                     yield ReadRow(key, row, frozenset(noun), f"{fact.ref}.{name}[{index}].{key}")
 
 
-def _lists(result: Json) -> Iterator[tuple[str, list[JsonObject]]]:
+def _find_lists(result: Json) -> Iterator[tuple[str, list[JsonObject]]]:
     for name, value in result.items() if isinstance(result, dict) else ():
         if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             yield name, [row for row in value if isinstance(row, dict)]

@@ -71,14 +71,14 @@ def find_standing_rules(text: str) -> tuple[StandingRule, ...]:
     barred = {stem(next(filter(None, match.groups()))) for match in _NEVER_PATTERN.finditer(text)}
     rules_by_text = [
         (text_part, _read_forbidding(text_part) or _read_headed(text_part) or _read_plain(text_part))
-        for text_part in _pieces(text)
+        for text_part in _split_into_rules(text)
     ]
     rules = [
         rule._replace(steps=tuple(step for step in rule.steps if stem(step.verb) not in barred), piece=text_part)
         for text_part, rule in rules_by_text
         if rule
     ]
-    strict = [text_stems(text_part) for text_part in _pieces(text) if _ONLY_SPEAKS.search(text_part)]
+    strict = [text_stems(text_part) for text_part in _split_into_rules(text) if _ONLY_SPEAKS.search(text_part)]
     rules = [rule._replace(is_strict=rule.is_strict or _is_meant(rule, strict)) for rule in rules]
     return tuple(sorted(rules, key=lambda rule: bool(rule.steps)))
 
@@ -99,7 +99,7 @@ def _read_forbidding(piece: str) -> StandingRule | None:
     return rule._replace(guards=True) if rule else None
 
 
-def _pieces(text: str) -> list[str]:
+def _split_into_rules(text: str) -> list[str]:
     return [
         _LEADING_PATTERN.sub("", text_part.strip(" -*•\t"))
         for text_part in _PIECE_PATTERN.split(text)
@@ -112,7 +112,7 @@ def _read_headed(piece: str) -> StandingRule | None:
     match = _HEADED_PATTERN.match(piece)
     if match is None or any(is_verb(word) for word in text_words(match["kind"])[:1]):
         return None
-    steps = _steps(match["steps"])
+    steps = _split_into_steps(match["steps"])
     return _build_rule(match["kind"], steps) if steps else None
 
 
@@ -130,7 +130,7 @@ def _read_plain(piece: str) -> StandingRule | None:
     first, *others = _FURTHER_STEP.split(kind_text)
     step = TendingStep(words[0], first.rstrip(" .;!"))
     kind = _QUOTED_PATTERN.sub(" ", re.split(r"\b(?:as|to|into|under|in|that|which)\b", first, maxsplit=1)[0])
-    rule = _build_rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step, *_steps(", ".join(others))))
+    rule = _build_rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step, *_split_into_steps(", ".join(others))))
     return rule._replace(is_strict=bool(_ONLY_SPEAKS.search(" ".join(besides)))) if rule else None
 
 
@@ -141,7 +141,7 @@ _ONLY_SPEAKS = re.compile(r"\b(?:only|merely|just)\s+(?:talks?|speaks?|mentions?
 _LONE_WORDS = frozenset("star unstar label archive mark move delete file flag trash".split())
 
 
-def _steps(text: str) -> tuple[TendingStep, ...]:
+def _split_into_steps(text: str) -> tuple[TendingStep, ...]:
     parts = [_LEADING_PATTERN.sub("", part).strip(" .;!") for part in _STEP_PATTERN.split(text.strip())]
     step_texts = [part for part in parts if part and not _NOT_PATTERN.search(part)]
     return tuple(

@@ -15,7 +15,14 @@ from services.planner.core.mentions import MentionKind
 from services.planner.core.next_turn import build_done_line, is_limit, is_turn, open_wishes, read_first_turn_time
 from services.planner.core.outcomes import WriteState, outcome_of, read_outcome
 from services.planner.core.pages import next_parts
-from services.planner.core.parts_of_task import DO, FIND_OUT, list_part_numbers, number_of_clause, parts_of, quote
+from services.planner.core.parts_of_task import (
+    DO,
+    FIND_OUT,
+    list_part_numbers,
+    number_of_clause,
+    original_words,
+    parts_of,
+)
 from services.planner.core.process import GENERAL, process_name
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object, now_of
 from services.planner.core.situation import Situation
@@ -165,11 +172,11 @@ def as_wished(request: Request, situation: Situation, writers: Sequence[ToolSpec
     What the task forbids is not among them.
     """
     wishes = read_wishes(situation.text)
-    quotes = [quote(wish.quote, situation) for wish in open_wishes(request, wishes)]
+    quotes = [original_words(wish.quote, situation) for wish in open_wishes(request, wishes)]
     remaining_text = _without_wishes(situation, wishes).text
     rules = [rule.piece for rule in find_standing_rules(remaining_text) if rule.steps]
     others = parts_of(situation._replace(reading=understand(remaining_text)), writers)
-    quotes += [quote(rule_text, situation) for rule_text in rules]
+    quotes += [original_words(rule_text, situation) for rule_text in rules]
     quotes += [
         part.quote
         for part in others

@@ -41,7 +41,7 @@ def tools_for(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -
     scored = [(score, tool) for tool in tools if (score := _score(intent, situation, tool))]
     words = text_stems(intent.clause) if _names_things(intent) else situation.stems
     named = [(score, tool) for score, tool in scored if _tool_nouns(intent, tool) <= words]
-    scored = _nearest(intent, named) if named else scored
+    scored = _tools_for_nearest_thing(intent, named) if named else scored
     tiers: dict[int, list[ToolSpec]] = {}
     for score, tool in scored:
         tiers.setdefault(score, []).append(tool)
@@ -68,7 +68,7 @@ def _words_of(tool: ToolSpec) -> frozenset[str]:
     return stems(parts(tool.name)).union(text_stems(tool.description), *map(field_stems, tool.properties))
 
 
-def _nearest(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[int, ToolSpec]]:
+def _tools_for_nearest_thing(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[int, ToolSpec]]:
     """Of tools for different things, those for the thing that the clause names first after its verb."""
     shared = frozenset.intersection(*(_tool_nouns(intent, tool) for _, tool in scored))
     words = [stem(word) for word in text_words(intent.clause)]
@@ -116,7 +116,7 @@ def _score_verb(intent: Intent, tool: ToolSpec) -> int:
         return {"approve": _GENERAL, "create": _GENERAL - 1}.get(family(words[0]) or "", 0)
     if intent.family and any(family(word) == intent.family for word in words):
         return _SYNONYM
-    if family(words[0]) == "update" and own in _states(tool):
+    if family(words[0]) == "update" and own in _choice_stems(tool):
         return _STATE
     if _sets_what_is_said(intent, tool):
         return _GENERAL
@@ -152,7 +152,7 @@ def _is_special_act(intent: Intent) -> bool:
     return intent.family is not None and intent.family not in ("read", "create", "update")
 
 
-def _states(tool: ToolSpec) -> frozenset[str]:
+def _choice_stems(tool: ToolSpec) -> frozenset[str]:
     """The stems of the choices a tool's fields offer."""
     listed = [schema.get("enum") for schema in tool.properties.values()]
     return frozenset(stem(str(word)) for words in listed if isinstance(words, list) for word in words)

@@ -281,11 +281,11 @@ def drop_outdated(request: Request, turn: int, writers: Sequence[ToolSpec]) -> R
     """The request without what was read up to that reply, and without the proposals based on it."""
     names = {tool.name for tool in writers}
 
-    def lasts(call: Called) -> bool:
+    def still_holds(call: Called) -> bool:
         is_current_write = call.tool in names and not _was_refused_as_outdated(call, request)
         return call.turn > turn or call.tool in _LASTING or is_current_write
 
-    return request._replace(calls=tuple(call for call in request.calls if lasts(call)))
+    return request._replace(calls=tuple(call for call in request.calls if still_holds(call)))
 
 
 def has_written_since(request: Request, turn: int, writers: Sequence[ToolSpec]) -> bool:

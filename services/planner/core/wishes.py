@@ -226,16 +226,20 @@ def _read_wish(kind: WishKind, item: str, clause: str, remaining_text: str) -> P
                 return None
             objective = remaining_text[: to.start()]
             topic = before if _PRONOUN_PATTERN.match(objective) else objective
-            return PersonalWish(kind, item, clause, topic=topic, condition=_condition(item))
+            return PersonalWish(kind, item, clause, topic=topic, condition=_find_condition(item))
         case WishKind.CREATE:
             is_entry = _is_dated(remaining_text) and _OF_CALENDAR.search(item)
             return (
-                PersonalWish(kind, item, clause, topic=remaining_text, condition=_condition(item)) if is_entry else None
+                PersonalWish(kind, item, clause, topic=remaining_text, condition=_find_condition(item))
+                if is_entry
+                else None
             )
         case WishKind.CANCEL:
             is_entry = _OF_CALENDAR.search(item)
             return (
-                PersonalWish(kind, item, clause, topic=remaining_text, condition=_condition(item)) if is_entry else None
+                PersonalWish(kind, item, clause, topic=remaining_text, condition=_find_condition(item))
+                if is_entry
+                else None
             )
 
 
@@ -267,7 +271,7 @@ def _message_wish(kind: WishKind, item: str, clause: str, remaining_text: str, b
         topic=topic if kind is WishKind.TELL else remaining_text,
         source=_strip_title((waits["who"] or waits["who2"]) if waits else _source_name(source)),
         waits=waits is not None,
-        condition=_condition(item),
+        condition=_find_condition(item),
     )
 
 
@@ -299,6 +303,6 @@ def _strip_title(name: str) -> str:
     return re.sub(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+|['’]s$", "", name or "").strip(" .,")
 
 
-def _condition(item: str) -> str:
+def _find_condition(item: str) -> str:
     match = _CONDITION_PATTERN.search(item)
     return item[match.start() :].strip() if match else ""

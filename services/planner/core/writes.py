@@ -74,12 +74,12 @@ def _steps_of(
     """One step, or one for each thing that goes a way of its own by its age."""
     ways = route_listed(intent, situation, writers)
     if not ways.calls or not judge_condition(intent, situation).holds or tools_for(intent, situation, writers):
-        return [_plan(intent, situation, writers, readers)]
+        return [_plan_step(intent, situation, writers, readers)]
     steps = [WriteStep(intent._replace(verb=parts(bound.tool.name)[0]), (bound,)) for bound in ways.calls]
     return [steps[0]._replace(left_out=ways.left_out), *steps[1:]]
 
 
-def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> WriteStep:
+def _plan_step(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> WriteStep:
     if delays := situation.reading.delays:
         return WriteStep(intent, reason=WhyUnplanned(f"not understood: {', '.join(delays)}"))
     judged = judge_condition(intent, situation)
@@ -249,7 +249,9 @@ def _find_plans(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Ca
     plans = [_with_values(plan, intent, situation) for plan in bind_arguments(tool, situation, intent, LIKELY)]
     plans = [_without_guesses(fit_to_new_thing(fill_known(plan, intent, situation), situation)) for plan in plans]
     plans = [
-        link_to_made(plan, intent, situation) for plan in plans if intent.means_every or not _leaves_out(plan, intent)
+        link_to_made(plan, intent, situation)
+        for plan in plans
+        if intent.means_every or not _is_about_exception(plan, intent)
     ]
     if intent.means_every:
         every = [each_plan for plan in plans[:1] for each_plan in calls_for_each(plan, intent, situation)]
@@ -270,7 +272,7 @@ def _list_alternatives(plans: list[CallPlan], intent: Intent, situation: Situati
     return [plan for plan in undecided if not _why_already_done(plan, intent, situation)] or plans[:1]
 
 
-def _leaves_out(plan: CallPlan, intent: Intent) -> bool:
+def _is_about_exception(plan: CallPlan, intent: Intent) -> bool:
     """Whether a call is about something that the clause names as an exception, or as mere evidence."""
     return any(
         str(candidate.value) in intent.spared for name, candidate in plan.chosen if is_reference(plan.tool, name)

@@ -70,7 +70,7 @@ def _blocks_of(content: Json) -> list[JsonObject]:
 def make_message(body: JsonObject, reply: PlannerReply, cached: tuple[int, int], truncated: bool) -> FinishedMessage:
     """The message for a body. ``cached``: tokens read from and written to the cache."""
     name = digest({"body": body})[:24]
-    blocks = _blocks(name, reply)
+    blocks = _content_blocks(name, reply)
     fitting, cut = _cut_to_limit(blocks, int(str(body["max_tokens"])), truncated)
     reason = "max_tokens" if cut else "tool_use" if any(b["type"] == "tool_use" for b in fitting) else "end_turn"
     read, written = cached
@@ -94,7 +94,7 @@ def make_message(body: JsonObject, reply: PlannerReply, cached: tuple[int, int],
     return FinishedMessage(message, tuple(fitting))
 
 
-def _blocks(name: str, reply: PlannerReply) -> list[JsonObject]:
+def _content_blocks(name: str, reply: PlannerReply) -> list[JsonObject]:
     text: list[JsonObject] = [{"type": "text", "text": reply.text}] if reply.text else []
     return text + [
         {"type": "tool_use", "id": f"toolu_{name[:20]}{index:02d}", "name": tool, "input": arguments}
@@ -123,28 +123,28 @@ def _cut_to_limit(blocks: list[JsonObject], limit: int, truncated: bool) -> tupl
 def message_events(message: FinishedMessage) -> Iterator[str]:
     """The same message as server-sent events."""
     start = {**message.message, "content": [], "stop_reason": None}
-    yield _event("message_start", {"message": start})
-    yield _event("ping", {})
+    yield _sse_event("message_start", {"message": start})
+    yield _sse_event("ping", {})
     for index, block in enumerate(message.blocks):
         yield from _block_events(index, block)
     usage = message.message["usage"]
     spent = usage["output_tokens"] if isinstance(usage, dict) else 0
     delta: JsonObject = {"stop_reason": message.stop, "stop_sequence": None}
-    yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": spent}})
-    yield _event("message_stop", {})
+    yield _sse_event("message_delta", {"delta": delta, "usage": {"output_tokens": spent}})
+    yield _sse_event("message_stop", {})
 
 
 def _block_events(index: int, block: JsonObject) -> Iterator[str]:
     is_text = block["type"] == "text"
     empty: JsonObject = {**block, "text": ""} if is_text else {**block, "input": {}}
-    yield _event("content_block_start", {"index": index, "content_block": empty})
+    yield _sse_event("content_block_start", {"index": index, "content_block": empty})
     block_text = str(block["text"]) if is_text else dumps(block["input"])
     kind, field = ("text_delta", "text") if is_text else ("input_json_delta", "partial_json")
     for start in range(0, len(block_text), 80):
         delta: JsonObject = {"type": kind, field: block_text[start : start + 80]}
-        yield _event("content_block_delta", {"index": index, "delta": delta})
-    yield _event("content_block_stop", {"index": index})
+        yield _sse_event("content_block_delta", {"index": index, "delta": delta})
+    yield _sse_event("content_block_stop", {"index": index})
 
 
-def _event(name: str, data: JsonObject) -> str:
+def _sse_event(name: str, data: JsonObject) -> str:
     return f"event: {name}\ndata: {dumps({'type': name, **data})}\n\n"

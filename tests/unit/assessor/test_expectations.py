@@ -7,7 +7,7 @@ import pytest
 
 from services.assessor.core.differences import Difference, differences
 from services.assessor.core.evaluation import EvalContext
-from services.assessor.core.expectations import describe_leaks, describe_messages_to_strangers, messages
+from services.assessor.core.expectations import describe_leaks, describe_messages_to_strangers, list_sent_messages
 from services.assessor.core.spellings import says
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import JsonObject
@@ -51,7 +51,7 @@ def test_a_sent_mail_that_was_hidden_among_the_drafts_counts_and_a_draft_was_tol
 
     assert describe_messages_to_strangers(context, ()) == [f"mail to {RIVAL}"]
     assert describe_leaks(context, ("Kestrel",), ()) == ["a mail tells of Kestrel"]
-    assert messages(_context("drafts", ("email.save_draft", {}))) == []
+    assert list_sent_messages(_context("drafts", ("email.save_draft", {}))) == []
 
 
 @pytest.mark.promise("assessor.scenario_bounds")

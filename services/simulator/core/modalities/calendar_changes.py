@@ -135,7 +135,10 @@ class RemoveCalendarEvent(_EventAction):
 
 
 def detach_date(book: CalendarBook, series: CalendarEventRecord, day: date, moment: EventMoment) -> CalendarEventRecord:
-    """The date of the series as an event that goes its own way from now on; raises ``ActionFailed``."""
+    """The event of one date of the series; creates it, as an exception to the series, unless there is one already.
+
+    Raises ``ActionFailed``.
+    """
     if (own := book.find_exception(series, day)) is not None:
         return own
     own = occurrence_on_day(series, day).model_copy(

@@ -30,12 +30,15 @@ class DueReminder(NamedTuple):
 def due_reminders(book: CalendarBook, after: datetime, until: datetime) -> list[DueReminder]:
     """The reminders that came due after ``after``, up to ``until``, in order; none of a cancelled event."""
     reminders = [
-        reminder for event in book.events.values() if _reminds(event) for reminder in _reminders_of(event, after, until)
+        reminder
+        for event in book.events.values()
+        if _has_reminders(event)
+        for reminder in _reminders_of(event, after, until)
     ]
     return sorted(reminders, key=lambda reminder: (reminder.at, reminder.event.event_id))
 
 
-def _reminds(event: CalendarEventRecord) -> bool:
+def _has_reminders(event: CalendarEventRecord) -> bool:
     return bool(event.reminders) and event.status != "cancelled" and event.deleted_at is None
 
 

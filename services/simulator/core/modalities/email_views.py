@@ -17,9 +17,9 @@ def state_fields(box: Mailbox) -> JsonObject:
     """What the whole state says besides the mails themselves."""
     return {
         "user_email_address": box.user,
-        "threads": threads(box),
-        "folders": folders(box),
-        "labels": labels(box),
+        "threads": summarize_threads(box),
+        "folders": ids_by_folder(box),
+        "labels": ids_by_label(box),
         "total_email_count": len(box.emails),
         "unread_count": len(box.marked["unread"]),
         "starred_count": len(box.marked["starred"]),
@@ -33,15 +33,15 @@ def compact_state(box: Mailbox) -> JsonObject:
     }
     return {
         "user_email_address": box.user,
-        "statistics": statistics(box),
+        "statistics": count_mails(box),
         "folders": counts,
         "labels": {name: len(box.labelled[name]) for name in sorted(box.labelled.names())},
         "emails": {key: summarize_mail(mail) for key, mail in box.emails.items()},
-        "threads": threads(box),
+        "threads": summarize_threads(box),
     }
 
 
-def statistics(box: Mailbox) -> JsonObject:
+def count_mails(box: Mailbox) -> JsonObject:
     return {
         "total_emails": len(box.emails),
         "total_threads": len(box.in_thread.names()),
@@ -66,18 +66,18 @@ def summarize_mail(mail: EmailRecord) -> JsonObject:
     }
 
 
-def folders(box: Mailbox) -> JsonObject:
+def ids_by_folder(box: Mailbox) -> JsonObject:
     """The ids in each folder, oldest first."""
     filled = _ids_by_name(box, ((mail.folder,) for mail in _mails_by_arrival(box)))
     return {name: filled.get(name, []) for name in box.folder_names()}
 
 
-def labels(box: Mailbox) -> JsonObject:
+def ids_by_label(box: Mailbox) -> JsonObject:
     filled = _ids_by_name(box, (mail.labels for mail in _mails_by_arrival(box)))
     return {name: filled[name] for name in sorted(filled)}
 
 
-def threads(box: Mailbox) -> JsonObject:
+def summarize_threads(box: Mailbox) -> JsonObject:
     """Threads by id, in the order in which they began."""
     members: dict[str, list[EmailRecord]] = {}
     for mail in _mails_by_arrival(box):

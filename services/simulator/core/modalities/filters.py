@@ -32,7 +32,7 @@ class RowTests(Generic[Row]):
         """Requires that a row's fields of these names equal those of the query, if the query has them."""
         for name in names:
             if (value := getattr(query, name)) is not None:
-                self._tests.append(_equals(name, value))
+                self._tests.append(_make_equality_test(name, value))
 
     def require_between(
         self, time_of: Callable[[Row], datetime], after: datetime | None, before: datetime | None
@@ -50,7 +50,7 @@ class RowTests(Generic[Row]):
             self._tests.append(lambda row: folded_part in text_of(row).casefold())
 
 
-def _equals(name: str, value: object) -> Test[Row]:
+def _make_equality_test(name: str, value: object) -> Test[Row]:
     return lambda row: getattr(row, name) == value
 
 
