@@ -156,7 +156,7 @@ class RunningAssessment:
         return await self._emit_results(turn_log, context, results)
 
     async def _set_up(self) -> KeyMade:
-        """The world as the scenario says, the user's wish in its chat, and the participant's key."""
+        """Makes the world what the scenario says, with the user's wish in its chat; returns the participant's key."""
         scenario, world = self._task.scenario, self._world
         await world.simulation.clear()
         await world.scenario.import_full(scenario=unwrap(scenario.initial_state), strict_modalities=False)

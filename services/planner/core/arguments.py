@@ -149,14 +149,14 @@ def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> 
     mention = next(iter(find_mentions(str(stated_amount.value))), None) if stated_amount else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
         mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
-    if mention is None or (field_stems(name) & _SUM_WORDS and _is_share(mention, intent)):
+    if mention is None or (field_stems(name) & _SUM_WORDS and _is_percentage(mention, intent)):
         return None
     amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
     is_whole = kind == "integer" and amount == amount.to_integral_value()
     return ArgumentCandidate(int(amount) if is_whole else amount, "task", "", CERTAIN)
 
 
-def _is_share(mention: Mention, intent: Intent) -> bool:
+def _is_percentage(mention: Mention, intent: Intent) -> bool:
     return any(
         other.kind is MentionKind.PERCENT and other.value == mention.value for other in find_mentions(intent.clause)
     )

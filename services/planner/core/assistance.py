@@ -46,7 +46,7 @@ class DueWish(NamedTuple):
 def find_due_wishes(
     wishes: Sequence[PersonalWish], situation: Situation, writers: Sequence[ToolSpec], now: datetime, asked_at: datetime
 ) -> tuple[DueWish, ...]:
-    """Each wish with its calls. What was done already is seen in what was read, and is not done again.
+    """Each wish with the calls that are due, without what the messages and appointments that were read show as done.
 
     ``asked_at``: when the user asked; awaited messages count only if they came later.
     """
@@ -177,7 +177,9 @@ def _capitalize(text: str) -> str:
 
 
 def _reply_call(question: ReadMessage | None, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
-    """By a tool that takes the message's own identifier and words, and is for that kind of message."""
+    """The call that answers a message, by a tool that takes only the message's identifier and a text; None if there is
+    no such tool for that kind of message.
+    """
     if question is None or question.by_mail is not by_mail:
         return None
     for tool in writers:

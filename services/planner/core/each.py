@@ -109,7 +109,7 @@ def calls_for_each_value(plan: CallPlan, situation: Situation) -> list[CallPlan]
 
     Only ``plan`` itself if the values agree, if no such argument is open, or if there would be too many calls.
     """
-    names_open = [name for name in plan.tool.required if _is_open(plan, name)]
+    names_open = [name for name in plan.tool.required if _is_text_open(plan, name)]
     values = _list_values(names_open[0], situation) if len(names_open) == 1 else []
     if not 1 < len(values) <= _MANY:
         return [plan]
@@ -120,8 +120,8 @@ def calls_for_each_value(plan: CallPlan, situation: Situation) -> list[CallPlan]
     ]
 
 
-def _is_open(plan: CallPlan, name: str) -> bool:
-    """Whether a text is missing, or was taken from a record although it identifies nothing."""
+def _is_text_open(plan: CallPlan, name: str) -> bool:
+    """Whether the call has no text for the field, or one that was taken from a record; False for an identifier."""
     candidate = plan.candidate(name)
     return not is_reference(plan.tool, name) and (candidate is None or candidate.source == "result")
 

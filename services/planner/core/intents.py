@@ -261,8 +261,8 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
             read = _parse_sentence(sentence, intents)
             if intents and not read and (reasons := _mask_reasons(sentence)[1]):
                 intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
-            divided_intents = [part for intent in read for part in _divide_by_tools(intent, verbs)]
-            intents += [part for intent in divided_intents for part in _divide_unknown(intent, nouns)]
+            divided_intents = [part for intent in read for part in _divide_at_tool_verb(intent, verbs)]
+            intents += [part for intent in divided_intents for part in _divide_at_unknown_verb(intent, nouns)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     questions = [one for question in questions for one in _divide_by_things(question)]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
@@ -291,7 +291,7 @@ def _divide_by_things(question: str) -> list[str]:
     return [f"{lead}{question[mention.start : mention.end]}{question[ids[-1].end :]}" for mention in ids]
 
 
-def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
+def _divide_at_tool_verb(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
     """The clause, divided at each ``and`` before a verb that only a tool's name has: ``close A-1 and dye 3 of B-2``."""
     for match in _FURTHER_VERB.finditer(intent.clause):
         first, clause_rest = intent.clause[: match.start()], intent.clause[match.end() :]
@@ -301,12 +301,12 @@ def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
             continue
         first_intent = intent._replace(clause=first, spared=find_spared(first))
         other = intent._replace(verb=match["verb"].lower(), clause=clause_rest, spared=find_spared(clause_rest))
-        return [first_intent, *_divide_by_tools(other, verbs)]
+        return [first_intent, *_divide_at_tool_verb(other, verbs)]
     return [intent]
 
 
-def _divide_unknown(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
-    """A clause, and what follows its ``and`` by a verb that is not known: ``approve A-1 and frobnicate A-2``."""
+def _divide_at_unknown_verb(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
+    """The clause, divided at an ``and`` before a verb that is not known: ``approve A-1 and frobnicate A-2``."""
     match = _PERHAPS_ANOTHER.match(intent.clause) if nouns and not intent.sends_message else None
     if (
         match is None
@@ -328,7 +328,7 @@ def _divide_unknown(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
     second_intent = intent._replace(
         verb=verb, clause=match["rest"], is_unknown=is_unknown, spared=find_spared(match["rest"])
     )
-    return [first, *_divide_unknown(second_intent, nouns)]
+    return [first, *_divide_at_unknown_verb(second_intent, nouns)]
 
 
 def _is_statement(intent: Intent) -> bool:

@@ -22,11 +22,11 @@ def build_next_line(request: Request, toolset: Toolset, answer: str) -> str:
     now, step = now_of(request), find_interval(request.task) or _USUAL_INTERVAL
     until = find_end_time(request.task, now) if now else None
     if now and until:
-        return _OVER if now >= until else _continues_line(min(step, until - now))
+        return _OVER if now >= until else _line_on_next_turn(min(step, until - now))
     if _is_over(request, answer):
         return _OVER
     if find_interval(request.task) or speaks_of_later(request.task) or _has_unfinished_part(request, toolset):
-        return _continues_line(step)
+        return _line_on_next_turn(step)
     return _OVER
 
 
@@ -46,7 +46,7 @@ def _has_unfinished_part(request: Request, toolset: Toolset) -> bool:
     )
 
 
-def _continues_line(step: timedelta) -> str:
+def _line_on_next_turn(step: timedelta) -> str:
     return f"Next: {format_duration(step)}"
 
 

@@ -183,7 +183,7 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
     own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
     if len(own) == 1 and (id_pair := own_id(own[0])) and concept(id_pair[0], own[0].noun) & noun:
         candidates.append(_candidate_of_field(own[0], id_pair[0], CERTAIN))
-    candidates += _only_fitting(noun, situation) if not own else []
+    candidates += _find_only_fitting_thing(noun, situation) if not own else []
     for record in _subjects(situation):
         candidates += [
             _candidate_of_field(record, field, LIKELY) for field in id_fields(record, noun) if record.fields[field]
@@ -206,8 +206,10 @@ def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[Argu
     return candidates[:1] if len({str(candidate.value) for candidate in candidates}) == 1 else []
 
 
-def _only_fitting(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
-    """The one listed thing that agrees with everything the task says: who it belongs to, its state, its figures."""
+def _find_only_fitting_thing(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
+    """The identifier of the one listed thing of that noun that agrees with everything the task says; empty if there is
+    none or several.
+    """
     fitting = {
         record.ref(""): record for record in select_records(situation.text, situation).records if record.noun == noun
     }

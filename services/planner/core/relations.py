@@ -73,7 +73,7 @@ def answer_related(question: str, situation: Situation) -> RelatedAnswer | None:
         return _tell_sum(record, text[:end])
     steps = _read_steps(head, tail)
     is_whole = bool(steps) and all(step.words or step.verb for step in steps)
-    return _take_steps(record, steps, situation) if is_whole else None
+    return _follow_steps(record, steps, situation) if is_whole else None
 
 
 def name_record(question: str, situation: Situation) -> str:
@@ -161,7 +161,7 @@ def _content_words(words: str) -> tuple[str, ...]:
     return tuple(word for word in text_words(words) if word not in STOP)
 
 
-def _take_steps(record: FactRecord, steps: list[_Step], situation: Situation) -> RelatedAnswer | None:
+def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) -> RelatedAnswer | None:
     """The answer at the end of all steps. A single step without a verb leaves to other rules what it cannot tell."""
     is_chain, is_strict = len(steps) > 1, len(steps) > 1 or bool(steps[0].verb)
     waiting = [*steps]

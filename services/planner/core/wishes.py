@@ -173,7 +173,9 @@ def without_wishes(text: str, wishes: tuple[PersonalWish, ...]) -> str:
 
 
 def _split_items(text: str) -> Iterator[str]:
-    """Each line of a list whole; of running text each sentence, with the one before it that it needs."""
+    """Yields each line of a list as a whole, and each sentence of other text, after the sentence before that introduces
+    it.
+    """
     for line in text.splitlines():
         bullet = _BULLET_PATTERN.match(line)
         if bullet:

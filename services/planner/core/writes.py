@@ -79,7 +79,9 @@ def _steps_of(
     return [steps[0]._replace(left_out=ways.left_out), *steps[1:]]
 
 
-def _plan_step(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> WriteStep:
+def _plan_step(
+    intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
+) -> WriteStep:
     if delays := situation.reading.delays:
         return WriteStep(intent, reason=WhyUnplanned(f"not understood: {', '.join(delays)}"))
     judged = judge_condition(intent, situation)

@@ -30,11 +30,11 @@ class GroupIndex(Generic[R]):
         old = set(self._names_of(before)) if before is not None else set()
         new = set(self._names_of(after)) if after is not None else set()
         for name in old - new:
-            self._leave(name, key)
+            self._remove_from_group(name, key)
         for name in new - old:
             self._groups.setdefault(name, {})[key] = None
 
-    def _leave(self, name: str, key: str) -> None:
+    def _remove_from_group(self, name: str, key: str) -> None:
         del self._groups[name][key]
         if not self._groups[name]:
             del self._groups[name]

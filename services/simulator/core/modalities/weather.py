@@ -59,7 +59,7 @@ def _parse_sections(value: JsonValue) -> JsonValue:
 
 
 class WeatherQuery(PageQuery):
-    """The newest report of a place, or all of a stretch of time. ``exclude`` names sections."""
+    """A query for a place's weather: its newest report, or those of a stretch of time. ``exclude`` names sections."""
 
     lat: Latitude = Field(validation_alias=AliasChoices("lat", "latitude"))
     lon: Longitude = Field(validation_alias=AliasChoices("lon", "longitude"))
