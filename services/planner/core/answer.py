@@ -70,7 +70,7 @@ def compose_answer(situation: Situation, told_answer: ToldAnswer, *, as_a_list: 
         if uninterpreted := _uninterpreted_words_of_list(situation):
             return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(uninterpreted)}.'
         list_answer = parse_list_answer(situation)
-        return dumps(list_answer) if list_answer or _was_read(situation) else _UNREAD
+        return dumps(list_answer) if list_answer or _was_subject_read(situation) else _UNREAD
     sentences = [*map(_tell_move, told_answer.moves), *_sentences_on_undone(situation, told_answer)]
     questions = situation.reading.questions
     tell = _answer_briefly if as_a_list else _answer_question
@@ -113,7 +113,7 @@ def find_unanswered(situation: Situation, told_answer: ToldAnswer, *, as_a_list:
     questions = situation.reading.questions
     if _is_list_of_things(situation, told_answer, as_a_list):
         is_known = not _uninterpreted_words_of_list(situation) and (
-            _was_read(situation) or parse_list_answer(situation)
+            _was_subject_read(situation) or parse_list_answer(situation)
         )
         return () if is_known else questions or (situation.text,)
     if questions:
@@ -213,8 +213,8 @@ def _sentences_on_undone(situation: Situation, told_answer: ToldAnswer) -> list[
     ]
 
 
-def _was_read(situation: Situation) -> bool:
-    """Whether some read was about what the task asks for and gave more than a sentence: none is then an answer."""
+def _was_subject_read(situation: Situation) -> bool:
+    """Whether a read about the task's subject gave data and not only a sentence, so that "none" is an answer."""
     return any(_read_nouns(fact) & situation.stems for fact in situation.facts if isinstance(fact.result, list | dict))
 
 

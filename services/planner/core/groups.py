@@ -82,7 +82,7 @@ def _figure_of_group(text: str, operation: str, label: str, records: Sequence[Fa
 
 
 def _group_column(text: str, records: Sequence[FactRecord]) -> str:
-    """The column by which a text groups; empty where it groups by none, or speaks of each of the things themselves."""
+    """The field by which a text groups the records; empty if it groups by none, or by the records themselves."""
     group_words = [match["by"] for match in _EACH_PATTERN.finditer(text)]
     if _STANDS_OUT.search(text) and (subject := _SUBJECT_PATTERN.match(text)) and subject["by"].strip():
         group_words.append(subject["by"].split()[-1])

@@ -38,7 +38,7 @@ def find_meant(subject: str, owners: Sequence[FactRecord], situation: Situation)
     """
     segments = [part for text in _OF_PATTERN.split(subject)[::-1] for part in _OWNS_PATTERN.split(text)]
     first, *further = segments
-    meant, rest = _begin(first, owners, situation)
+    meant, rest = _find_first_records(first, owners, situation)
     steps = [*([rest] if rest else []), *map(_content, further)]
     if not all(steps):
         return ()
@@ -49,7 +49,7 @@ def find_meant(subject: str, owners: Sequence[FactRecord], situation: Situation)
     return meant
 
 
-def _begin(
+def _find_first_records(
     text: str, owners: Sequence[FactRecord], situation: Situation
 ) -> tuple[tuple[MeantRecord, ...], tuple[str, ...]]:
     """The records from which the steps begin, and the words of the first step."""

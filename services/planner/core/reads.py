@@ -178,7 +178,7 @@ def _task_words_in_description(tool: ToolSpec, situation: Situation) -> frozense
 
 
 def _choose_lists(plans: list[CallPlan]) -> list[CallPlan]:
-    """One list, or one for each thing that the task names for certain."""
+    """The list calls to make: those for things that the task names for certain, else the first without guesses."""
     certain = [plan for plan in plans if plan.chosen and plan.sureness == CERTAIN]
     return certain or [_keep_certain(plan) for plan in plans[:1]]
 

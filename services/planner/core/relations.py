@@ -203,7 +203,7 @@ def _choose_field(record: FactRecord, step: _Step, situation: Situation) -> str 
     own = own_id(record)
     names = [name for name, value in record.fields.items() if value != "" and not (own and own[0] == name)]
     if step.verb and stem(step.verb) in record.noun:  # who has it
-        return _best_of(names, step.words) if step.words else _person_field(record, situation)
+        return _choose_named_field(names, step.words) if step.words else _person_field(record, situation)
     if step.verb:
         doers = [n for n in names if parts(n)[-1:] == ("by",) and stem(parts(n)[0]) == stem(step.verb)]
         if doers:
@@ -211,15 +211,17 @@ def _choose_field(record: FactRecord, step: _Step, situation: Situation) -> str 
         if family(step.verb) in _OF_OTHERS:
             return None
         if not step.words:
-            held = _best_of([name for name in names if is_identifier(name)], (step.verb,))
+            held = _choose_named_field([name for name in names if is_identifier(name)], (step.verb,))
             return held or _author_field(record, step.verb, situation)
         if unexplained_words(step.verb, [record]):
             return None
-    return _best_of(names, step.words)
+    return _choose_named_field(names, step.words)
 
 
-def _best_of(names: list[str], words: tuple[str, ...]) -> str | None:
-    """The field of which the words say most: all of its name, else a part of it that no other field shares."""
+def _choose_named_field(names: list[str], words: tuple[str, ...]) -> str | None:
+    """The field of ``names`` whose whole name the words say, else a part that no other field shares; None if no
+    field is the best.
+    """
     said: dict[str, tuple[bool, int]] = {}
     for name in names:
         own = concept(name, frozenset()) if is_identifier(name) else field_stems(name)

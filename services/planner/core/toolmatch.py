@@ -182,7 +182,7 @@ def _things_of(intent: Intent) -> frozenset[str]:
 
 
 def _verbs_of(intent: Intent) -> frozenset[str]:
-    """The stems of the verb's synonyms: in a tool's name they are its verb, not its noun."""
+    """The stems of all synonyms of the action's verb, which in a tool's name are no nouns."""
     return stems(FAMILIES.get(intent.family or "", ()))
 
 

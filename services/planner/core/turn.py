@@ -81,7 +81,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     if any(move.outcome.state == WriteState.HELD for move in moves):
         return PlannerReply("Proposed.")
     told_answer = ToldAnswer(tuple(steps), tuple(moves))
-    if calls := leave_questions(request, situation, told_answer, toolset):
+    if calls := calls_leaving_questions(request, situation, told_answer, toolset):
         return PlannerReply(calls=calls)
     as_a_list = is_list_wanted(request)
     text = compose_answer(situation, told_answer, as_a_list=as_a_list)
@@ -178,7 +178,7 @@ def leave_unmet_parts(
 _UNANSWERED = "nothing that was read answers it"
 
 
-def leave_questions(
+def calls_leaving_questions(
     request: Request, situation: Situation, told_answer: ToldAnswer, toolset: Toolset
 ) -> tuple[tuple[str, JsonObject], ...]:
     """A call of ``leave_part`` for each question that the answer leaves open; each once.

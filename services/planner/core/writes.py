@@ -123,7 +123,7 @@ def _find_later_of_notice(chosen: Sequence[CallPlan], intent: Intent) -> list[st
 
 
 def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
-    """The identifiers of a clause that look like one which its calls have, and that none of them has."""
+    """The identifiers of a clause that no call has, although they have the form of an identifier that a call has."""
     given_values = [str(candidate.value) for bound in chosen for _, candidate in bound.chosen]
     alike = {_DIGITS_PATTERN.sub("9", value) for value in given_values} if allowed else set()
     named = [mention.value for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID]

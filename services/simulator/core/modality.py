@@ -106,7 +106,7 @@ class Modality(ABC):
         """Put in what even an empty state holds, such as a first calendar."""
 
     def clear(self, now: datetime) -> None:
-        """Back to an empty state that still knows whose it is."""
+        """Empties the state, except whose it is, and puts in what even an empty state holds."""
         self.store.clear(keep=self.kept)
         self.set_head(StateHead(last_updated=now))
         self.put_initial_rows(now)

@@ -12,7 +12,7 @@ class SendResult(NamedTuple):
 
 
 class Sender(Protocol):
-    """Carries a notice to its receiver."""
+    """Sends notices to the URLs of their receivers."""
 
     async def send(self, url: str, secret: str, notice_id: str, body: str) -> SendResult:
         """One signed attempt, within bounded time; it raises nothing that the receiver or the way there caused."""

@@ -22,7 +22,7 @@ _OCCURRENCE_PATTERN = re.compile(r"(?P<series>.+)_(?P<day>\d{4}-\d{2}-\d{2})")
 
 
 class NamedEvent(NamedTuple):
-    """The event that an id names; ``day`` where it names one date of a series."""
+    """The event that an id names. ``day``: the date of the series that the id names; None for the whole event."""
 
     event: CalendarEventRecord
     day: date | None
