@@ -280,7 +280,7 @@ def _plan_move(
     start = datetime.combine(when.day or entry.start.date(), when.hour or entry.start.timetz(), entry.start.tzinfo)
     if start == entry.start:
         return DueWish(wish, is_done=True)
-    tool = _tool_of(entry.row, writers, ("start", "end"))
+    tool = _find_changing_tool(entry.row, writers, ("start", "end"))
     if tool is None:
         return DueWish(wish, why="no tool changes when an appointment is")
     end = start + (_parse_length(wish.quote) or entry.end - entry.start)
@@ -292,8 +292,8 @@ def _plan_move(
     return DueWish(wish, ((tool.name, arguments),))
 
 
-def _tool_of(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -> ToolSpec | None:
-    """A tool that changes that kind of row and takes these fields besides its identifier."""
+def _find_changing_tool(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -> ToolSpec | None:
+    """A tool that changes a row of that kind, and takes these fields besides its identifier; None if there is none."""
     for tool in writers:
         if (
             {*tool.required} <= {row.id_field, *fields}

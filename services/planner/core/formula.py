@@ -35,7 +35,7 @@ def parse_formula(text: str, names: Sequence[str]) -> Terms:
     if match is None:
         raise NoFormula(text)
     reader = _Reader(match["terms"])
-    terms = reader.all()
+    terms = reader.read_all()
     if reader.names != set(names):
         raise NoFormula(text)
     return terms
@@ -64,19 +64,19 @@ class _Reader:
         self._text, self._at, self._depth = text.strip(), 0, 0
         self.names: set[str] = set()
 
-    def all(self) -> Terms:
-        terms = self._sums(0)
+    def read_all(self) -> Terms:
+        terms = self._read_operations(0)
         if self._at != len(self._text):
             raise NoFormula(self._text)
         return terms
 
-    def _sums(self, level: int) -> Terms:
-        """Sums of products of powers: what binds stronger is read first."""
+    def _read_operations(self, level: int) -> Terms:
+        """Reads terms with the operators of this level between them; a higher level binds more strongly."""
         if level == len(_STRONGER):
             return self._read_signed()
-        terms = self._sums(level + 1)
+        terms = self._read_operations(level + 1)
         while (sign := self._take_if("sign", _STRONGER[level])) is not None:
-            terms = AppliedSign(terms, sign, self._sums(level + 1))
+            terms = AppliedSign(terms, sign, self._read_operations(level + 1))
         return terms
 
     def _read_signed(self) -> Terms:
@@ -89,13 +89,13 @@ class _Reader:
             terms: Terms = self._read_signed()
             terms = AppliedSign(Decimal(0), "-", terms) if sign == "-" else terms
         else:
-            terms = self._single()
+            terms = self._read_single()
             if self._take_if("sign", ("**", "^")) is not None:
                 terms = AppliedSign(terms, "**", self._read_signed())
         self._depth -= 1
         return terms
 
-    def _single(self) -> Terms:
+    def _read_single(self) -> Terms:
         number, name = self._take_if("number"), self._take_if("name")
         if number is not None and name is None:
             return Decimal(number)
@@ -104,7 +104,7 @@ class _Reader:
             return name
         if number is not None or self._take_if("sign", ("(",)) is None:
             raise NoFormula(self._text)
-        terms = self._sums(0)
+        terms = self._read_operations(0)
         if self._take_if("sign", (")",)) is None:
             raise NoFormula(self._text)
         return terms

@@ -118,15 +118,19 @@ def _is_own(row: ReadRow) -> bool:
 def _speaks_of(rule: StandingRule, row: ReadRow) -> bool:
     if rule.sender and not all(word in row.sender for word in text_words(rule.sender)):
         return False
-    return not rule.signs or any((_is_itself if rule.is_strict else _has_sign)(sign, row.text) for sign in rule.signs)
+    return not rule.signs or any(
+        (_is_thing_itself if rule.is_strict else _has_sign)(sign, row.text) for sign in rule.signs
+    )
 
 
 def _has_sign(sign: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(sign.casefold())}", text) is not None
 
 
-def _is_itself(sign: str, text: str) -> bool:
-    """Whether a text is such a thing and does not speak of some: it has a number, or is handed over with the text."""
+def _is_thing_itself(sign: str, text: str) -> bool:
+    """Whether a text is itself a thing of that noun, such as an invoice, and does not only speak of one: the noun has a
+    number, or stands behind ``our`` or ``attached``.
+    """
     noun = re.escape(sign.casefold())
     return (
         re.search(

@@ -67,7 +67,7 @@ class StandingRule(NamedTuple):
 
 
 def find_standing_rules(text: str) -> tuple[StandingRule, ...]:
-    """The standing instructions in the order of the text, those that forbid first."""
+    """The standing instructions in the order of the text, but first those that protect rows."""
     barred = {stem(next(filter(None, match.groups()))) for match in _NEVER_PATTERN.finditer(text)}
     rules_by_text = [
         (text_part, _read_forbidding(text_part) or _read_headed(text_part) or _read_plain(text_part))

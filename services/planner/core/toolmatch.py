@@ -48,7 +48,7 @@ def tools_for(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -
     return [tiers[score] for score in sorted(tiers, reverse=True)]
 
 
-def kind_of_others(tool: ToolSpec, intent: Intent, situation: Situation) -> str:
+def thing_of_other_tools(tool: ToolSpec, intent: Intent, situation: Situation) -> str:
     """The word by which a clause says what it is done to, if other tools use that word, and this one is for other
     things: of ``change the phone of pilot PIL-1`` it is ``pilot`` for a tool that changes the phones of others.
     """

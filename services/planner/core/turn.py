@@ -56,7 +56,7 @@ def next_reply(request: Request, heedless: bool = False, hasty: bool = False) ->
 
 def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     toolset = toolset_of(request)
-    outdated = last_outdated(request, toolset.writers)
+    outdated = turn_of_last_outdated_plan(request, toolset.writers)
     request = drop_outdated(request, outdated, toolset.writers)
     request, situation = _observe_what_stands_out(request, toolset)
     situation = _without_conditions(situation) if heedless else situation
@@ -268,8 +268,8 @@ _OUTDATED_PATTERN = re.compile(r"\bread again\b", re.I)
 _LASTING = frozenset({UNDERSTAND, LEAVE_PART, FIND_TOOLS})
 
 
-def last_outdated(request: Request, writers: Sequence[ToolSpec]) -> int:
-    """The number of the reply with the last outdated plan; ``NEVER`` if there is none."""
+def turn_of_last_outdated_plan(request: Request, writers: Sequence[ToolSpec]) -> int:
+    """The number of the reply whose plan was the last to be refused as outdated; ``NEVER`` if there is none."""
     names = {tool.name for tool in writers}
     return max(
         (call.turn for call in request.calls if call.tool in names and _was_refused_as_outdated(call, request)),

@@ -21,7 +21,7 @@ from services.planner.core.records import own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
-from services.planner.core.toolmatch import kind_of_others, tools_for
+from services.planner.core.toolmatch import thing_of_other_tools, tools_for
 from services.planner.core.uninterpreted import find_choice, find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject
@@ -143,7 +143,7 @@ def _find_calls(
     if each := _to_each_named(intent, situation, writers) if intent.sends_message else []:
         return each, WhyUnplanned()
     of_others = {
-        tool.name: kind for tier in tools for tool in tier if (kind := kind_of_others(tool, intent, situation))
+        tool.name: kind for tier in tools for tool in tier if (kind := thing_of_other_tools(tool, intent, situation))
     }
     tools = [kept for tier in tools if (kept := [tool for tool in tier if tool.name not in of_others])]
     if not tools:

@@ -102,7 +102,9 @@ _NEWLY_WAITING_AGE = timedelta(seconds=15)
 
 @dataclass(frozen=True)
 class ConsoleContext:
-    """What the pages share. ``has_secure_cookies``: for https only. ``trusted_proxies``: proxies that are believed."""
+    """The services and settings that all pages share. ``has_secure_cookies``: for https only. ``trusted_proxies``:
+    proxies that are believed.
+    """
 
     services: FeatureServices
     sessions: ConsoleSessions
