@@ -92,3 +92,64 @@ THINGS = (
     task("Which tickets are urgent?", says=("TIC-2103, TIC-2116, TIC-2121.",)),
     task("How much is the amount of invoice INV-6007 and INV-6024 together?", says=("Sum amount invoice",)),
 )
+
+HOLDERS = (
+    _refused("Approve Hana Sato's expense claim EXP-1003.", "EXP-1003 is of EMP-311, not of Hana Sato"),
+    _refused(
+        "Refund Bright Cafe's order ORD-2009 $10 because of delay.", "ORD-2009 is of Sara Lindqvist, not of Bright Cafe"
+    ),
+    _refused("Pay invoice INV-6010 to VEN-601, amount $4350.", "INV-6010 is of VEN-610, not of VEN-601"),
+    _refused("Pay invoice INV-6010 to Northgate Paper, amount $4350.", "VEN-610, not of Northgate Paper"),
+    _refused("Change the phone number of EMP-460 (Mei Lin) to +1 555 7777.", "EMP-460 is Sven Larsen, not Mei Lin"),
+    _refused("Change the phone number of EMP-305 (Hana Sato) to +1 555 7777.", "EMP-305 is Mei Lin, not Hana Sato"),
+    _refused("Revoke ACC-9001 of Mei Lin because of a transfer.", "ACC-9001 is of EMP-101, not of Mei Lin"),
+    _refused("Approve PO-7028 of Halden Freight.", "PO-7028 is of VEN-610, not of Halden Freight"),
+    _refused("Approve expense claim EXP-1003 of EMP-203.", "EXP-1003 is of EMP-311, not of EMP-203"),
+    _refused("Approve Hana's expense claim EXP-1003.", "EXP-1003 is of EMP-311, not of Hana"),
+    _refused("approve hana sato's expense claim EXP-1003.", "not understood: hana"),
+    _refused("Approve expense claim EXP-1003 of Marketing.", "not understood: marketing"),
+    _refused("Assign ticket TIC-2103 of Bright Cafe to EMP-219.", "TIC-2103 is of CUS-807, not of Bright Cafe"),
+    _refused("Assign ticket TIC-2103 to Diego Alvarez (EMP-460).", "EMP-460 is Sven Larsen, not Diego Alvarez"),
+    _refused('Notify Mei Lin (EMP-460) that "the office is closed".', "EMP-460 is Sven Larsen, not Mei Lin"),
+    _refused("Approve Mei Lin's EXP-1003 and Oliver Grant's EXP-1002.", "EXP-1003 is of Oliver Grant, not of Mei Lin"),
+    _refused("Approve EXP-1005 and EXP-1003 of Oliver Grant.", "EXP-1005 is of Sven Larsen, not of Oliver Grant"),
+    _refused(
+        'Submit an expense claim of $45.50 for EMP-305 (Oliver Grant), category meals, description "Lunch".',
+        "EMP-305 is Mei Lin, not Oliver Grant",
+    ),
+    *(
+        task(text, call("approve_expense", expense_id="EXP-1003"))
+        for text in (
+            "Approve Oliver Grant's expense claim EXP-1003.",
+            "Approve Oliver's expense claim EXP-1003.",
+            "Approve expense claim EXP-1003 of EMP-311.",
+            "Approve expense claim EXP-1003 of Engineering.",
+        )
+    ),
+    task(
+        "Approve EXP-1002 of Mei Lin and EXP-1003 of Oliver Grant.",
+        call("approve_expense", expense_id="EXP-1002"),
+        call("approve_expense", expense_id="EXP-1003"),
+    ),
+    task(
+        "Refund Sara Lindqvist's order ORD-2009 $10 because of delay.",
+        call("create_refund", order_id="ORD-2009", amount=10, reason=_SAID),
+    ),
+    task(
+        "Pay invoice INV-6010 to Tern Security, amount $4350.", call("pay_invoice", invoice_id="INV-6010", amount=4350)
+    ),
+    task(
+        "Change the phone number of EMP-460 (Sven Larsen) to +1 555 7777.",
+        call("update_employee_phone", employee_id="EMP-460", phone="+1 555 7777"),
+    ),
+    task("Return asset AST-1716 of Jordan Reyes.", call("return_asset", asset_id="AST-1716")),
+    task(
+        "Cancel order ORD-2007 of CUS-802 because it is too late.",
+        call("cancel_order", order_id="ORD-2007", reason=_SAID),
+    ),
+    task(
+        'Notify EMP-305 (Mei Lin) and EMP-311 (Oliver Grant) that "the office is closed".',
+        call("notify_employee", employee_id="EMP-305", message=_SAID),
+        call("notify_employee", employee_id="EMP-311", message=_SAID),
+    ),
+)

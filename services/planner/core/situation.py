@@ -1,7 +1,7 @@
 """What is known at one moment: the task as read, what it mentions, and the records found so far."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -308,3 +308,21 @@ def best(records: Iterable[FactRecord], situation: Situation) -> list[FactRecord
 def records_about(situation: Situation, noun: frozenset[str]) -> list[FactRecord]:
     """The records of one noun; a tool's ``noun list`` and a nested ``noun`` both count."""
     return [record for record in situation.records if noun & record.noun]
+
+
+def list_records_meant(ids: Container[str], situation: Situation) -> list[FactRecord]:
+    """The records of the things that have these identifiers."""
+    return [record for record in situation.records if (own := own_id(record)) and str(own[1]) in ids]
+
+
+def list_records_judged(ids: Container[str], situation: Situation) -> list[FactRecord]:
+    """The records of these things, those to which they refer, and those that refer to them."""
+    meant = list_records_meant(ids, situation)
+    own_ids = {str(own[1]) for record in meant if (own := own_id(record))}
+    referred = {str(value) for record in meant for value in record.fields.values()}
+    others = [
+        record
+        for record in situation.records
+        if ((own := own_id(record)) and str(own[1]) in referred) or own_ids & {*map(str, record.fields.values())}
+    ]
+    return [*meant, *(record for record in others if record not in meant)]

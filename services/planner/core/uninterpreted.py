@@ -25,7 +25,7 @@ from services.planner.core.selection import (
     shape_of_id,
     unknown_state,
 )
-from services.planner.core.situation import ChosenRecords, Situation, says
+from services.planner.core.situation import ChosenRecords, Situation, list_records_judged, says
 from services.planner.core.words import (
     family,
     field_stems,
@@ -171,7 +171,9 @@ def find_uninterpreted_words_of_clause(
     known_stems = text_stems(f"{values_text} {tools_text}".replace("_", " ")) | {stem(intent.verb)}
     known_stems |= _OF_ACTIONS | situation.terms
     units = {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
-    uninterpreted = unexplained_words(text, situation.records) - known_stems - units
+    given_values = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
+    records = list_records_judged(given_values, situation) or situation.records
+    uninterpreted = unexplained_words(text, records) - known_stems - units
     return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in uninterpreted))))
 
 

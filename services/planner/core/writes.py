@@ -8,6 +8,7 @@ from services.planner.core.arguments import bind_arguments
 from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep
 from services.planner.core.compute import requested_figures
 from services.planner.core.conditions import judge_condition
+from services.planner.core.contradictions import find_contradiction
 from services.planner.core.each import calls_for_each, route_listed, why_not_all_known
 from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent
@@ -141,7 +142,8 @@ def _find_calls(
     tools = tools_for(intent, situation, writers)
     intent = intent._replace(means_all=any(_names_plural(tool, intent) for tier in tools for tool in tier))
     if each := _to_each_named(intent, situation, writers) if intent.sends_message else []:
-        return each, WhyUnplanned()
+        contradiction = find_contradiction(each, intent, situation)
+        return ([], WhyUnplanned(contradiction)) if contradiction else (each, WhyUnplanned())
     of_others = {
         tool.name: kind for tier in tools for tool in tier if (kind := thing_of_other_tools(tool, intent, situation))
     }
@@ -355,6 +357,8 @@ def _check_plans(
         return [], WhyUnplanned(unknown)
     if len(plans) > 1 and any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
         return [], WhyUnplanned("what was worked out is of one of several things")
+    if contradiction := "" if intent.means_every else find_contradiction(plans, intent, situation):
+        return [], WhyUnplanned(contradiction)
     if between := _find_between(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {', '.join(between)}")
     if other := find_other_meant(plans, intent, situation):

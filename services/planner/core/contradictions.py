@@ -1,0 +1,78 @@
+"""What a clause says of the things that it identifies, compared with their records: whose they are, or who."""
+
+import re
+from collections.abc import Sequence
+
+from services.planner.core.binding import CallPlan
+from services.planner.core.intents import Intent, drop_evidence
+from services.planner.core.mentions import drop_quotations, identifiers_in
+from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions
+from services.planner.core.records import FactRecord, own_id
+from services.planner.core.selection import names_in, shape_of_id
+from services.planner.core.situation import Situation, list_records_meant, says
+from services.planner.core.words import field_stems, parts
+
+_AND_PATTERN = re.compile(r"[,;&]|\band\b", re.I)
+
+
+def find_contradiction(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> str:
+    """Whom or what a clause names beside the things of its calls, where their records say otherwise; empty if they
+    agree, or if nothing was read of them.
+    """
+    text = TELLS_PATTERN.split(intent.clause)[0] if intent.sends_message else drop_evidence(intent.clause)
+    text = drop_quotations(drop_spans(text, find_exclusions(text)))
+    given = [str(candidate.value) for plan in plans for _, candidate in plan.chosen]
+    named = dict.fromkeys((*identifiers_in(text), *(name for name in names_in(text) if _find_bearers(name, situation))))
+    others = [value for value in named if value not in intent.spared and not any(says(said, value) for said in given)]
+    for value in others:
+        piece = next((piece for piece in _AND_PATTERN.split(text) if len(others) > 1 and value in piece), text)
+        for plan in [plan for plan in plans if _is_named(plan, piece)] or plans:
+            records = list_records_meant({str(candidate.value) for _, candidate in plan.chosen}, situation)
+            if records and not any(_agrees(record, value, situation) for record in records):
+                return _describe_contradiction(records, value, situation)
+    return ""
+
+
+def _is_named(plan: CallPlan, text: str) -> bool:
+    return any(says(text, str(candidate.value)) for _, candidate in plan.chosen)
+
+
+def _agrees(record: FactRecord, value: str, situation: Situation) -> bool:
+    """Whether a record names somebody or something, refers to it, or is named by it."""
+    if any(says(str(held), value) for held in record.fields.values()):
+        return True
+    own, held_values = own_id(record), {str(held) for held in record.fields.values()}
+    others = [other for other in _find_bearers(value, situation) if other.noun != record.noun]
+    is_referred_to = any(held_values & {str(other.fields[name]) for name in _list_names(other)} for other in others)
+    return is_referred_to or any(own and own[1] in other.fields.values() for other in others)
+
+
+def _find_bearers(value: str, situation: Situation) -> list[FactRecord]:
+    """The records that bear an identifier or a name, or have it as a part of theirs."""
+    return [
+        record
+        for record in situation.records
+        if own_id(record) and any(says(str(record.fields[name]), value) for name in _list_names(record))
+    ]
+
+
+def _list_names(record: FactRecord) -> list[str]:
+    """The fields by which a record says what it is: its own identifier, and names."""
+    own = own_id(record)
+    return [name for name in record.fields if (own and own[0] == name) or "name" in parts(name)]
+
+
+def _describe_contradiction(records: Sequence[FactRecord], value: str, situation: Situation) -> str:
+    bearers = _find_bearers(value, situation)
+    shapes = {shape_of_id(value), *(shape_of_id(str(own[1])) for bearer in bearers if (own := own_id(bearer)))}
+    nouns = frozenset().union(*(bearer.noun for bearer in bearers))
+    fields = {name for bearer in bearers for name in _list_names(bearer) if says(str(bearer.fields[name]), value)}
+    for record in records:
+        own_field, own_value = own_id(record) or ("", "it")
+        if "name" in record.fields and any(bearer.noun == record.noun for bearer in bearers):
+            return f"{own_value} is {record.fields['name']}, not {value}"
+        for name, held in record.fields.items():
+            is_owner = shape_of_id(str(held)) in shapes or ("name" in parts(name) and field_stems(name) & nouns)
+            if name not in (own_field, "name") and (is_owner or name in fields):
+                return f"{own_value} is of {held}, not of {value}"
+    return f"nothing that was read says what {(own_id(records[0]) or ('', 'it'))[1]} has to do with {value}"
