@@ -266,3 +266,38 @@ FOREIGN = (
         call("notify_employee", employee_id="EMP-118", message=_SAID),
     ),
 )
+
+CONDITIONED = (
+    task("Approve purchase order PO-7024 if its vendor is suspended.", says=("Not done", "VEN-602 is active")),
+    task("Return asset AST-1716 if its employee is former.", says=("Not done",)),
+    task(
+        "Pay invoice INV-6014 in full, unless its vendor is suspended.",
+        call("pay_invoice", invoice_id="INV-6014", amount=9800),
+    ),
+    task("Approve invoice INV-6004 if its purchase order is received.", call("approve_invoice", invoice_id="INV-6004")),
+    task("Is the vendor of PO-7029 suspended?", says=("Yes: VEN-615 is suspended",)),
+    task("Is the vendor of INV-6014 suspended?", says=("No: VEN-614 is active",)),
+    task("Terminate contract CON-1105 if its vendor is suspended because of the audit.", says=("Not done",)),
+    task('Close ticket TIC-2108 with "done" if its customer is former.', says=("Not done",)),
+    task("Cancel order ORD-2007 because of a mistake if it is shipped.", says=("Not done", "it is placed")),
+    task(
+        "Cancel order ORD-2007 because of a mistake if it is placed.",
+        call("cancel_order", order_id="ORD-2007", reason=_SAID),
+    ),
+    task(
+        "Cancel subscription SBS-1204 because of fraud if its customer's identity check is cleared.", says=("Not done",)
+    ),
+    task("Approve EXP-1003 once EXP-1005 is approved.", says=("Not done", "EXP-1005 is pending")),
+    task("Approve EXP-1003 once EXP-1011 is approved.", call("approve_expense", expense_id="EXP-1003")),
+    task("Approve PO-7026 after PO-7024 is approved.", says=("Not done", "PO-7024 is pending")),
+    task("Genehmige EXP-1003, sobald EXP-1005 genehmigt ist.", says=("Not done",)),
+    task("Approve EXP-1002 tomorrow.", says=("Not done", "tomorrow")),
+    task("Pay invoice INV-6010 in full next week.", says=("Not done", "next week")),
+    task("Bezahle die Rechnung INV-6010 morgen in voller Höhe.", says=("Not done", "tomorrow")),
+    task("Payez la facture INV-6010 en totalité demain.", says=("Not done", "tomorrow")),
+    task("Notify EMP-305 tomorrow that the office is closed.", says=("Not done", "tomorrow")),
+    task("Approve EXP-1002, but not before Friday.", says=("Not done", "Friday")),
+    task("Storniere die Bestellung ORD-2008 nicht.", says=("Nothing is asked for",)),
+    task("Should I approve EXP-1002?", says=("Could not be found out",)),
+    task("Never approve EXP-1002 without a receipt.", says=("Nothing is asked for",)),
+)

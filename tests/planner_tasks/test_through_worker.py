@@ -16,7 +16,7 @@ from examples.demo.script import TASKS as DEMO
 from shared.contracts.task import Principal, TaskEvent
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Role, Strategy
-from tests.planner_tasks.company_tasks import ENGLISH, FOREIGN, VARIED
+from tests.planner_tasks.company_tasks import CONDITIONED, ENGLISH, FOREIGN, VARIED
 from tests.planner_tasks.judged_courses import Judged, Verdict, judge
 from tests.planner_tasks.task import PlainTask
 from tests.planner_tasks.through_worker import Course, Office
@@ -51,6 +51,8 @@ async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy
     ("tasks", "least"),
     [
         pytest.param((*ENGLISH[1::8], *VARIED[1::5], *FOREIGN[1::4]), 8, id="some"),
+        pytest.param(CONDITIONED[::3], 8, id="some_conditioned"),
+        pytest.param(CONDITIONED, 24, id="conditioned", marks=pytest.mark.long),
         pytest.param(ENGLISH, 30, id="english", marks=pytest.mark.long),
         pytest.param(VARIED, 11, id="varied", marks=pytest.mark.long),
         pytest.param(FOREIGN, 5, id="foreign", marks=pytest.mark.long),

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import LEFT, figure_left_of_named, list_figures, requested_figures, subjects
-from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units
+from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units, numeric_fields
 from services.planner.core.intents import Intent
 from services.planner.core.meant_records import MeantRecord, find_meant
 from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
@@ -17,6 +17,7 @@ from services.planner.core.situation import Situation, says
 from services.planner.core.words import (
     STOP,
     concept,
+    family,
     field_stems,
     is_identifier,
     parts,
@@ -40,6 +41,8 @@ _PREDICATE_PATTERN = re.compile(
     r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}[\w-]+)$", re.I
 )
 _DOER_PATTERN = re.compile(r"(?P<verb>\w+)\s+by\s+(?P<who>.+)$", re.I)
+_BE_PATTERN = re.compile(r"\s+(?:(?:is|are|was|were|has|have|be|been|not|comes? to|costs?)\s*)+$", re.I)
+_OF_PATTERN = re.compile(r"\sof\s|['’]s\s", re.I)
 _STATE_WORDS = text_stems("status state")
 _OF_SUMS = text_stems("amount total price cost value sum figure come whole full claim request case item document")
 _SEVERAL_PATTERN = re.compile(r"(?:all|every|each|any|some|both|most|none|no|how many)\b", re.I)
@@ -119,7 +122,7 @@ def _judge_order(
     situation: Situation,
 ) -> JudgedCondition:
     amount = _find_figure(left_text, right_text, intent, situation)
-    limit = _find_limit_value(right_text, situation)
+    limit = _find_limit_value(right_text, intent, situation)
     if amount is None or limit is None:
         missing = "the amount" if amount is None else f'a figure for "{right_text.strip() or text}"'
         return JudgedCondition(None, f"{missing} could not be found")
@@ -160,6 +163,12 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
     if _PORTION_PATTERN.search(text):
         return None
     spoken_records = _find_subjects(intent, situation)
+    subject = _BE_PATTERN.sub("", text.strip())
+    if meant := find_meant(subject, spoken_records, situation):
+        if any(one.fields or one.record not in spoken_records for one in meant):
+            return _figure_of(meant)
+    elif _names_another(subject, spoken_records):
+        return None
     for record in spoken_records:
         fields = [name for name in record.fields if field_stems(name) & words]
         if fields and (field := amount_field(record, text)) in fields:
@@ -207,20 +216,42 @@ def _names_no_other_figure(words: frozenset[str], intent: Intent, situation: Sit
     return words <= frozenset().union(*stem_groups)
 
 
-def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
+def _figure_of(meant: Sequence[MeantRecord]) -> Decimal | None:
+    """The one figure of what is meant: that of the field, else what the thing comes to."""
+    if len(meant) != 1:
+        return None
+    record, fields = meant[0].record, [name for name in numeric_fields(meant[0].record) if name in meant[0].fields]
+    if not meant[0].fields:
+        field = amount_field(record, "amount total")
+        fields = [field] if field and field_stems(field) & SUMS else []
+    return in_major_units(record, fields[0]) if len(fields) == 1 else None
+
+
+def _names_another(text: str, records: Sequence[FactRecord]) -> bool:
+    """Whether words name something else than these records, or something of something."""
+    own = {str(id_pair[1]) for record in records if (id_pair := own_id(record))}
+    return bool({*identifiers_in(text)} - own) or (_OF_PATTERN.search(text) is not None and not text_stems(text) & LEFT)
+
+
+def _find_limit_value(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     """The limit with which a condition compares: a stated figure, a computed one, or a field of a record."""
     if (limit := _find_limit(text)) is not None:
         return limit.number
     if _PORTION_PATTERN.search(text):
         computed = requested_figures(text, situation)
         return computed[0].value if computed else None
+    own, words = _find_own(intent, situation), text.strip(" .")
+    if meant := find_meant(words, own, situation):
+        if any(one.fields or one.record not in own for one in meant):
+            return _figure_of(meant)
+    elif _names_another(words, own):
+        return None
     if figure := _find_computed(text, situation):
         return figure.value
-    for record in situation.records:
-        field = amount_field(record, text)
-        if field and field_stems(field) & text_stems(text):
-            return in_major_units(record, field)
-    return None
+    fields = [(record, amount_field(record, text)) for record in situation.records]
+    of_own = [(record, field) for record, field in fields if field and field_stems(field) & text_stems(text)]
+    values = {in_major_units(record, field) for record, field in of_own}
+    return values.pop() if len(values) == 1 else None
 
 
 def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
@@ -340,5 +371,5 @@ def _other_state(meant: Sequence[MeantRecord], state: str) -> str:
         words = {n: v for n, v in one.told if isinstance(v, str) and v.isalpha() and v.islower()}
         states = [value for name, value in words.items() if field_stems(name) & _STATE_WORDS] or [*words.values()]
         if len(states) == 1:
-            return states[0]
+            return "" if family(states[0]) and family(states[0]) == family(state.split()[-1]) else states[0]
     return ""

@@ -101,7 +101,7 @@ def _names_all(words: Iterable[str], own: frozenset[str]) -> bool:
 
 def _referring(record: FactRecord, words: tuple[str, ...], situation: Situation) -> MeantRecord | None:
     """The only known record of such a kind that refers to this one."""
-    own = own_id(record)
+    own = None if _is_plural(words) else own_id(record)
     value = str(own[1]) if own else ""
     return _only_one(
         other
@@ -114,12 +114,16 @@ def _referring(record: FactRecord, words: tuple[str, ...], situation: Situation)
 
 def _find_only(words: tuple[str, ...], situation: Situation) -> tuple[MeantRecord, ...]:
     """The only known record of the kind that words name, and of which they say nothing that it does not."""
-    said = stems(words)
+    said = frozenset[str]() if _is_plural(words) else stems(words)
     fitting = [record for record in situation.records if record.noun and record.noun <= said]
     meant = _only_one(
         record for record in fitting if all(_is_of(word, record.noun) or word in _own_words(record) for word in words)
     )
     return (meant,) if meant else ()
+
+
+def _is_plural(words: Sequence[str]) -> bool:
+    return words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is"))
 
 
 def _own_words(record: FactRecord) -> set[str]:

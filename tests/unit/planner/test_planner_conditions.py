@@ -248,3 +248,46 @@ _PENDING: list[Json] = [
 def test_what_another_thing_has_to_be_first_is_a_condition_and_no_second_order(task: str, approved: list[str]) -> None:
     plan = planned(task, _PENDING, [tool("approve_kite", kite_id="string")])
     assert [given["kite_id"] for _, given in calls(plan)] == approved, plan.text
+
+
+_PRICED: list[Json] = [
+    fact(
+        "f1", "get_crate", {"crate_id": "CRA-7"}, {"id": "CRA-7", "loan_id": "LOA-4", "amount": 50, "state": "settled"}
+    ),
+    fact("f2", "get_loan", {"loan_id": "LOA-3"}, {"id": "LOA-3", "amount": 10, "days": 9, "state": "open"}),
+    fact("f3", "get_loan", {"loan_id": "LOA-4"}, {"id": "LOA-4", "amount": 900, "days": 30, "state": "open"}),
+]
+
+
+@pytest.mark.promise("planner.compares_what_is_said")
+@each_row(
+    ("condition", "why"),
+    ("if the amount of its loan is over 800", ""),
+    ("if its loan's amount is over 800", ""),
+    ("if its loan is over 800", ""),
+    ("if LOA-3 is under 20", ""),
+    ("if the amount of LOA-3 is under 20", ""),
+    ("if its loan's days are over 20", ""),
+    ("if it is under the amount of its loan", ""),
+    ("if it is over LOA-3", ""),
+    ("if it is over the amount of LOA-3", ""),
+    ("unless it exceeds its loan", ""),
+    ("if its amount is at most 50", ""),
+    ("if the amount of CRA-7 is at most 50", ""),
+    ("if the amount of its loan is under 100", "does not hold: 900.00"),
+    ("if LOA-3 is over 20", "does not hold: 10.00"),
+    ("if it is over the amount of its loan", "does not hold: 50.00 is within 900.00"),
+    ("if the amount of its keeper is under 100", "is not known"),
+    ("if LOA-9 is under 100", "is not known"),
+    ("if it is over LOA-9", "is not known"),
+    ("if it is over the days of its keeper", "is not known"),
+    ("if it is over the amount of its keeper", "is not known"),
+    ("if it is not paid", "is not known"),
+    ("if it is paid", "is not known"),
+    ("if it is torn or not opened", "is not known"),
+)
+def test_a_figure_of_what_a_thing_refers_to_is_that_one(condition: str, why: str) -> None:
+    """A state of which nobody can say that it is another (settled and paid) decides nothing either."""
+    plan = planned(f"Close crate CRA-7 {condition}.", _PRICED, [tool("close_crate", crate_id="string")])
+    assert bool(calls(plan)) is not bool(why), plan.text
+    assert why in plan.text
