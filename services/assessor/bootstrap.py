@@ -37,6 +37,6 @@ def build(settings: AssessorSettings, models: Models | None = None, tracer: Trac
         GreenAgentExecutor(agents, settings.verbose_updates),
         RecentTaskStore(settings.max_ended_tasks),
         background,
-        settings.assessor_api_key.get_secret_value() if settings.is_guarded else "",
+        settings.assessor_api_key.get_secret_value() if settings.requires_key else "",
         settings.max_body_bytes,
     )

@@ -99,7 +99,7 @@ class GreenAgent:
             task = AssessmentTask(task_id, scenario, evaluators, config, self._world.public_url)
             self._running = RunningAssessment(self._client, purple_client, emitter, self._models, WallClock(), task)
             try:
-                return await self._run_guarded(self._running.run())
+                return await self._run_unless_world_lost(self._running.run())
             except Exception as error:
                 await emitter.emit(_as_error_update(error))
                 raise
@@ -125,8 +125,8 @@ class GreenAgent:
     async def __aexit__(self, *_: object) -> None:
         await self.shutdown()
 
-    async def _run_guarded(self, work: Awaitable[AssessmentResults]) -> AssessmentResults:
-        """The work, unless its world is lost first."""
+    async def _run_unless_world_lost(self, work: Awaitable[AssessmentResults]) -> AssessmentResults:
+        """The result of the work; raises ``SimulatorFailed`` if its world is lost before the end."""
         run, watch = asyncio.ensure_future(work), asyncio.ensure_future(self._world.wait_for_loss())
         try:
             await asyncio.wait({run, watch}, return_when=asyncio.FIRST_COMPLETED)

@@ -145,15 +145,15 @@ class AssessorSettings(GreenAgentConfig, ServiceSettings):
     max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest request that is read")
 
     @model_validator(mode="after")
-    def _check_guarded(self) -> Self:
-        if self.is_guarded and not self.assessor_api_key.get_secret_value():
+    def _check_key_given(self) -> Self:
+        if self.requires_key and not self.assessor_api_key.get_secret_value():
             raise _invalid_setting(
                 "ASSESSOR_API_KEY is not set: others can reach this HOST (AUTHENTICATION=off lets them in)"
             )
         return self
 
     @property
-    def is_guarded(self) -> bool:
+    def requires_key(self) -> bool:
         return self.authentication == "key" or (self.authentication is None and not is_loopback_host(self.host))
 
 

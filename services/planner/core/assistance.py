@@ -203,7 +203,9 @@ def _is_text_field(name: str) -> bool:
 
 
 def _send_call(address: str, subject: str, body: str, writers: Sequence[ToolSpec], *, by_mail: bool) -> Call | None:
-    """By a tool that takes recipients and words, and is for addresses of that kind."""
+    """The call that sends a message, by a tool that takes recipients and a text and is for addresses of that kind; None
+    if there is none.
+    """
     for tool in writers:
         to = [name for name in tool.required if parts(name)[0] in ("to", "recipient", "recipients")]
         words = [name for name in tool.required if _is_text_field(name)]
@@ -389,7 +391,7 @@ def _is_by_person(entry: ReadAppointment, name: str) -> bool:
 
 
 def _answer_to(entry: ReadAppointment, wish: PersonalWish, own: Iterable[ReadAppointment]) -> str:
-    collides = any(entry.meets(appointment) for appointment in own)
+    collides = any(entry.overlaps(appointment) for appointment in own)
     for match in _ANSWER_PATTERN.finditer(wish.clause):
         response, objective = _ANSWERS[match["verb"].lower()], match["what"]
         if _TAKEN_PATTERN.search(objective) and not _LEAVES_PATTERN.search(objective):

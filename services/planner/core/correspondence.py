@@ -63,7 +63,7 @@ class ReadAppointment(NamedTuple):
         """Whether the appointment is an invitation that the user has not answered."""
         return bool(self.answer) and self.answer not in _DONE_ANSWERS
 
-    def meets(self, other: "ReadAppointment") -> bool:
+    def overlaps(self, other: "ReadAppointment") -> bool:
         return self.start < other.end and other.start < self.end
 
 

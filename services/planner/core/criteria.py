@@ -109,15 +109,15 @@ def read_criteria(text: str, listed: Sequence[FactRecord], days: Sequence[Mentio
     ]
     remaining_text = _drop_words_of(text, criteria)
     denied = [span.value for span in find_negations(remaining_text)]
-    return ReadCriteria(tuple(criteria), remaining_text, (*uninterpreted, *denied, *_mixed_choice(text, criteria)))
+    return ReadCriteria(tuple(criteria), remaining_text, (*uninterpreted, *denied, *_find_mixed_choice(text, criteria)))
 
 
 def _drop_words_of(text: str, criteria: Sequence[RowCriterion]) -> str:
     return drop_spans(text, [span for criterion in criteria for span in criterion.spans])
 
 
-def _mixed_choice(text: str, criteria: Sequence[RowCriterion]) -> list[str]:
-    """An ``or`` between criteria of two columns, which are not read so."""
+def _find_mixed_choice(text: str, criteria: Sequence[RowCriterion]) -> list[str]:
+    """The words around the first ``or`` between criteria of two columns, which the planner cannot apply."""
     for match in _WORD_OR.finditer(text):
         before = [
             (span.end, criterion.column)
@@ -183,7 +183,7 @@ def _between_two(text: str, figures: Sequence[Mention]) -> list[tuple[Mention, M
 def _read_between(text: str, ends: tuple[Mention, Mention], listed: Sequence[FactRecord]) -> RowCriterion | None:
     first, second = ends
     start = first.start - len("between ")
-    column = _column_of(first, text[:start], text, listed)
+    column = _compared_column(first, text[:start], text, listed)
     low, high = _as_figure(first), _as_figure(second)
     if column is None or low is None or high is None:
         return None
@@ -221,7 +221,7 @@ def _figures_or_more(
 def _build_comparison(
     text: str, operation: str, limit: Mention, of: str, span: TextSpan, listed: Sequence[FactRecord]
 ) -> RowCriterion | None:
-    column, figure = _column_of(limit, of, text, listed), _as_figure(limit)
+    column, figure = _compared_column(limit, of, text, listed), _as_figure(limit)
     if column is None or figure is None:
         return None
     test = _TESTS[operation]
@@ -240,8 +240,10 @@ def _parse_operation(match: re.Match[str]) -> str:
 _BY_EACH = "by the record"
 
 
-def _column_of(figure: Mention, of: str, text: str, listed: Sequence[FactRecord]) -> str | None:
-    """The column that is compared with a day, or the one that each record says; None if there is none."""
+def _compared_column(figure: Mention, of: str, text: str, listed: Sequence[FactRecord]) -> str | None:
+    """The column that a figure is compared with: one of days for a date, else the amount of each record; None if there
+    is none.
+    """
     if figure.kind is MentionKind.DATE:
         return _day_column(text, listed)
     return _BY_EACH if any(amount_field(record, of) for record in listed) else None

@@ -73,7 +73,9 @@ def _step_from(
     if meant.fields:
         return None
     others = [name for name in record.fields if not (own and own[0] == name)]
-    links = [name for name in others if _is_link(name) and _names_all(words, concept(name, frozenset()) - _BY)]
+    links = [
+        name for name in others if _refers_to_another(name) and _names_all(words, concept(name, frozenset()) - _BY)
+    ]
     if links:
         targets = {str(record.fields[name]) for name in links}
         target = find_known(targets.pop(), situation) if len(targets) == 1 else None
@@ -85,7 +87,7 @@ def _step_from(
     return MeantRecord(record, tuple(exact or named)) if named else _referring(record, words, situation)
 
 
-def _is_link(name: str) -> bool:
+def _refers_to_another(name: str) -> bool:
     return is_identifier(name) or parts(name)[-1:] == ("by",)
 
 

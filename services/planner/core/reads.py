@@ -184,7 +184,7 @@ def _choose_lists(plans: list[CallPlan]) -> list[CallPlan]:
 
 
 def _keep_certain(plan: CallPlan) -> CallPlan:
-    """A list is narrowed only by what the task says for certain."""
+    """The plan with only those arguments that the task gives for certain, so that a guess does not narrow a list."""
     return plan._replace(
         chosen=tuple((name, candidate) for name, candidate in plan.chosen if candidate.sure == CERTAIN)
     )

@@ -472,7 +472,7 @@ def _why_decided(plan: CallPlan, intent: Intent, situation: Situation) -> str:
 
 
 def _is_forbidden(bound: CallPlan, situation: Situation) -> bool:
-    """Whether a ``do not`` of the task speaks of this very call; one that names things speaks of these alone."""
+    """Whether a ``do not`` of the task forbids the call; one that names things forbids calls on these alone."""
     given_values = {str(argument.value) for _, argument in bound.chosen}
     return any(
         _speaks_of_call(intent, given_values)
