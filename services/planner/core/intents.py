@@ -362,15 +362,29 @@ def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
         return []
     if not main.strip(" .;!") and before:
         last = before[-1]
-        intents = [
-            intent._replace(condition=last.condition, holds=not last.holds) for intent in _read_intents(otherwise[0])
-        ]
+        condition = last.condition or _parse_question(last.clause) or _NOT_SAID
+        intents = [intent._replace(condition=condition, holds=not last.holds) for intent in _read_intents(otherwise[0])]
         return _with_reasons(intents, reasons)
-    condition, holds, body = _split_off_condition(main.strip(", \t\n"))
+    condition, holds, body = _split_off_condition(_as_plain_if(main).strip(", \t\n"))
+    if before and _IF_SO_PATTERN.fullmatch(condition):
+        condition = _parse_question(before[-1].clause) or condition
     intents = [intent._replace(condition=condition, holds=holds) for intent in _read_intents(body)]
     for other_clause in otherwise:
-        intents += [intent._replace(condition=condition, holds=not holds) for intent in _read_intents(other_clause)]
+        intents += [
+            intent._replace(condition=condition or _NOT_SAID, holds=not holds) for intent in _read_intents(other_clause)
+        ]
     return _with_reasons(intents, reasons)
+
+
+_NOT_SAID = "otherwise"  # stands for a condition that no clause before says: nobody knows whether it holds
+_IF_SO_PATTERN = re.compile(r"so|yes|that is (?:so|the case|true)|it is", re.I)
+_WHETHER_PATTERN = re.compile(r"^\W*(?:please\s+)?\w+(?: out)?\s+(?:whether|if)\s+(?P<what>[^,;]+)$", re.I)
+
+
+def _parse_question(clause: str) -> str:
+    """What a clause asks to find out: of ``check whether K-1 is open`` that K-1 is open; else empty."""
+    match = _WHETHER_PATTERN.match(clause)
+    return match["what"].strip(" .!?") if match else ""
 
 
 def _mask_reasons(sentence: str) -> tuple[str, list[str]]:
@@ -409,6 +423,17 @@ def _with_reasons(intents: list[Intent], reasons: list[str]) -> list[Intent]:
         )
         leading = ""
     return intents_with_reasons
+
+
+_IN_BRACKETS = re.compile(rf"\(\s*(?=(?:but )?(?:{_IF})\s)([^()]*)\)", re.I)
+_SHOULD_PATTERN = re.compile(
+    r"(?:^|(?<=[\s,]))should\s+(?P<who>(?:it|they|(?:its|the|their)\s+[\w'’-]+(?:\s+[\w'’-]+){0,2}?))\s+be\s+", re.I
+)
+
+
+def _as_plain_if(sentence: str) -> str:
+    """The sentence with ``(if ...)`` without its brackets, and ``should it be ...`` as ``if it is ...``."""
+    return _SHOULD_PATTERN.sub(r"if \g<who> is ", _IN_BRACKETS.sub(r"\1", sentence))
 
 
 def _split_off_condition(sentence: str) -> tuple[str, bool, str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from services.planner.core.mentions import Mention, MentionKind
+from services.planner.core.mentions import Mention, MentionKind, identifiers_in
 from services.planner.core.records import FactRecord, Scalar, id_fields, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import select_records
@@ -58,6 +58,7 @@ def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: st
         if (sure := _sureness(mention, noun, tool, name, situation))
     ]
     own = [candidate for candidate in candidates if str(candidate.value).lower() in clause.lower()]
+    judged = set() if _POINTS_PATTERN.search(clause) else _find_only_judged(situation, clause)
     ordered = (
         sorted(own, key=_doubtfulness)
         + sorted(candidates, key=_doubtfulness)
@@ -66,10 +67,20 @@ def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: st
     shapes = {_shape(example) for example in _find_examples(tool, name)}
     unique: dict[str, ArgumentCandidate] = {}
     for candidate in ordered:
-        if shapes and _shape(str(candidate.value)) not in shapes:
+        if (shapes and _shape(str(candidate.value)) not in shapes) or str(candidate.value) in judged:
             continue
         unique.setdefault(str(candidate.value), candidate)
     return sorted(unique.values(), key=_doubtfulness)
+
+
+_POINTS_PATTERN = re.compile(r"\b(?:it|its|them|their|they|this|that|these|those)\b", re.I)
+
+
+def _find_only_judged(situation: Situation, clause: str) -> set[str]:
+    """The identifiers that only conditions name: with them a clause does nothing, unless it names or points to them."""
+    conditions = " ".join(intent.condition for intent in situation.reading.actions)
+    named = {*identifiers_in(conditions)}
+    return named - {*identifiers_in(f"{situation.text_without_conditions} {clause}")} if named else named
 
 
 def _doubtfulness(candidate: ArgumentCandidate) -> int:

@@ -84,6 +84,14 @@ class Situation(NamedTuple):
         return self.reading.text
 
     @property
+    def text_without_conditions(self) -> str:
+        """The task without the conditions of its actions: what one says of a thing is not said by the task."""
+        text = self.text
+        for intent in self.reading.actions:
+            text = text.replace(intent.condition, " ") if intent.condition else text
+        return text
+
+    @property
     def stems(self) -> frozenset[str]:
         return text_stems(self.reading.text)
 
@@ -255,7 +263,9 @@ def rank(record: FactRecord, situation: Situation) -> int:
 def _score_field(field: str, value: Scalar, situation: Situation) -> int:
     if isinstance(value, bool):
         return 0
-    if isinstance(value, str) and says(situation.text, value):
+    is_state = isinstance(value, str) and value.isalpha() and value.islower()
+    text = situation.text_without_conditions if is_state else situation.text
+    if isinstance(value, str) and says(text, value):
         return 3 if any(mark.isdigit() for mark in value) else 2
     amount = read_figure(value)
     if amount is not None:

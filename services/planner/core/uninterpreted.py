@@ -16,7 +16,7 @@ from services.planner.core.mentions import (
 )
 from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions, find_negations
 from services.planner.core.put_off import find_later
-from services.planner.core.records import FactRecord, read_figure
+from services.planner.core.records import FactRecord, own_id, read_figure
 from services.planner.core.selection import (
     NO_STATES,
     named_owners,
@@ -151,6 +151,7 @@ def find_uninterpreted_words_of_clause(
     for words in later:
         text = text.replace(words, " ")
     odd += _find_days_off(text, values_text, situation)
+    odd += _list_states_of_others(text, _find_records_of(plans, situation), plans, intent)
     odd += [negation.value for negation in find_negations(text) if negation.value.lower() not in values_text.lower()]
     choices = [match[0] for match in _EITHER_PATTERN.finditer(drop_quotations(text))]
     odd += [choice for choice in choices if choice.lower() not in values_text.lower()]
@@ -252,6 +253,32 @@ def _join_said_apart(plans: Sequence[CallPlan], intent: Intent, situation: Situa
         or (place >= 0 and _APART_PATTERN.search(situation.text[:place]))
         or any(value.casefold().startswith(words.casefold()) for words in find_later(value))
     )
+
+
+_STATE_WORDS = text_stems("status state")
+_OF_NO_STATE = frozenset({None, "read", "create", "update", "send", "schedule", "move"})
+
+
+def _find_records_of(plans: Sequence[CallPlan], situation: Situation) -> list[FactRecord]:
+    """The records of the things that calls are about, and of those to which these refer."""
+    given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
+    own = [record for record in situation.records if (id_pair := own_id(record)) and str(id_pair[1]) in given]
+    linked = {str(value) for record in own for name, value in record.fields.items() if is_identifier(name)}
+    others = [record for record in situation.records if (id_pair := own_id(record)) and str(id_pair[1]) in linked]
+    return [*own, *others]
+
+
+def _list_states_of_others(
+    text: str, records: Sequence[FactRecord], plans: Sequence[CallPlan], intent: Intent
+) -> list[str]:
+    """The words of a clause that say in which state a thing is, where none of these records is in it."""
+    if not any(field_stems(name) & _STATE_WORDS for record in records for name in record.fields):
+        return []
+    told = [str(value) for record in records for value in record.fields.values()]
+    told += [str(candidate.value) for plan in plans for _, candidate in plan.chosen]
+    done = {stem(intent.verb)}.union(*(field_stems(plan.tool.name) for plan in plans))
+    words = [word for word in text_words(text) if word.endswith("ed") and family(word) not in _OF_NO_STATE]
+    return [word for word in words if stem(word) not in done and not any(says(value, word) for value in told)]
 
 
 _ON_PATTERN = re.compile(r"(?<!due )(?<!ed )\b(?:on|by|until|till|from|not before)\s+(?:the\s+)?$", re.I)

@@ -291,3 +291,46 @@ def test_a_figure_of_what_a_thing_refers_to_is_that_one(condition: str, why: str
     plan = planned(f"Close crate CRA-7 {condition}.", _PRICED, [tool("close_crate", crate_id="string")])
     assert bool(calls(plan)) is not bool(why), plan.text
     assert why in plan.text
+
+
+@pytest.mark.promise("planner.compares_what_is_said")
+@each_row(
+    ("task", "is_closed"),
+    ("Close crate CRA-7 (if its keeper is active).", True),
+    ("Close crate CRA-7 should its keeper be active.", True),
+    ("Should its keeper be active, close crate CRA-7.", True),
+    ("Check whether the keeper of CRA-7 is active. If so, close crate CRA-7.", True),
+    ("Check whether the keeper of CRA-7 is suspended. If not, close crate CRA-7.", True),
+    ("Close crate CRA-7 (if its keeper is suspended).", False),
+    ("Close crate CRA-7 should its keeper be suspended.", False),
+    ("Should its keeper be suspended, close crate CRA-7.", False),
+    ("Check whether the keeper of CRA-7 is suspended. If so, close crate CRA-7.", False),
+    ("Check whether the keeper of CRA-7 is active. If not, close crate CRA-7.", False),
+    ("Check crate CRA-7. If not, close crate CRA-7.", False),
+    ("Is it wet? If so, close crate CRA-7.", False),
+    ("Close the waiting crate CRA-7.", True),
+    ("Close the suspended crate CRA-7.", False),
+    ("Close crate CRA-7 with a suspended keeper.", False),
+    ("Close crate CRA-7 of the cancelled loan.", False),
+)
+def test_a_condition_is_one_however_it_is_put(task: str, is_closed: bool) -> None:
+    plan = planned(task, _LINKED, [tool("close_crate", crate_id="string")])
+    assert bool(calls(plan)) is is_closed, plan.text
+
+
+@pytest.mark.promise("planner.compares_what_is_said")
+@each_row(
+    ("task", "told"),
+    ("Close crate CRA-7 unless its keeper is suspended, and notify the keeper.", "KEE-2"),
+    ("Close crate CRA-7 if KEE-3 is suspended, and notify the keeper.", "KEE-2"),
+    ("Close crate CRA-7 if Bob Ray is suspended, and notify KEE-3.", "KEE-3"),
+    ("If KEE-3 is suspended, notify them.", "KEE-3"),
+)
+def test_what_a_condition_says_of_somebody_makes_nobody_the_one_who_is_told(task: str, told: str) -> None:
+    writers: list[Json] = [
+        tool("close_crate", crate_id="string"),
+        tool("notify_keeper", keeper_id="string", message="string"),
+    ]
+    seen = [_LINKED[0], *_LINKED[1:3]]
+    plan = planned(task, seen, writers)
+    assert [given["keeper_id"] for name, given in calls(plan) if name == "notify_keeper"] == [told], plan.text
