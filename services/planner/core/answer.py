@@ -315,7 +315,7 @@ def _find_answer(question: str, situation: Situation) -> str:
     stated_list, related = requested_figures(question, situation), answer_related(question, situation)
     if related and related.is_sum:
         return related.text
-    is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
+    is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS
     if is_of_rows and _uninterpreted_words_of_question(question, situation):
         return related.text if related else ""
     is_extreme = bool(stated_list) and stated_list[0].operation in ("maximum", "minimum")
@@ -548,7 +548,6 @@ def _as_condition(question: str) -> str:
 
 _MOST_NAMES_SHOWN = 20
 _OF_ROWS = frozenset({"count", "average", "maximum", "minimum", "sum"})
-_HOW_MUCH = re.compile(r"\bhow much\b", re.I)
 _HOW_MANY = re.compile(r"\W*how (?:many|much)\b", re.I)
 _NAMES_SEVERAL = re.compile(r"\W*(?:which|who|whom|list|name|show)\b", re.I)
 _WHICH_PATTERN = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)

@@ -38,12 +38,13 @@ from services.planner.core.words import (
     text_words,
 )
 
+_STATE_WORDS = text_stems("status state")
 _OF_QUESTIONS = stems(
     "each every per by group total sum altogether combined average mean highest lowest maximum minimum largest "
     "smallest biggest greatest longest shortest cheapest dearest most least latest earliest oldest newest soonest "
     "fewest first last come make add together worth much many number count recent recently expensive there answer "
     "json list array id identifier only sort order descending ascending alphabetical bare plain format ranked sorted "
-    "reply respond return separate cost price value amount".split()
+    "reply respond return separate cost price value amount money".split()
 )
 
 
@@ -55,7 +56,7 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     selection = select_records(question, situation)
     uninterpreted = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
     uninterpreted -= _class_words(question, listed) & situation.terms
-    uninterpreted |= _relating_words(selection.rest, listed)
+    uninterpreted |= _relating_words(selection.rest, listed) | _find_states_of_other_kinds(selection, situation)
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
     names = _names_left(question, selection, situation)
     figures = (*find_ambiguous_figures(question), *_figures_left(selection, listed))
@@ -80,6 +81,18 @@ def _names_left(question: str, selection: ChosenRecords, situation: Situation) -
     ]
 
 
+def _find_states_of_other_kinds(selection: ChosenRecords, situation: Situation) -> frozenset[str]:
+    """The stems of the words that chose nothing, and are states of things of another kind than the chosen ones."""
+    kinds = {record.noun for record in selection.records}
+    states: dict[bool, set[str]] = {True: set(), False: set()}
+    for record in situation.records if kinds else ():
+        for name, value in record.fields.items():
+            if isinstance(value, str) and (record.noun in kinds or field_stems(name) & _STATE_WORDS):
+                states[record.noun in kinds].add(value.casefold())
+    others = states[False] - states[True]
+    return stems(word for word in text_words(selection.rest) if word in others)
+
+
 _OF_ACTIONS = stems(
     "please also then now once back over out up down off following again it them together currently immediately today "
     "right away asap urgently quickly promptly carefully straight both same just thing one ones make sure ensure go "
@@ -97,7 +110,7 @@ def find_uninterpreted_words_of_calls(
     known_stems = text_stems(f"{values_text} {tool_text}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
     known_stems |= _class_words(chosen.rest, listed) & situation.terms
     uninterpreted = unexplained_words(chosen.rest, listed) - known_stems | _relating_words(chosen.rest, listed)
-    uninterpreted &= text_stems(intent.clause)
+    uninterpreted = (uninterpreted | _find_states_of_other_kinds(chosen, situation)) & text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
     is_computed = any(candidate.source == "value" for _, candidate in plan.chosen)
     stated_values = {mention.value for mention in find_mentions(intent.clause)}
@@ -255,7 +268,6 @@ def _join_said_apart(plans: Sequence[CallPlan], intent: Intent, situation: Situa
     )
 
 
-_STATE_WORDS = text_stems("status state")
 _OF_NO_STATE = frozenset({None, "read", "create", "update", "send", "schedule", "move"})
 
 

@@ -334,3 +334,13 @@ def test_what_a_condition_says_of_somebody_makes_nobody_the_one_who_is_told(task
     seen = [_LINKED[0], *_LINKED[1:3]]
     plan = planned(task, seen, writers)
     assert [given["keeper_id"] for name, given in calls(plan) if name == "notify_keeper"] == [told], plan.text
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row("task", "Close the crates of suspended keepers.", "Close all waiting crates of suspended keepers.")
+def test_a_state_of_what_things_refer_to_chooses_none_of_them(task: str) -> None:
+    rows: list[Json] = [{"id": "CRA-1", "keeper_id": "KEE-2", "state": "waiting"}, {**_CRATE, "keeper_id": "KEE-3"}]
+    keepers: list[Json] = [{"id": "KEE-2", "state": "active"}, {"id": "KEE-3", "state": "suspended"}]
+    seen = [fact("f1", "list_crates", {}, rows), fact("f2", "list_keepers", {}, keepers)]
+    plan = planned(task, seen, [tool("close_crate", crate_id="string")])
+    assert (calls(plan), "not understood: suspended" in plan.text) == ([], True), plan.text
