@@ -153,3 +153,51 @@ HOLDERS = (
         call("notify_employee", employee_id="EMP-311", message=_SAID),
     ),
 )
+
+LINKS = (
+    task(
+        'Close all tickets of customers that are former with "gone".',
+        call("close_ticket", ticket_id="TIC-2119", resolution="gone"),
+    ),
+    task(
+        "Terminate all active contracts with telephony vendors because of a new provider.",
+        call("terminate_contract", contract_id="CON-1103", reason=_SAID),
+    ),
+    _refused("Cancel all subscriptions of former customers because of closure.", "SBS-1213 is already cancelled"),
+    _refused("Reject all pending expense claims of former employees because they left.", "Not done"),
+    task(
+        "Write off all open receivables of former customers because they left.",
+        call("write_off_receivable", receivable_id="REC-1305", reason=_SAID),
+    ),
+    _refused("Return all assets of former employees.", "Not done"),
+    _refused("Return all assets of absent employees.", "not understood: absent"),
+    _refused("Reject all pending expense claims of managers because of a freeze.", "not understood: managers"),
+    _refused('Resolve all incidents of former customers with "gone".', "not understood: former customers"),
+    _refused('Resolve all incidents of Bright Cafe with "gone".', "not understood: bright, cafe"),
+    _refused('Resolve all incidents of customer CUS-801 with "gone".', "not understood: CUS-801"),
+    _refused("Terminate all contracts of vendors with status active because of a freeze.", "not understood"),
+    _refused("Approve all pending purchase orders of vendors with payment days over 30.", "not understood"),
+    _refused("Approve all pending purchase orders except those of suspended vendors.", "not understood: those of"),
+    task(
+        'Close all urgent tickets of customer CUS-810 with "gone".',
+        call("close_ticket", ticket_id="TIC-2116", resolution="gone"),
+    ),
+    task(
+        'Close all open tickets of expired customers with "gone".',
+        call("close_ticket", ticket_id="TIC-2103", resolution="gone"),
+        call("close_ticket", ticket_id="TIC-2113", resolution="gone"),
+        call("close_ticket", ticket_id="TIC-2122", resolution="gone"),
+    ),
+    task("Approve all pending expense claims of Mei Lin.", call("approve_expense", expense_id="EXP-1002")),
+    task("Which pending purchase orders are from suspended vendors?", says=("PO-7029 (amount 418.75).",)),
+    task("What is the total of pending purchase orders from suspended vendors?", says=("418.75",)),
+    task("Which open receivables are of former customers?", says=("REC-1305 (amount 275.10).",)),
+    task("How many open receivables do former customers have?", says=("Count open receivables former customers: 1.",)),
+    task("How many tickets do active customers have?", says=("23",)),
+    task("Which customers have urgent tickets?", says=("CUS-807, CUS-810, CUS-815.",)),
+    task("Which contracts have telephony vendors?", says=("CON-1103 (yearly value 4954.80).",)),
+    task("Which tickets are from customers whose kyc status is expired?", says=("TIC-2103, TIC-2113, TIC-2122.",)),
+    task("Which open invoices are from vendors in the haulage trade?", says=("INV-6025 (amount 3480.00).",)),
+    _refused("Which pending purchase orders are from vendors with more than 30 payment days?", "not understood"),
+    _refused("Which customers have no tickets?", "not understood: no"),
+)

@@ -28,6 +28,7 @@ def _quiet() -> Iterator[None]:
         pytest.param(rows.FIGURES, id="figures"),
         pytest.param(rows.THINGS, id="things"),
         pytest.param(rows.HOLDERS, id="holders"),
+        pytest.param(rows.LINKS, id="links"),
     ],
 )
 async def test_each_word_is_heeded_or_named(tasks: tuple[PlainTask, ...], tmp_path: Path) -> None:

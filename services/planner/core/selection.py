@@ -7,6 +7,15 @@ from typing import NamedTuple
 
 from services.planner.core.criteria import ReadCriteria, read_criteria
 from services.planner.core.explained import unexplained_words
+from services.planner.core.links import (
+    Linked,
+    LinkedKind,
+    are_linked,
+    find_linked_kinds,
+    is_whole_list,
+    leftover_words,
+    list_linked,
+)
 from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
 from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord, own_id
@@ -28,6 +37,8 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     kept_text = drop_spans(text, exclusions)
     listed = _listed_of_kind(kept_text, situation)
     normalised_text = _replace_states_by_shown_ones(kept_text, listed)
+    links = _read_links(normalised_text, listed, situation)
+    normalised_text = drop_spans(normalised_text, links.spans)
     kinds: dict[frozenset[str], list[FactRecord]] = {}
     for record in listed:
         kinds.setdefault(record.noun, []).append(record)
@@ -38,25 +49,82 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     left_out = {kind: _read_exclusions(exclusions, of_kind, situation) for kind, of_kind in kinds.items()}
     first = next(iter(read.values()), ReadCriteria((), normalised_text))
     uninterpreted = (
+        *links.uninterpreted,
         *first.uninterpreted,
         *(words for exclusions_read in [*left_out.values()][:1] for words in exclusions_read.uninterpreted),
     )
     if _asks_for_unknown(normalised_text, listed):
-        return ChosenRecords((), first.rest, uninterpreted)
+        return ChosenRecords((), first.rest, uninterpreted, tuple(listed))
     ids = _meant_ids(normalised_text, situation)
     records = [
         record
         for record in listed
         if read[record.noun].fits(record) and _is_meant(record, ids) and not left_out[record.noun].leaves_out(record)
     ]
-    return ChosenRecords(tuple(_drop_repeats(records)), first.rest, uninterpreted)
+    unknown = [words for words, linked in links.linked if any(map(linked.is_unknown, records))]
+    records = [record for record in records if all(linked.holds(record) for _, linked in links.linked)]
+    return ChosenRecords(tuple(_drop_repeats(records)), first.rest, (*unknown, *uninterpreted), tuple(listed))
+
+
+class _ReadLinks(NamedTuple):
+    """What a text says of things to which the meant ones are linked. ``spans``: its words; ``linked``: each with its
+    words.
+    """
+
+    spans: tuple[TextSpan, ...] = ()
+    linked: tuple[tuple[str, Linked], ...] = ()
+    uninterpreted: tuple[str, ...] = ()
+
+
+def _read_links(text: str, listed: Sequence[FactRecord], situation: Situation) -> _ReadLinks:
+    spans: list[TextSpan] = []
+    linked: list[tuple[str, Linked]] = []
+    uninterpreted: list[str] = []
+    for whole_kind in find_linked_kinds(text, listed, situation):
+        kind = _without_foreign_tail(whole_kind, text, listed, situation)
+        others, words = list_linked(kind, situation), text[kind.start : kind.end].strip()
+        around = _text_about(kind, text)
+        read = read_criteria(around, others, _days_in(around, situation))
+        left = leftover_words(read.rest, kind, others, situation.terms)
+        if not (read.criteria or left or kind.is_held):
+            continue
+        spans.append(TextSpan(kind.start, kind.end, words))
+        is_either = _is_of_either(kind, text, listed, others)
+        if left or read.uninterpreted or is_either or not are_linked(kind, listed, others):
+            uninterpreted += left or read.uninterpreted or [words]
+            continue
+        fitting = [record for record in others if read.fits(record)]
+        linked.append((words, Linked(kind, fitting, others, is_whole_list(kind, text, situation))))
+    return _ReadLinks(tuple(spans), tuple(linked), tuple(uninterpreted))
+
+
+def _text_about(kind: LinkedKind, text: str) -> str:
+    """The text with blanks in place of all words but those about a kind."""
+    return drop_spans(text, [TextSpan(0, kind.start, ""), TextSpan(kind.end, len(text), "")])
+
+
+def _without_foreign_tail(
+    kind: LinkedKind, text: str, listed: Sequence[FactRecord], situation: Situation
+) -> LinkedKind:
+    """The kind without the words behind its noun, where these choose of the listed things and of no linked ones."""
+    tail = _text_about(kind._replace(start=kind.tail), text)
+    is_of_listed = bool(read_criteria(tail, listed).criteria)
+    is_of_linked = bool(read_criteria(tail, list_linked(kind, situation)).criteria)
+    is_foreign = not is_of_linked and (is_of_listed or not kind.is_sure)
+    return kind._replace(end=kind.tail) if is_foreign and not kind.is_held else kind
+
+
+def _is_of_either(kind: LinkedKind, text: str, listed: Sequence[FactRecord], others: Sequence[FactRecord]) -> bool:
+    """Whether the words behind a noun may choose of the listed things as well as of the linked ones."""
+    tail = _text_about(kind._replace(start=kind.tail), text)
+    return not kind.is_held and all(read_criteria(tail, records).criteria for records in (listed, others))
 
 
 def _listed_of_kind(text: str, situation: Situation) -> list[FactRecord]:
     word_stems = text_stems(text)
     listed = [record for record in situation.records if record.in_list and record.noun & word_stems]
     listed = [record for record in listed if record.noun <= word_stems] or listed
-    kind = _kind_meant(text, {record.noun for record in listed})
+    kind = _kind_meant(text, {record.noun for record in listed}, situation.terms)
     listed = _of_the_list_named([record for record in listed if record.noun == kind] if kind else listed, word_stems)
     return listed or [record for record in situation.records if record.in_list]
 
@@ -111,14 +179,18 @@ def _of_the_list_named(listed: Sequence[FactRecord], word_stems: frozenset[str])
     return [record for record in listed if not any(nouns(record.fact.tool) < own for own in list_nouns)]
 
 
-def _kind_meant(text: str, kinds: set[frozenset[str]]) -> frozenset[str] | None:
-    """Of several kinds of things, the one that a text quantifies (``every open ...``), else the first plural."""
+def _kind_meant(text: str, kinds: set[frozenset[str]], terms: frozenset[str]) -> frozenset[str] | None:
+    """Of several kinds of things, the one that a text quantifies (``every open ...``), else the first plural.
+
+    ``terms``: the words by which tools call things, such as the second one of ``loan deals``.
+    """
     words = text_words(text)
     for fits in (_is_quantified, _is_plural):
         for index in range(len(words)):
             last = {stem(word) for word in words[max(0, index - 2) : index + 1]}
             named = [kind for kind in kinds if stem(words[index]) in kind and kind <= last]
-            if named and fits(words, index):
+            is_first_of_two = index + 1 < len(words) and stem(words[index + 1]) in terms - frozenset().union(*kinds)
+            if named and (fits(words, index) or (is_first_of_two and fits(words, index + 1))):
                 return max(named, key=lambda kind: (len(kind), sorted(kind)))
     return None
 
@@ -156,7 +228,7 @@ def _replace_states_by_shown_ones(text: str, listed: Sequence[FactRecord]) -> st
 def _asks_for_unknown(text: str, listed: Sequence[FactRecord]) -> bool:
     """Whether a question asks for a state that no record shows and that no list was narrowed by: nothing fits."""
     match = _PREDICATE_PATTERN.search(text)
-    if match is None or not listed or _is_no_state(match["state"]):
+    if match is None or not listed or _is_no_state(match["state"]) or match["state"] in STOP:
         return False
     value_stems = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
     value_stems |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}

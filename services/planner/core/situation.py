@@ -41,12 +41,14 @@ class MadeEntity(NamedTuple):
 class ChosenRecords(NamedTuple):
     """The records that a text means. ``rest``: the text with blanks in place of the words that chose them.
 
-    ``uninterpreted``: words that restrict the choice and could not be applied.
+    ``uninterpreted``: words that restrict the choice and could not be applied. ``listed``: the records of which they
+    were chosen.
     """
 
     records: tuple[FactRecord, ...]
     rest: str
     uninterpreted: tuple[str, ...] = ()
+    listed: tuple[FactRecord, ...] = ()
 
 
 class SituationMemo:

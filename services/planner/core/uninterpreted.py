@@ -54,13 +54,30 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     if not listed:
         return ()
     selection = select_records(question, situation)
-    uninterpreted = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
+    uninterpreted = _find_unexplained(selection, listed, situation) - _OF_QUESTIONS - unknown_state(question, listed)
     uninterpreted -= _class_words(question, listed) & situation.terms
     uninterpreted |= _relating_words(selection.rest, listed) | _find_states_of_other_kinds(selection, situation)
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
     names = _names_left(question, selection, situation)
     figures = (*find_ambiguous_figures(question), *_figures_left(selection, listed))
     return tuple(dict.fromkeys((*selection.uninterpreted, *figures, *names, *words)))
+
+
+def _find_unexplained(selection: ChosenRecords, listed: Sequence[FactRecord], situation: Situation) -> frozenset[str]:
+    """The stems of the words left that neither name a kind nor occur in the records of the kind that is meant."""
+    kind = selection.listed or listed
+    nouns = frozenset().union(*(record.noun for record in listed))
+    owners = [owner for owner in named_owners(selection.rest, situation) if _may_own(owner, kind)]
+    names = frozenset().union(*(text_stems(str(value)) for owner in owners for value in owner.fields.values()))
+    return unexplained_words(selection.rest, kind) - nouns - names
+
+
+def _may_own(owner: FactRecord, records: Sequence[FactRecord]) -> bool:
+    """Whether records of a kind have a place for the identifier, or for the name, of an owner."""
+    own_field, own_value = own_id(owner) or ("", "")
+    values = {str(value) for record in records for value in record.fields.values()}
+    names = {str(value) for name, value in owner.fields.items() if name != own_field}
+    return shape_of_id(str(own_value)) in map(shape_of_id, values) or not names.isdisjoint(values)
 
 
 def _relating_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
@@ -109,7 +126,7 @@ def find_uninterpreted_words_of_calls(
     tool_text = f"{' '.join(parts(plan.tool.name))} {' '.join(plan.tool.properties)} {plan.tool.description}"
     known_stems = text_stems(f"{values_text} {tool_text}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
     known_stems |= _class_words(chosen.rest, listed) & situation.terms
-    uninterpreted = unexplained_words(chosen.rest, listed) - known_stems | _relating_words(chosen.rest, listed)
+    uninterpreted = _find_unexplained(chosen, listed, situation) - known_stems | _relating_words(chosen.rest, listed)
     uninterpreted = (uninterpreted | _find_states_of_other_kinds(chosen, situation)) & text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
     is_computed = any(candidate.source == "value" for _, candidate in plan.chosen)
@@ -329,7 +346,10 @@ def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> lis
     """Figures and days that chose nothing, and identifiers of which no listed thing has the like."""
     argument_values = {str(value) for record in listed for value in record.fact.arguments.values()}
     shapes = {
-        shape_of_id(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)
+        shape_of_id(str(value))
+        for record in selection.listed or listed
+        for value in record.fields.values()
+        if isinstance(value, str)
     }
     figures: list[str] = []
     for mention in find_mentions(selection.rest):
