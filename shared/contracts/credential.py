@@ -148,11 +148,13 @@ def why_not_own_secret(reference: Reference, tenant: str) -> str | None:
         return f"a variable of this tenant begins with {env_variable_prefix_of(tenant)}"
     if reference.scheme is Scheme.FILE and reference.name.startswith("/"):
         return "must be the name of a file in the tenant's own folder of CREDENTIALS_DIR, without a leading slash"
-    if reference.scheme is Scheme.AWS and not _aws_name(reference.name).startswith(aws_prefix_of(tenant)):
+    if reference.scheme is Scheme.AWS and not _read_secret_name_of_arn(reference.name).startswith(
+        aws_prefix_of(tenant)
+    ):
         return f"the name of a secret of this tenant begins with {aws_prefix_of(tenant)}"
     return None
 
 
-def _aws_name(name: str) -> str:
+def _read_secret_name_of_arn(name: str) -> str:
     arn = _AWS_ARN_PATTERN.fullmatch(name)
     return arn["name"] if arn else name

@@ -13,7 +13,8 @@ from shared.domain.words import Resolution, ToolClass, WriteStatus
 class DoubtResolution(Contract):
     """An operator's decision on a write in doubt. ``doubt`` identifies the write and its attempt.
 
-    The turn's data has the fields ``doubt``, ``call_id``, ``resolution`` and ``comment``.
+    It comes from a turn of the kind ``RESOLUTION``, whose data has ``doubt``, ``call_id``, ``resolution`` and
+    ``comment``.
     """
 
     doubt: str

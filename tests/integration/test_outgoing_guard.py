@@ -16,7 +16,7 @@ from examples.company.protocols import ToolProtocol
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import open_servers
-from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAddressForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.outgoing import (
     AllowedAddresses,
@@ -253,7 +253,7 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
         url = f"http://127.0.0.1:{inside.port}"
         for protocol in ("auto", "mcp", "rest"):
             named = Connection(id="request", url=url, protocol=protocol, from_request=True)
-            with pytest.raises(ToolForbidden, match="TOOLS_ALLOWED_HOSTS"):
+            with pytest.raises(ToolAddressForbidden, match="TOOLS_ALLOWED_HOSTS"):
                 await servers.discover(named)
             with pytest.raises(ToolUnreachable):
                 await servers.call(named, "pay", {}, 5)

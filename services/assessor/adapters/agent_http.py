@@ -48,7 +48,7 @@ class AgentHttpClient:
                 content = await _read_bounded(answer)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _as_failure(error) from error
-        return self._parse_answer(content, answer.status_code) if answer.is_success else None
+        return self._parse_and_redact_answer(content, answer.status_code) if answer.is_success else None
 
     async def post(self, url: str, body: JsonObject, headers: dict[str, str], until: float) -> JsonValue:
         """The answer's JSON. ``until``: the loop's time after which nothing is tried again."""
@@ -81,7 +81,7 @@ class AgentHttpClient:
         if answer.status_code in _NOT_LET_IN:
             lacks = "does not take the key that it was shown" if self._agent.key else "wants a key, and none was given"
             raise ParticipantFailed("protocol_error", f"the agent answered {answer.status_code}: it {lacks}")
-        return self._parse_answer(content, answer.status_code)
+        return self._parse_and_redact_answer(content, answer.status_code)
 
     def _headers(self, url: str) -> dict[str, str]:
         here = self._tracer.traceparent()
@@ -90,7 +90,7 @@ class AgentHttpClient:
             headers["Authorization"] = f"Bearer {self._agent.key}"
         return headers
 
-    def _parse_answer(self, content: bytes, status: int) -> JsonValue:
+    def _parse_and_redact_answer(self, content: bytes, status: int) -> JsonValue:
         """Parses an answer, with the agent's key replaced: what it says is logged, told and kept."""
         try:
             value: JsonValue = json.loads(content)

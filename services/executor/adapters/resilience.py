@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import structlog
 
-from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAddressForbidden, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
 from shared.domain.lru_cache import LruCache
@@ -111,7 +111,11 @@ class CircuitBreaker:
 MOST_BREAKERS = 1024
 MOST_WAITED_SECONDS = 2.0  # seconds that a call waits for the one that decides
 _NO_ANSWER_ERRORS = (ToolUnreachable, ToolSilent)
-_OUTCOME_BY_ERROR = {ToolForbidden: "forbidden", ToolUnreachable: "unreachable", ToolSilent: "silent"}  # first match
+_OUTCOME_BY_ERROR = {
+    ToolAddressForbidden: "forbidden",
+    ToolUnreachable: "unreachable",
+    ToolSilent: "silent",
+}  # first match
 
 
 class ServerQuestion(NamedTuple):
@@ -165,7 +169,7 @@ class Resilience:
 
     async def _ask_by_kind(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         if question.kind == "discover":
-            never = (ToolForbidden,)
+            never = (ToolAddressForbidden,)
             return await retry_with_pauses(
                 lambda: self._ask_once(question, send), _NO_ANSWER_ERRORS, self._pauses, never=never
             )
@@ -179,7 +183,7 @@ class Resilience:
         for pause in self._pauses:
             try:
                 return await self._ask_once(question._replace(timeout=until - monotonic()), send)
-            except ToolForbidden:
+            except ToolAddressForbidden:
                 raise
             except _NO_ANSWER_ERRORS as error:
                 silent = isinstance(error, ToolSilent)
@@ -201,7 +205,7 @@ class Resilience:
             raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_until_retry(self._clock())))
         try:
             answer = await send(max(0.001, question.timeout - (self._clock() - began)))
-        except ToolForbidden:
+        except ToolAddressForbidden:
             breaker.record_abandoned_call(call)
             raise
         except _NO_ANSWER_ERRORS:

@@ -206,12 +206,12 @@ class ConnectedServers(ports.ToolServers):
         return await self._resilience.ask(question, send_and_mask_secrets)
 
     def _choose_allowed_servers(self, connection: Connection) -> ServersByProtocol:
-        """The servers to use, by who named the connection; raises ``ToolForbidden`` for a forbidden address."""
+        """The servers to use, by who named the connection; raises ``ToolAddressForbidden`` for a forbidden address."""
         if connection.from_request or connection.author_tenant:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
-                raise ports.ToolForbidden(f"the URL {error.message}") from error
+                raise ports.ToolAddressForbidden(f"the URL {error.message}") from error
         return self._choose_servers_by_origin(connection)
 
     def _choose_servers_by_origin(self, connection: Connection) -> ServersByProtocol:

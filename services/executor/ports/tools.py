@@ -113,7 +113,7 @@ class ToolUnreachable(Exception):
     """No connection was made: the request certainly did not reach the server."""
 
 
-class ToolForbidden(ToolUnreachable):
+class ToolAddressForbidden(ToolUnreachable):
     """The address must never be called from here. A retry does not help, and the server is not at fault."""
 
 

@@ -160,17 +160,17 @@ def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     return camel_params
 
 
-class _Message(types.Message):
+class _FailFastMessage(types.Message):
     parts: Annotated[list[types.Part], FailFast()]  # the faults of 30,000 parts take seconds to list
 
 
-class _MessageSendParams(types.MessageSendParams):
-    message: _Message
+class _FailFastMessageSendParams(types.MessageSendParams):
+    message: _FailFastMessage
 
 
 def read_message_0_3(params: JsonObject) -> JsonObject:
     """Parse the parameters of message/send and message/stream, also as the early protocol's clients send them."""
-    return read_params(_convert_legacy_params(params), _MessageSendParams)
+    return read_params(_convert_legacy_params(params), _FailFastMessageSendParams)
 
 
 def read_legacy_webhook(params: JsonObject) -> JsonObject:

@@ -65,7 +65,7 @@ class GetCalendarEvent(Operation):
 
 
 class FindCalendarEvents(Operation):
-    """Appointments of a title."""
+    """Appointments with exactly this title, in capitals or not."""
 
     tool, permission = "find_calendar_events", "calendar:state"
 

@@ -21,7 +21,7 @@ class CallPlan(NamedTuple):
     @property
     def arguments(self) -> JsonObject:
         return {
-            name: convert_to_schema_type(candidate.value, kind_of(self.tool.properties[name]))
+            name: write_number_as_wanted_string(candidate.value, kind_of(self.tool.properties[name]))
             for name, candidate in self.chosen
         }
 
@@ -47,8 +47,8 @@ def kind_of(schema: JsonObject) -> str:
     return str(field_type or "string")
 
 
-def convert_to_schema_type(value: Json, kind: str) -> Json:
-    """A value in the type a schema asks for, where that loses nothing."""
+def write_number_as_wanted_string(value: Json, kind: str) -> Json:
+    """A number as text where the schema wants a string; any other value unchanged."""
     if kind == "string" and isinstance(value, int | Decimal) and not isinstance(value, bool):
         return str(value)
     return value

@@ -9,7 +9,7 @@ from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
-from services.planner.core.records import FactRecord, is_list, own_id
+from services.planner.core.records import FactRecord, is_unsearched_list, own_id
 from services.planner.core.selection import before_comparison, proper_names, select_records
 from services.planner.core.situation import ChosenRecords, Situation, best, places_of, rank, says
 from services.planner.core.words import (
@@ -125,7 +125,7 @@ def _was_whole_list_read(text: str, records: Sequence[FactRecord], situation: Si
     """Whether some list of what a text counts was read: what a search by words has found is not all that there is."""
     match = _HOW_MANY.search(text)
     word_stems = text_stems(match["what"] if match else text)
-    lists = {fact.ref for fact in situation.facts if is_list(fact) and nouns(fact.tool) & word_stems}
+    lists = {fact.ref for fact in situation.facts if is_unsearched_list(fact) and nouns(fact.tool) & word_stems}
     return bool(lists) and all(record.fact.ref in lists for record in records)
 
 

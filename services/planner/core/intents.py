@@ -440,14 +440,14 @@ def _split_off_condition(sentence: str) -> tuple[str, bool, str]:
     """The condition, whether it has to hold, and the sentence without it; a mark in the condition stays behind."""
     if match := _LEADING_PATTERN.match(sentence):
         condition, marks = _split_marks(f"{match[1]} {match[2]}" if _UNHEEDED_PATTERN.match(match[1]) else match[2])
-        return condition, _must_hold(match[1]), f"{match[3]}{marks}"
+        return condition, _wants_condition_true(match[1]), f"{match[3]}{marks}"
     said = _QUOTATION_PATTERN.sub(lambda quoted: "x" * len(quoted[0]), sentence)  # a condition stands in no quotation
     if (match := _TRAILING_PATTERN.match(said)) and not _is_told(match):
         before, behind = sentence[: match.end(1)], sentence[match.start(3) :]
         place = next(iter(re.finditer(_FURTHER, behind, re.I)), None)
         tail, further = (behind[: place.start()], behind[place.start() :]) if place else (behind, "")
         condition, marks = _split_marks(f"{match[2]} {tail}" if _UNHEEDED_PATTERN.match(match[2]) else tail)
-        return condition.rstrip(" .!;"), _must_hold(match[2]), f"{before}{marks}{further}"
+        return condition.rstrip(" .!;"), _wants_condition_true(match[2]), f"{before}{marks}{further}"
     return "", True, sentence
 
 
@@ -461,7 +461,7 @@ def _split_marks(text: str) -> tuple[str, str]:
     return re.sub(_MARK, "", text), "".join(re.findall(_MARK, text))
 
 
-def _must_hold(word: str) -> bool:
+def _wants_condition_true(word: str) -> bool:
     return not word.lower().startswith(("unless", "except"))
 
 

@@ -47,8 +47,8 @@ class FactRecord(NamedTuple):
 _QUERIES = frozenset({"query", "q", "search", "text", "term", "terms", "words", "keyword", "keywords", "contains"})
 
 
-def is_list(fact: ToolFact) -> bool:
-    """Whether a result is a list, or has one, of all that fits its arguments; what words were searched for is not."""
+def is_unsearched_list(fact: ToolFact) -> bool:
+    """Whether a result is a list, or has one, of all that fits its arguments; false for a search by words."""
     result = fact.result
     has_rows = isinstance(result, list) or (
         isinstance(result, dict) and any(isinstance(value, list) for value in result.values())

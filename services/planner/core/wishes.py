@@ -224,13 +224,13 @@ def _read_wish(kind: WishKind, item: str, clause: str, remaining_text: str) -> P
             return PersonalWish(kind, item, clause, source=_first_name(item), topic=remaining_text) if is_one else None
         case WishKind.MOVE:
             to = _MOVED_TO.search(remaining_text)
-            if to is None or not _is_dated(to["when"]):
+            if to is None or not _states_day_or_hour(to["when"]):
                 return None
             objective = remaining_text[: to.start()]
             topic = before if _PRONOUN_PATTERN.match(objective) else objective
             return PersonalWish(kind, item, clause, topic=topic, condition=_find_condition(item))
         case WishKind.CREATE:
-            is_entry = _is_dated(remaining_text) and _OF_CALENDAR.search(item)
+            is_entry = _states_day_or_hour(remaining_text) and _OF_CALENDAR.search(item)
             return (
                 PersonalWish(kind, item, clause, topic=remaining_text, condition=_find_condition(item))
                 if is_entry
@@ -245,7 +245,7 @@ def _read_wish(kind: WishKind, item: str, clause: str, remaining_text: str) -> P
             )
 
 
-def _is_dated(text: str) -> bool:
+def _states_day_or_hour(text: str) -> bool:
     time = find_time(text, _ANY_DAY)
     return time.day is not None or time.hour is not None
 

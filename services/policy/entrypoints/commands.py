@@ -71,7 +71,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     parser.add_argument("--tenant", default="default")
     options = parser.parse_args(arguments)
     try:
-        changed_policies = _usable_policies(options.file)
+        changed_policies = _read_valid_policies(options.file)
         result = asyncio.run(_backtest_archive(archive, options.tenant, changed_policies))
     except (UnreadableDocument, ArchiveUnavailable) as error:
         return _print_refusal(str(error))
@@ -79,7 +79,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     return EXIT_USABLE
 
 
-def _usable_policies(file: Path) -> tuple[Policy, ...]:
+def _read_valid_policies(file: Path) -> tuple[Policy, ...]:
     """The policies of a file; raises ``UnreadableDocument`` if any of them is invalid."""
     document = read_policies(file)
     faults = [f"nobody reads the field {name}" for name in document.unread]

@@ -15,7 +15,7 @@ from services.executor.adapters.resilience import (
 )
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.entrypoints.http import health_app
-from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
+from services.executor.ports.tools import ToolAddressForbidden, ToolAnswer, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.connected import connected
@@ -96,7 +96,7 @@ async def test_neither_a_call_that_may_not_be_made_nor_an_answer_that_says_no_is
     world = World()
     world.servers.add("get_order", _forbidden)
     for _ in range(5):
-        with pytest.raises(ToolForbidden):
+        with pytest.raises(ToolAddressForbidden):
             await world.call()
     assert world.tools.circuit_counts == {CircuitState.CLOSED.value: 1}
     world = World()
@@ -107,7 +107,7 @@ async def test_neither_a_call_that_may_not_be_made_nor_an_answer_that_says_no_is
 
 
 def _forbidden(_: JsonObject) -> Json:
-    raise ToolForbidden("the URL leads to a link-local address")
+    raise ToolAddressForbidden("the URL leads to a link-local address")
 
 
 async def test_half_open_lets_one_call_pass_and_the_others_wait_for_what_it_comes_to() -> None:

@@ -7,7 +7,7 @@ from services.executor.adapters.policy_http import RetryingPolicy
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.tool_servers import ConnectedServers
 from services.executor.ports.policy import PolicyUnavailable
-from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAddressForbidden, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
@@ -138,10 +138,10 @@ async def test_no_other_call_is_ever_repeated(error: Exception) -> None:
 
 @pytest.mark.promise("tools.forbidden")
 async def test_an_address_that_is_never_called_is_not_asked_for_again() -> None:
-    listing, reading = _Forbidding(), _Handler(ToolForbidden("the URL must be an http or https URL"))
-    with pytest.raises(ToolForbidden):
+    listing, reading = _Forbidding(), _Handler(ToolAddressForbidden("the URL must be an http or https URL"))
+    with pytest.raises(ToolAddressForbidden):
         await connected(listing, Resilience(pauses=AT_ONCE)).discover(_SHOP)
-    with pytest.raises(ToolForbidden):
+    with pytest.raises(ToolAddressForbidden):
         await _serving(reading).read(_SHOP, "list_orders", {}, 10.0)
     assert (listing.discoveries, reading.asked) == (1, 1)
 
@@ -150,4 +150,4 @@ class _Forbidding(FakeToolServers):
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         self.discoveries += 1
-        raise ToolForbidden("the URL must be an http or https URL")
+        raise ToolAddressForbidden("the URL must be an http or https URL")

@@ -22,8 +22,8 @@ from services.executor.core.process.synthesis import (
     ProposedProcess,
     build_template,
     general_template_with_approval,
-    may_ask_a_person,
     parse_stored_template,
+    template_may_ask_a_person,
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -257,7 +257,7 @@ async def _get_or_design_process(ctx: TurnContext, kind: str) -> _FoundProcess:
         template = parse_stored_template(kind, text)
         return _FoundProcess(process_type=kind, by=chosen_by, model_calls=calls, template=template)
     except BadTemplate as error:
-        return _fall_back_to_general(kind, error, calls, asks_a_person=may_ask_a_person(text))
+        return _fall_back_to_general(kind, error, calls, asks_a_person=template_may_ask_a_person(text))
 
 
 def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks_a_person: bool = False) -> _FoundProcess:

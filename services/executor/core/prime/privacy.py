@@ -130,8 +130,8 @@ class _Sentence:
         return self.words[index] if index < len(self.words) else ","
 
     @cached_property
-    def is_about_single_records(self) -> bool:
-        """Whether the sentence is about single records, and gives nothing to the asker or to outsiders."""
+    def excludes_ranges_and_outsiders(self) -> bool:
+        """Whether the sentence names no range of records, and has no word of a leak, of the asker or of everybody."""
         if not (words.WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY_WORD_PATTERN.search(
             " ".join(self.words)
         ):
@@ -250,7 +250,7 @@ def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
 def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
     is_needed = sentence.place_of_last_purpose >= mention.end or sentence.place_after_first_receiver < mention.start
-    if not is_needed or not sentence.is_about_single_records:
+    if not is_needed or not sentence.excludes_ranges_and_outsiders:
         return False
     places_before = range(max(0, mention.start - 3), mention.start)
     if any(sentence.words[place].endswith("'s") and _is_record(sentence.words, place) for place in places_before):

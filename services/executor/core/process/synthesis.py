@@ -143,8 +143,10 @@ def parse_stored_template(process_type: str, text: str) -> machine.ProcessTempla
     return template
 
 
-def may_ask_a_person(text: str) -> bool:
-    """Whether a stored template, even an invalid one, asks a person before a write; true if it cannot be read."""
+def template_may_ask_a_person(text: str) -> bool:
+    """Whether a stored template (JSON, perhaps an invalid one) may ask a person before a write; true if it cannot be
+    read.
+    """
     try:
         template = machine.ProcessTemplate.model_validate_json(text)
     except ValueError:

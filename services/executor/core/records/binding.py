@@ -305,7 +305,7 @@ class CallView:
         is_new = recorded_value is UNKNOWN and not self.named.unread and not self._is_recorded(name)
         return edited_values if is_new else [recorded_value, *edited_values]
 
-    def value_in_other_shape(self, name: str) -> Json:
+    def find_value_in_other_shape(self, name: str) -> Json:
         """What the call says of the field in another shape (9 for ``{"amount": {"value": 9}}``), the greatest if it
         says several; None if it says nothing, or has an argument of that name.
         """

@@ -79,7 +79,9 @@ def find_improvement(run: EndedRun, formula: Formula = Formula.SIGNALS) -> Wante
 
 
 def why_not_replace_answer(run: EndedRun, text: str) -> str | None:
-    """Why a text must not replace the answer; None if it says only what was found, drops nothing, scores better."""
+    """Why a text must not replace the answer; None if it invents, drops and hides nothing, and has more of the required
+    outputs, fewer untraced figures or a better score.
+    """
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
         return "it is no prose"

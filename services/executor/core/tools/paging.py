@@ -111,7 +111,9 @@ _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name i
 
 
 def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
-    """What a name says about a list; None if nothing. ``parent``: the name of the object around it."""
+    """The paging role of a field or argument by its name (``limit``, ``next_cursor``, ``has_more``), if it has one.
+    ``parent``: the name of the object around it.
+    """
     words = words_of(name)
     parent_words = [word for word in words_of(parent) if word not in _ENVELOPE_WORDS]
     if words and words[-1] in _WORDS_NEEDING_PARENT and parent_words:

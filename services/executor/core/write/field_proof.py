@@ -132,8 +132,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
     last_count = next((finding for finding in reversed(findings) if finding.miscount), ProofFinding())
     return last_count._replace(
         shown_before=next((finding.shown_before for finding in findings if finding.shown_before), ()),
-        shows_other_values=any(finding.shows_other_values for finding in findings)
-        or _lacks_creation_or_deletion(reads),
+        shows_other_values=any(finding.shows_other_values for finding in findings) or _is_effect_missing(reads),
         other_values=next((finding.other_values for finding in findings if finding.other_values), ()),
     )
 
@@ -262,7 +261,7 @@ class _ComparedReads:
         return find_subjects(records, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)
 
 
-def _lacks_creation_or_deletion(reads: _ComparedReads) -> bool:
+def _is_effect_missing(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
     if words.is_removal:

@@ -90,7 +90,7 @@ class DeliveryQueue(Protocol):
         """
 
     async def claim(self, deliveries: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
-        """Claim what is due for ``seconds``; returns what no other process has claimed."""
+        """Claims those deliveries that no other process has claimed, and returns them; a claim lasts ``seconds``."""
 
     async def read(self, claim: ClaimedDelivery) -> DeliveryWork | None:
         """Read what is to be delivered under the claim; None if its task is gone, or another version wrote it."""

@@ -39,7 +39,7 @@ class StreamEnd:
             return True
         if self.turn_id is not None:
             return is_end_of(event, self.turn_id)
-        is_newest = record is not None and updates.is_newest_turn(event, record)
+        is_newest = record is not None and updates.ends_newest_ended_turn(event, record)
         return self.ends_at_rest and is_newest and updates.leaves_task_waiting(event)
 
     def has_passed(self, record: TaskRecord) -> bool:

@@ -190,7 +190,7 @@ def list_updates_of_event(event: TaskEvent, record: TaskRecord | None, *, is_fin
                 yield UpdatePart(None, status)
 
 
-def is_newest_turn(event: TaskEvent, record: TaskRecord) -> bool:
+def ends_newest_ended_turn(event: TaskEvent, record: TaskRecord) -> bool:
     """Whether the turn that this event ends is the last one that has ended."""
     return record.turns_done[-1:] == (event.data.get("turn_id"),)
 
@@ -222,7 +222,7 @@ def list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Ar
 def _list_turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
     """Yields the results and the status of an ended turn; the status alone if later turns have ended since."""
     state = TaskState(str(event.data["state"]))
-    if record is None or not is_newest_turn(event, record):
+    if record is None or not ends_newest_ended_turn(event, record):
         yield UpdatePart(None, StatusUpdate(state, event.at, is_final=is_final))
     else:
         yield from list_end_updates(record, state, event.at, is_final=is_final)

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from services.simulator.core.modalities import calendar_calendars as calendars
 from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.cached_state import CachedStateModality
 from services.simulator.core.modalities.calendar_book import CalendarBook
 from services.simulator.core.modalities.calendar_changes import ChangeCalendarEvent, RemoveCalendarEvent
 from services.simulator.core.modalities.calendar_events import AddCalendarEvent, RespondToEvent
@@ -26,7 +27,6 @@ from services.simulator.core.modalities.fields import format_time
 from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.recurrence import to_instant
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
-from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import ActionFailed, MeaninglessRequest, parse_model
 
@@ -79,7 +79,7 @@ def _time_with_zone(written: JsonValue, zone: JsonValue) -> JsonValue:
         return written
 
 
-class CalendarModality(ShownModality[CalendarBook]):
+class CalendarModality(CachedStateModality[CalendarBook]):
     name: ClassVar[str] = "calendar"
     operations = OPERATIONS
 

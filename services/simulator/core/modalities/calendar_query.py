@@ -35,7 +35,7 @@ class CalendarQuery(PageQuery):
 
 
 def find_events(book: CalendarBook, query: CalendarQuery, now: datetime) -> list[CalendarEventRecord]:
-    """Every event that is asked for, in order."""
+    """All events that match the query, sorted as it asks; its limit and offset are not applied."""
     query = _with_zone(query, ZoneInfo(book.settings.user_timezone))
     tests = tests_of(query)
     events = [event for event in chain(find_single(book, query), find_series(book, query, now)) if tests.passes(event)]

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, JsonValue
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.cached_state import CachedStateModality
 from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteChatMessage, PostChatMessage
 from services.simulator.core.modalities.chat_query import ChatQuery, find_messages
 from services.simulator.core.modalities.chat_records import ChatConversationRecord, ChatMessageRecord, ChatSettings
@@ -15,7 +16,6 @@ from services.simulator.core.modalities.chat_tables import ChatTables
 from services.simulator.core.modalities.fields import StoredTime, format_time_with_z
 from services.simulator.core.modalities.loading import Exported
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
-from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import parse_model
 
@@ -44,7 +44,7 @@ class ExportedChat(Exported):
     max_history_size: int = Field(ChatSettings().max_history_size, ge=1)
 
 
-class ChatModality(ShownModality[ChatTables]):
+class ChatModality(CachedStateModality[ChatTables]):
     name: ClassVar[str] = "chat"
     operations = OPERATIONS
 

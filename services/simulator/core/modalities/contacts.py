@@ -9,13 +9,13 @@ from typing_extensions import override
 from services.simulator.core.modalities import contact_actions as actions
 from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.address_book import AddressBook
+from services.simulator.core.modalities.cached_state import CachedStateModality
 from services.simulator.core.modalities.contact_records import Contact
 from services.simulator.core.modalities.fields import Name
 from services.simulator.core.modalities.filters import Rank, RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
-from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import parse_model
 
@@ -54,7 +54,7 @@ class ExportedContacts(Exported):
     groups: dict[str, object] = {}
 
 
-class ContactsModality(ShownModality[AddressBook]):
+class ContactsModality(CachedStateModality[AddressBook]):
     name: ClassVar[str] = "contacts"
     operations = OPERATIONS
 

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from services.simulator.core.modalities import email_views
 from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.cached_state import CachedStateModality
 from services.simulator.core.modalities.email_answers import Forward, ReplyAll, ReplyEmail
 from services.simulator.core.modalities.email_compose import ReceiveMail, SaveDraft, SendDraft, SendMail
 from services.simulator.core.modalities.email_marks import (
@@ -30,7 +31,6 @@ from services.simulator.core.modalities.email_records import EmailRecord, Mailbo
 from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.modalities.rendered import RenderedRows, join_objects, row_as_json
-from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import parse_model
 
@@ -66,7 +66,7 @@ class ExportedMail(Exported):
     folders: dict[str, object] = Field(default_factory=dict)
 
 
-class EmailModality(ShownModality[Mailbox]):
+class EmailModality(CachedStateModality[Mailbox]):
     name: ClassVar[str] = "email"
     kept: ClassVar[tuple[str, ...]] = ("owner",)
     operations = OPERATIONS

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.cached_state import CachedStateModality
 from services.simulator.core.modalities.fields import (
     AwareTime,
     Latitude,
@@ -22,7 +23,6 @@ from services.simulator.core.modalities.indexes import TimeIndex
 from services.simulator.core.modalities.loading import Exported
 from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.rendered import row_as_json
-from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.records import JsonObject, StoredRow, TableStore
 from services.simulator.core.refusals import parse_model
@@ -99,7 +99,7 @@ class ExportedLocation(Exported):
 OPERATIONS: Mapping[str, type[Action[LocationTrack]]] = {"update": UpdateLocation}
 
 
-class LocationModality(ShownModality[LocationTrack]):
+class LocationModality(CachedStateModality[LocationTrack]):
     """The user's positions. ``current`` is always there; its fields are null as long as the position is unknown."""
 
     name: ClassVar[str] = "location"

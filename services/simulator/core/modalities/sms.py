@@ -8,10 +8,10 @@ from typing_extensions import override
 
 from services.simulator.core.modalities import sms_conversations as conversations, sms_messages as messages
 from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.cached_state import CachedStateModality
 from services.simulator.core.modalities.fields import format_time_with_z
 from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
-from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modalities.sms_query import SmsQuery, find_messages
 from services.simulator.core.modalities.sms_records import SmsConversationRecord, SmsMessageRecord, SmsUser
 from services.simulator.core.modalities.telephone import Telephone
@@ -43,7 +43,7 @@ class ExportedSms(Exported):
     conversations: dict[str, SmsConversationRecord] = {}
 
 
-class SmsModality(ShownModality[Telephone]):
+class SmsModality(CachedStateModality[Telephone]):
     name: ClassVar[str] = "sms"
     kept: ClassVar[tuple[str, ...]] = ("user",)
     operations = OPERATIONS

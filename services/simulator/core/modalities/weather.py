@@ -8,10 +8,10 @@ from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.cached_state import CachedStateModality
 from services.simulator.core.modalities.fields import AwareTime, Latitude, Longitude, StoredTime, format_time
 from services.simulator.core.modalities.loading import Exported
 from services.simulator.core.modalities.pages import PageQuery
-from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modalities.weather_reports import SECTIONS, Units, WeatherReport, report_as_json
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.records import JsonObject, StoredRow, Table
@@ -90,7 +90,7 @@ class ExportedWeather(Exported):
 OPERATIONS: Mapping[str, type[Action[Spots]]] = {"update": UpdateWeather}
 
 
-class WeatherModality(ShownModality[Spots]):
+class WeatherModality(CachedStateModality[Spots]):
     name: ClassVar[str] = "weather"
     operations = OPERATIONS
 

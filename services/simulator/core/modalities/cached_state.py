@@ -13,7 +13,7 @@ from services.simulator.core.modalities.rendered import VersionedView
 from services.simulator.core.records import JsonObject
 
 
-class ShownModality(ActingModality[Tables], Generic[Tables]):
+class CachedStateModality(ActingModality[Tables], Generic[Tables]):
     """Caches a state's JSON: a header, which may contain the time, and a body, which changes only with the tables."""
 
     def __init__(self) -> None:
