@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.planner.core.mentions import drop_quotations
 from services.planner.core.pages import lists_read_in_part
-from services.planner.core.records import FactRecord, is_list, own_id
+from services.planner.core.records import FactRecord, is_unsearched_list, own_id
 from services.planner.core.situation import Situation, says
 from services.planner.core.words import STOP, concept, field_stems, is_identifier, nouns, parts, stem
 
@@ -134,7 +134,7 @@ def are_linked(kind: LinkedKind, listed: Sequence[FactRecord], linked: Sequence[
 def is_whole_list(kind: LinkedKind, text: str, situation: Situation) -> bool:
     """Whether a list of a kind was read that leaves out nothing but what the words about it leave out."""
     said, in_part = text[kind.start : kind.end], lists_read_in_part(situation.facts)
-    facts = [fact for fact in situation.facts if nouns(fact.tool) == kind.noun and is_list(fact)]
+    facts = [fact for fact in situation.facts if nouns(fact.tool) == kind.noun and is_unsearched_list(fact)]
     return any(
         fact.tool not in in_part
         and all(value.isdigit() or says(said, value) for value in map(str, fact.arguments.values()))
