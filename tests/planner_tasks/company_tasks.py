@@ -300,4 +300,12 @@ CONDITIONED = (
     task("Storniere die Bestellung ORD-2008 nicht.", says=("Nothing is asked for",)),
     task("Should I approve EXP-1002?", says=("Could not be found out",)),
     task("Never approve EXP-1002 without a receipt.", says=("Nothing is asked for",)),
+    task(
+        "Approve invoice INV-6004 and notify EMP-103 once it is approved.",
+        call("approve_invoice", invoice_id="INV-6004"),
+        call("notify_employee", employee_id="EMP-103", message=_SAID),
+    ),
+    task("Check whether the vendor of PO-7024 is active. If not, approve PO-7024.", says=("Not done",)),
+    task("Approve expense claim EXP-1002 if EXP-1003 is over 5000.", says=("Not done", "449.00")),
+    task("Which purchase orders have a suspended vendor?", says=("not understood: suspended",)),
 )

@@ -52,7 +52,7 @@ async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy
     [
         pytest.param((*ENGLISH[1::8], *VARIED[1::5], *FOREIGN[1::4]), 8, id="some"),
         pytest.param(CONDITIONED[::3], 8, id="some_conditioned"),
-        pytest.param(CONDITIONED, 24, id="conditioned", marks=pytest.mark.long),
+        pytest.param(CONDITIONED, 28, id="conditioned", marks=pytest.mark.long),
         pytest.param(ENGLISH, 30, id="english", marks=pytest.mark.long),
         pytest.param(VARIED, 11, id="varied", marks=pytest.mark.long),
         pytest.param(FOREIGN, 5, id="foreign", marks=pytest.mark.long),

@@ -111,7 +111,7 @@ _STATES = (  # a statement of how things stand: "it is paid", "the crate K-1 has
     r"(?:is|are|has|have|gets?|becomes?)\b)"
 )
 _STATED = _STATES.replace("is|are", "is|are|was|were|had")
-_AS_THINGS_STAND = rf"(?:as soon as|once|after|while|whenever){_STATES}"
+_AS_THINGS_STAND = rf"(?:as soon as|once|after|whenever){_STATES}"
 _UNHEEDED = rf"(?:before|until|till|(?<=[\ue000-\uf8ff] )where){_STATED}|(?<=[\ue000-\uf8ff] )subject to"
 _UNHEEDED_PATTERN = re.compile(r"before|until|till|where|subject to", re.I)  # of these nobody can say if they hold
 _IF = (
@@ -277,7 +277,7 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
         if _only_says_when(intent.clause)
         or (intent not in specific and not identifiers_in(intent.clause) and only_puts_off(intent.clause))
     )
-    specific = tuple(intent for intent in specific if intent.clause not in delays)
+    specific = tuple(intent for intent in specific if intent.clause not in delays) or specific
     return TaskReading(text, specific, forbidden, tuple(questions), unnamed, delays)
 
 
@@ -444,11 +444,23 @@ def _split_off_condition(sentence: str) -> tuple[str, bool, str]:
     said = _QUOTATION_PATTERN.sub(lambda quoted: "x" * len(quoted[0]), sentence)  # a condition stands in no quotation
     if (match := _TRAILING_PATTERN.match(said)) and not _is_told(match):
         before, behind = sentence[: match.end(1)], sentence[match.start(3) :]
+        if _comes_about(before, match[2], behind):
+            return "", True, before
         place = next(iter(re.finditer(_FURTHER, behind, re.I)), None)
         tail, further = (behind[: place.start()], behind[place.start() :]) if place else (behind, "")
         condition, marks = _split_marks(f"{match[2]} {tail}" if _UNHEEDED_PATTERN.match(match[2]) else tail)
         return condition.rstrip(" .!;"), _wants_condition_true(match[2]), f"{before}{marks}{further}"
     return "", True, sentence
+
+
+_IS_DONE = re.compile(r"(?:it|this|that|they|these)\s+(?:is|are|has been|have been|was|were)\s+(?P<done>\w+)\W*$", re.I)
+
+
+def _comes_about(before: str, word: str, condition: str) -> bool:
+    """Whether a condition is what the part before brings about: ``approve it and tell her once it is approved``."""
+    done, notice = _IS_DONE.match(condition), re.search(rf"\s(?:and|then)\s+(?:{_NOTIFY})\b", before, re.I)
+    is_later = re.match(r"as soon as|once|after|when\b", word, re.I) is not None
+    return bool(is_later and done and notice and stem(done["done"]) in text_stems(before[: notice.start()]))
 
 
 def _is_told(match: re.Match[str]) -> bool:

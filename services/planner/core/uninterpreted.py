@@ -267,12 +267,12 @@ def _drop_days(text: str, values_text: str, situation: Situation) -> str:
     return text
 
 
-_APART_PATTERN = re.compile(r"(?:[\"“'‘:]|\bthat)\s*$", re.I)
+_APART_PATTERN = re.compile(r"(?:[\"“'‘:]|\b(?:that|for))\s*$", re.I)
 
 
 def _join_said_apart(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> str:
-    """The values of calls that the task says in quotation marks, behind a colon or ``that``, or as a reason; and those
-    that are a time.
+    """The values of calls that the task says in quotation marks, behind a colon, ``that`` or ``for``, or as a reason;
+    and those that are a time.
     """
     values = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
     said = [(value, situation.text.find(value)) for value in values if value]

@@ -332,13 +332,20 @@ _LEND: Json = {**tool("lend_kite", kite_id="string", due_on="string"), "descript
     ('Notify pilot PIL-2: "the hill is closed on Friday".', True),
     ('Close kite KIT-7 with note "torn next month".', True),
     ("Lend kite KIT-7 due on 2026-05-01.", True),
+    ("Approve kite KIT-7 and notify PIL-2 once it is approved.", True),
+    ('Reserve a sum of 200 for "a show in two weeks".', True),
+    ("Reserve a sum of 200 for lunch on Monday.", True),
+    ("Reserve a sum of 200 next month.", False),
 )
 def test_what_is_to_be_done_later_is_not_done_at_once(task: str, is_done: bool) -> None:
     kite: JsonObject = {"id": "KIT-7", "state": "open", "fee": 50, "due_on": "2026-04-02", "note": "flies on friday"}
     seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, kite)]
     seen.append(fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, {"id": "PIL-2", "name": "Ann Lee"}))
     set_fee = tool("set_kite_fee", kite_id="string", fee="number")
-    plan = planned(task, seen, [_APPROVE, _NOTIFY, _CLOSE_WITH_NOTE, _LEND, set_fee])
+    fields: JsonObject = {"amount": {"type": "number"}, "purpose": {"type": "string", "description": "What it is for."}}
+    schema: JsonObject = {"type": "object", "properties": fields, "required": [*fields]}
+    reserve: Json = {"name": "reserve_sum", "description": "", "input_schema": schema}
+    plan = planned(task, seen, [_APPROVE, _NOTIFY, _CLOSE_WITH_NOTE, _LEND, set_fee, reserve])
     assert bool(calls(plan)) is is_done, plan.text
 
 

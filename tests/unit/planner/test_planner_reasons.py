@@ -136,6 +136,7 @@ def test_a_condition_behind_a_reason_is_no_part_of_it(link: str) -> None:
     ("Reject KIT-7 because it broke when it fell.", "it broke when it fell"),
     ("Reject KIT-7 because it tore after it was mended.", "it tore after it was mended"),
     ("Reject KIT-7 because it looks as if it is torn.", "it looks as if it is torn"),
+    ("Reject KIT-7 because the hill is shut while the road is mended.", "the hill is shut while the road is mended"),
     ('Reject KIT-7 because "it is no good if it is wet".', "it is no good if it is wet"),
 )
 def test_when_something_happened_is_a_part_of_a_reason(text: str, reason: str) -> None:
