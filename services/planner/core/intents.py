@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions
-from services.planner.core.put_off import only_puts_off
+from services.planner.core.put_off import drop_later
 from services.planner.core.words import (
     FAMILIES,
     SENDING_FAMILIES,
@@ -275,7 +275,7 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
         intent.clause
         for intent in (*actions, *forbidden)
         if _only_says_when(intent.clause)
-        or (intent not in specific and not identifiers_in(intent.clause) and only_puts_off(intent.clause))
+        or (intent not in specific and not identifiers_in(intent.clause) and _only_puts_off(intent.clause))
     )
     specific = tuple(intent for intent in specific if intent.clause not in delays) or specific
     return TaskReading(text, specific, forbidden, tuple(questions), unnamed, delays)
@@ -497,10 +497,20 @@ def _split_clauses(text: str) -> list[Intent]:
     return [_parse_clause(text[start:end].strip()) for start, end in pieces if text[start:end].strip(" .,")]
 
 
+_FEWEST_WORDS_OF_A_THING = 2  # "repair the roof" has two words, "wait" and "it must be done" one
+_SAYS_HOW_IT_IS = re.compile(r"\b(?:is|are|was|were|has|have|had|will)\b", re.I)
+
+
+def _only_puts_off(clause: str) -> bool:
+    """Whether a clause says when, as ``wait until Friday``, and neither what nor how things stand."""
+    rest = drop_later(clause)
+    return rest != clause and not _SAYS_HOW_IT_IS.search(clause) and len(text_stems(rest)) < _FEWEST_WORDS_OF_A_THING
+
+
 def _only_says_when(text: str) -> bool:
     """``Tomorrow``, ``Wait until Friday``: it says when something is to be done, and not what."""
     words = [word for word in text_words(text) if word not in _LEAD_WORDS]
-    return only_puts_off(text) and not any(map(is_verb, words)) and not identifiers_in(text)
+    return _only_puts_off(text) and not any(map(is_verb, words)) and not identifiers_in(text)
 
 
 def _parse_clause(clause: str) -> Intent:

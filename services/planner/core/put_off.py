@@ -2,8 +2,6 @@
 
 import re
 
-from services.planner.core.words import text_stems
-
 _WEEKDAY = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _UNIT = r"(?:minute|hour|day|week|weekend|month|quarter|year|morning|afternoon|evening)s?"
 _COUNT = r"an?|a few|a couple of|some|one|two|three|four|five|six|seven|eight|nine|ten|twelve|\d{1,3}"
@@ -15,8 +13,6 @@ _LATER_PATTERN = re.compile(
     rf"|(?:at|by|until|till|before|after)?\s*(?:the )?end of (?:the |this |next )?{_UNIT})\b",
     re.I,
 )
-_FEWEST_WORDS_OF_A_THING = 2  # "repair the roof" has two words, "wait" and "it must be done" one
-_STATES_PATTERN = re.compile(r"\b(?:is|are|was|were|has|have|had|will)\b", re.I)
 _QUOTED_PATTERN = re.compile(r"[\"“][^\"”]*[\"”]")
 _TELLS_PATTERN = re.compile(
     r":\s|\b(?:that|about|of|with|saying|why|how|when|whether|if)\b"
@@ -39,7 +35,6 @@ def find_later_of_notice(clause: str, given: str) -> list[str]:
     return find_later(f"{_TELLS_PATTERN.split(head)[0]} {tail}", given if not quoted else "")
 
 
-def only_puts_off(clause: str) -> bool:
-    """Whether a clause says when, as ``wait until Friday``, and neither what nor how things stand."""
-    rest = _LATER_PATTERN.sub(" ", clause)
-    return rest != clause and not _STATES_PATTERN.search(clause) and len(text_stems(rest)) < _FEWEST_WORDS_OF_A_THING
+def drop_later(text: str) -> str:
+    """The text without the words that name a later time."""
+    return _LATER_PATTERN.sub(" ", text)
