@@ -316,7 +316,7 @@ _ON_PATTERN = re.compile(r"(?<!due )(?<!ed )\b(?:on|by|until|till|from|not befor
 def _find_days_off(text: str, values_text: str, situation: Situation) -> list[str]:
     """The days on which a clause wants something done, as it says them, and that no call has."""
     days = [mention for mention in situation.of_kind(MentionKind.DATE) if mention.value not in values_text]
-    said = [(situation.text[: day.start], situation.text[day.start : day.end]) for day in days]
+    said = [(situation.text[max(0, day.start - 40) : day.start], situation.text[day.start : day.end]) for day in days]
     return [words for before, words in said if words in text and _ON_PATTERN.search(before)]
 
 
