@@ -164,14 +164,17 @@ LINKS = (
         call("terminate_contract", contract_id="CON-1103", reason=_SAID),
     ),
     _refused("Cancel all subscriptions of former customers because of closure.", "SBS-1213 is already cancelled"),
-    _refused("Reject all pending expense claims of former employees because they left.", "Not done"),
+    _refused(
+        "Reject all pending expense claims of former employees because they left.", "none of those that were read fits"
+    ),
     task(
         "Write off all open receivables of former customers because they left.",
         call("write_off_receivable", receivable_id="REC-1305", reason=_SAID),
     ),
-    _refused("Return all assets of former employees.", "Not done"),
+    _refused("Return all assets of former employees.", "none of those that were read fits"),
     _refused("Return all assets of absent employees.", "not understood: absent"),
     _refused("Reject all pending expense claims of managers because of a freeze.", "not understood: managers"),
+    _refused('Close all tickets about the grinder with "done".', "not understood: grinder"),
     _refused('Resolve all incidents of former customers with "gone".', "not understood: former customers"),
     _refused('Resolve all incidents of Bright Cafe with "gone".', "not understood: bright, cafe"),
     _refused('Resolve all incidents of customer CUS-801 with "gone".', "not understood: CUS-801"),

@@ -22,8 +22,11 @@ _DAY_WORDS, _DAY_PATTERN = stems(("date", "day")), re.compile(r"\d{4}-\d\d-\d\d"
 _READING_WORDS = stems(FAMILIES["read"])
 
 
-def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset[str]:
-    """The stems of a question's content words that neither name nor occur in the records."""
+def unexplained_words(question: str, records: Iterable[FactRecord], with_values: bool = True) -> frozenset[str]:
+    """The stems of a question's content words that neither name nor occur in the records.
+
+    ``with_values``: whether a word may occur in what the records hold; else only their columns explain one.
+    """
     for mention in reversed(find_mentions(question)):
         before = question[: mention.start]
         if mention.kind is MentionKind.ID:  # the word before it says what it is the identifier of
@@ -40,7 +43,7 @@ def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset
         known_stems |= record.noun
         for name, value in record.fields.items():
             known_stems |= field_stems(name)
-            known_stems |= text_stems(value) if isinstance(value, str) else frozenset()
+            known_stems |= text_stems(value) if with_values and isinstance(value, str) else frozenset()
             known_stems |= _DAY_WORDS if _DAY_PATTERN.match(str(value)) else frozenset()
         for name, argument in record.fact.arguments.items():
             known_stems |= field_stems(name) | text_stems(str(argument))

@@ -63,13 +63,15 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     return tuple(dict.fromkeys((*selection.uninterpreted, *figures, *names, *words)))
 
 
-def _find_unexplained(selection: ChosenRecords, listed: Sequence[FactRecord], situation: Situation) -> frozenset[str]:
+def _find_unexplained(
+    selection: ChosenRecords, listed: Sequence[FactRecord], situation: Situation, with_values: bool = True
+) -> frozenset[str]:
     """The stems of the words left that neither name a kind nor occur in the records of the kind that is meant."""
     kind = selection.listed or listed
     nouns = frozenset().union(*(record.noun for record in listed))
     owners = [owner for owner in named_owners(selection.rest, situation) if _may_own(owner, kind)]
     names = frozenset().union(*(text_stems(str(value)) for owner in owners for value in owner.fields.values()))
-    return unexplained_words(selection.rest, kind) - nouns - names
+    return unexplained_words(selection.rest, kind, with_values) - nouns - names
 
 
 def _may_own(owner: FactRecord, records: Sequence[FactRecord]) -> bool:
@@ -126,7 +128,8 @@ def find_uninterpreted_words_of_calls(
     tool_text = f"{' '.join(parts(plan.tool.name))} {' '.join(plan.tool.properties)} {plan.tool.description}"
     known_stems = text_stems(f"{values_text} {tool_text}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
     known_stems |= _class_words(chosen.rest, listed) & situation.terms
-    uninterpreted = _find_unexplained(chosen, listed, situation) - known_stems | _relating_words(chosen.rest, listed)
+    uninterpreted = _find_unexplained(chosen, listed, situation, with_values=False) - known_stems
+    uninterpreted |= _relating_words(chosen.rest, listed)
     uninterpreted = (uninterpreted | _find_states_of_other_kinds(chosen, situation)) & text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
     is_computed = any(candidate.source == "value" for _, candidate in plan.chosen)

@@ -165,7 +165,9 @@ def _find_calls(
         if len(complete_plans) > 1:
             options = " and ".join(sorted(plans[0].tool.name for plans in complete_plans))
             return [], WhyUnplanned(f"it could mean {options}, and the task does not say which")
-        lacking = lacking or "; ".join(_describe_missing(tool, plans) for tool, plans in plans_by_tool)
+        is_none_meant = intent.means_every and not any(plans for _, plans in plans_by_tool)
+        lacks = "none of those that were read fits" if is_none_meant else ""
+        lacking = lacking or lacks or "; ".join(_describe_missing(tool, plans) for tool, plans in plans_by_tool)
     return [], WhyUnplanned(lacking)
 
 
