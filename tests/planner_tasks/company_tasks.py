@@ -307,5 +307,7 @@ CONDITIONED = (
     ),
     task("Check whether the vendor of PO-7024 is active. If not, approve PO-7024.", says=("Not done",)),
     task("Approve expense claim EXP-1002 if EXP-1003 is over 5000.", says=("Not done", "449.00")),
-    task("Which purchase orders have a suspended vendor?", says=("not understood: suspended",)),
+    task(
+        "Which purchase orders have a suspended vendor?", says=("PO-7029 (amount 418.75), PO-7034 (amount 1290.00).",)
+    ),
 )

@@ -42,7 +42,9 @@ def find_linked_kinds(text: str, listed: Sequence[FactRecord], situation: Situat
     """The other kinds of things by which a text says which of the listed ones it means."""
     plain_text = drop_quotations(text)
     own = frozenset().union(*(record.noun for record in listed))
-    others = _nouns_referred(listed) | {record.noun for record in situation.records if record.in_list}
+    others = _nouns_referred(listed) | {
+        record.noun for record in situation.records if record.in_list and own_id(record)
+    }
     linked_nouns = sorted((noun for noun in others if noun and noun.isdisjoint(own)), key=len, reverse=True)
     kinds: list[LinkedKind] = []
     words = [*_WORD.finditer(plain_text)]

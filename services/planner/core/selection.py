@@ -86,11 +86,12 @@ def _read_links(text: str, listed: Sequence[FactRecord], situation: Situation) -
         around = _text_about(kind, text)
         read = read_criteria(around, others, _days_in(around, situation))
         left = leftover_words(read.rest, kind, others, situation.terms)
-        if not (read.criteria or left or kind.is_held):
+        is_linked = are_linked(kind, listed, others)
+        if not (read.criteria or left or kind.is_held) or (kind.is_held and not is_linked):
             continue
         spans.append(TextSpan(kind.start, kind.end, words))
         is_either = _is_of_either(kind, text, listed, others)
-        if left or read.uninterpreted or is_either or not are_linked(kind, listed, others):
+        if left or read.uninterpreted or is_either or not is_linked:
             uninterpreted += left or read.uninterpreted or [words]
             continue
         fitting = [record for record in others if read.fits(record)]

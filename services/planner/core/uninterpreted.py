@@ -71,7 +71,8 @@ def _find_unexplained(
     nouns = frozenset().union(*(record.noun for record in listed))
     owners = [owner for owner in named_owners(selection.rest, situation) if _may_own(owner, kind)]
     names = frozenset().union(*(text_stems(str(value)) for owner in owners for value in owner.fields.values()))
-    return unexplained_words(selection.rest, kind, with_values) - nouns - names
+    asked_by = frozenset().union(*(field_stems(name) for record in listed for name in record.fact.arguments))
+    return unexplained_words(selection.rest, kind, with_values) - nouns - names - asked_by
 
 
 def _may_own(owner: FactRecord, records: Sequence[FactRecord]) -> bool:
