@@ -23,7 +23,7 @@ async def test_a_write_whose_intent_was_lost_with_the_end_of_the_log_is_in_doubt
             assert await eventually(lambda: ledger.count(stack.database) == 1, 20)
             await stack.kill(stack.child("executor-1").pid)
             sent.cancel()
-        _cut_log_before(folder, b'"status":"sending"')
+        _cut_log_before(folder, b"sending\n")
         async with whole_stack(folder=folder) as stack:
             await _until_it_waits(stack)
             record, written = await stack.record("cut"), ledger.count(stack.database)

@@ -54,17 +54,18 @@ def _find(package: str, name: str) -> object:
 
 
 def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
-    """Replace text in Lua scripts; "" stands for every one of them."""
+    """Replace text in Lua scripts; "prelude" stands for the functions that many of them share."""
     from shared.infra import lua
 
     original = lua.build_script
 
     def source(name: str, *, is_repeated: bool = False) -> str:
         text = original(name, is_repeated=is_repeated)
-        for before, after in {**changes.get("", {}), **changes.get(name, {})}.items():
-            if before not in text:
-                raise NoSuchCode(f"{name}.lua has no {before!r}")
-            text = text.replace(before, after)
+        for script in ("prelude", name):
+            for before, after in changes.get(script, {}).items():
+                if before not in (lua.read_script_file(script) if script == "prelude" else text):
+                    raise NoSuchCode(f"{script}.lua has no {before!r}")
+                text = text.replace(before, after)
         return text
 
     lua.build_script = source  # type: ignore[assignment]  # a plain function in place of a cached one
@@ -99,7 +100,7 @@ def _check_no_fence() -> None:
     own = "if now_owner == owner and now_fence == fence then"
     _change_scripts(
         {
-            "": {"return now_owner == owner and now_fence == fence": "return true"},
+            "prelude": {"return now_owner == owner and now_fence == fence": "return true"},
             "extend": {own: "if true then"},
             "append": {
                 "then return {'conflict'} end": "then stored = false end",
