@@ -111,13 +111,14 @@ _STATES = (  # a statement of how things stand: "it is paid", "the crate K-1 has
     r"(?:is|are|has|have|gets?|becomes?)\b)"
 )
 _STATED = _STATES.replace("is|are", "is|are|was|were|had")
-_AS_THINGS_STAND = rf"(?:as soon as|once|after|whenever){_STATES}"
+_WORKED_OUT = r"(?!\s+(?:this|that|it)\s+is\s+(?:worked\s+out|calculated|computed)\b)"  # what comes first, no condition
+_AS_THINGS_STAND = rf"(?:as soon as|once|after|whenever){_WORKED_OUT}{_STATES}"
 _UNHEEDED = rf"(?:before|until|till|(?<=[\ue000-\uf8ff] )where){_STATED}|(?<=[\ue000-\uf8ff] )subject to"
 _UNHEEDED_PATTERN = re.compile(r"before|until|till|where|subject to", re.I)  # of these nobody can say if they hold
 _IF = (
     r"only if|only when|only after|only once|if and only if|provided(?: that)?|as long as|so long as|in case|if|when"
     r"|unless|except if|except when|on (?:the )?condition that|given that|assuming(?: that)?"
-    rf"|(?:as soon as|once|after|while|whenever){_STATED}|{_UNHEEDED}"
+    rf"|(?:as soon as|once|after|while|whenever){_WORKED_OUT}{_STATED}|{_UNHEEDED}"
 )
 _ENDS_REASON = (  # "because it broke when it fell" is one reason, "because of a mistake when it is sent" none
     rf"only (?:if|when|after|once)|unless|provided|(?:as|so) long as|in case|(?<!as )(?<!even )if|when{_STATES}"
