@@ -65,7 +65,7 @@ class LedgerEntry(Contract):
     result_json: str | None = None
     proof_json: str | None = None  # the read-back's answer after the call
     contradicted: bool = False  # whether that answer shows something else than what was to be written
-    shows_other_value: bool = False  # namely a field that the call set, with another value
+    shows_other_value: bool = False  # namely another value of a set field, in a record that is as it was
     note: str | None = None  # why it is what it is, in a sentence
     refusal: str | None = None  # the server's words, where it answered with an error
     not_begun: bool = False  # whether that error means that nothing was written: by protocol, operator or reason

@@ -86,7 +86,7 @@ class ProofFinding(NamedTuple):
     ``shown_before``: the fields that the call set, as such texts, if all had their values before the call.
     ``miscount``: how many more records than before show it, if not ``expected_count``; 0 if none do. The reads
     deny it if ``shows_other_values``: a field has another value, or what was to be made or deleted is not or still is.
-    ``other_values``: such fields, as such texts.
+    ``other_values``: such fields, as such texts; ``is_unchanged``: whether their record is as it was before the call.
     """
 
     shown: Sequence[str] = ()
@@ -95,6 +95,7 @@ class ProofFinding(NamedTuple):
     expected_count: int = 1
     shows_other_values: bool = False
     other_values: Sequence[str] = ()
+    is_unchanged: bool = False
 
 
 RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
@@ -134,6 +135,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
         shown_before=next((finding.shown_before for finding in findings if finding.shown_before), ()),
         shows_other_values=any(finding.shows_other_values for finding in findings) or _is_effect_missing(reads),
         other_values=next((finding.other_values for finding in findings if finding.other_values), ()),
+        is_unchanged=any(finding.is_unchanged for finding in findings),
     )
 
 
@@ -343,6 +345,7 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
     nodes = made_line or reads.telling_records
     shown_before: Sequence[str] = ()
     other_values: Sequence[str] = ()
+    is_unchanged = False
     for node in nodes:
         earlier, is_meant = reads.earlier.find_earlier_state(node), len(nodes) == 1 or reads.is_named_by_call(node)
         is_another = earlier is not None and earlier.record == node.record and not is_meant
@@ -352,11 +355,17 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
         is_shown = is_read or (is_meant and not (row_names and row_names.isdisjoint(compared.new)))
         if compared.new and not (compared.other or compared.has_other_amount) and is_shown:
             return ProofFinding(shown=_describe_fields(compared.new))
-        if not compared.new:
-            other_values = other_values or _describe_fields(compared.other)
+        if compared.other and not (compared.new or other_values):
+            other_values = _describe_fields(compared.other)
+            is_unchanged = earlier is not None and earlier.record == node.record
         if not (compared.other or compared.new):
             shown_before = shown_before or _describe_fields(compared.shown_before)
-    return ProofFinding(shown_before=shown_before, shows_other_values=bool(other_values), other_values=other_values)
+    return ProofFinding(
+        shown_before=shown_before,
+        shows_other_values=bool(other_values),
+        other_values=other_values,
+        is_unchanged=is_unchanged,
+    )
 
 
 def _find_made_row(reads: _ComparedReads) -> Sequence[RecordNode]:

@@ -45,7 +45,7 @@ _CANNOT_TELL_TEXT = "the read-back has no field that the call sets, nor shows wh
 
 class WriteJudgement(NamedTuple):
     """The status of a write, with a note. ``contradicted``: a read shows something else than what was to be written;
-    ``shows_other_value``: namely a field that the call set, with another value.
+    ``shows_other_value``: namely a field that the call set, with another value, in a record that is as it was.
     """
 
     status: WriteStatus
@@ -130,7 +130,7 @@ def _judge_unproved_row(row: WriteEvidence, finding: ProofFinding) -> WriteJudge
         note = "the read-back does not show what was written"
     else:
         note = f"no read can show it: {_CANNOT_TELL_TEXT}"
-    return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted, contradicted and bool(finding.other_values))
+    return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted, contradicted and finding.is_unchanged)
 
 
 def _describe_row(place: int, row: WriteEvidence) -> str:
