@@ -1,10 +1,13 @@
 """Joins what running sessions needs, whatever worker runs them: store, queue, upkeep loops, health pages."""
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Never
+from uuid import uuid4
 
 import structlog
 
@@ -12,7 +15,7 @@ from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.redis_idle import Evictor
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
-from services.executor.adapters.redis_upkeep import Reaper, make_owner_name
+from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.fair_share import FairShareSlots
@@ -60,7 +63,7 @@ async def run_sessions(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
         shared, wakes, fault_counts = SharedTexts(state), ArqWakes(queue), FaultCounts(metrics)
-        owner = make_owner_name()
+        owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"  # no later process gets it again
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
@@ -78,7 +81,7 @@ async def run_sessions(
             sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, schedule.watch_partition_of)
         )
         runner = Runner(dependencies, slots, heartbeat)
-        reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts, owner)
+        reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts)
         page = MetricsPage(metrics, (InstallationGaugeReader(state), ExecutorGauges(runner, servers)))
         app = health_app(sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page)
         server = make_side_server(app, settings.host, settings.port)

@@ -346,11 +346,6 @@ def slot_keys(tenant: str) -> SlotKeys:
     return SlotKeys(f"{stem}:running", f"{stem}:queue")
 
 
-def executors_key(machine: str) -> str:
-    """The key of the set of executors on one machine."""
-    return f"pa:executors:{machine}"
-
-
 def prose_translation_key(tenant: str, key: str) -> str:
     return f"pa:translated:{_quote(tenant)}:{_quote(key)}"
 

@@ -1,21 +1,13 @@
 """Each fault that crashes and lost replies leave behind (lost wakes, dead owners, due timers) is mended and counted."""
 
 import asyncio
-import os
-import sys
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import (
-    ALL_PARTITIONS,
-    OverdueWork,
-    Reaper,
-    make_owner_name,
-    parse_owner_process,
-)
+from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, OverdueWork, Reaper
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import RepairedFault, TurnRunner, TurnWork
@@ -24,7 +16,7 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.words import TaskState
-from shared.infra.keys import UPKEEP_FAULTS_KEY, executors_key, partition_keys_of, task_keys
+from shared.infra.keys import UPKEEP_FAULTS_KEY, partition_keys_of, task_keys
 from shared.infra.lua import Scripts
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.task_store import TaskStore
@@ -73,37 +65,6 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
     assert [fault for fault, number in mended.counts.items() if number] == [RepairedFault.OWNER_GONE]
-
-
-async def _ended_process() -> int:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
-    await process.wait()
-    return process.pid
-
-
-@pytest.mark.promise("state.faults_mended")
-async def test_the_leases_of_an_executor_known_dead_are_over(redis: Redis, task_store: TaskStore) -> None:
-    """It ran on this machine. That of a living one, or of one elsewhere, runs out by itself."""
-    dead, living, elsewhere = make_owner_name(await _ended_process()), make_owner_name(os.getppid()), "host:1:12345678"
-    for session, owner in (("s1", dead), ("s2", living), ("s3", elsewhere)):
-        await state_stage.accepted(task_store, session)
-        await Reaper(redis, HeardWakes(), owner=owner).end_dead_leases()
-        await state_stage.begin(state_stage.sessions_of(redis, owner, 60.0), session)
-    wakes = HeardWakes()
-    await Reaper(redis, wakes, owner=make_owner_name()).repair_once()
-    assert wakes.heard == [("acme", "s1")]
-
-
-@pytest.mark.promise("state.faults_mended")
-async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis: Redis, task_store: TaskStore) -> None:
-    await state_stage.accepted(task_store)
-    dead = make_owner_name(await _ended_process())
-    begun = await state_stage.begin(state_stage.sessions_of(redis, dead, 60.0))
-    await begun.store.open_write(state_stage.an_entry(), 60.0)
-    await redis.sadd(executors_key(parse_owner_process(dead).machine), dead)  # type: ignore[misc]  # sync or async
-    upkeep = Reaper(redis, HeardWakes(), owner=make_owner_name())
-    assert await upkeep.end_dead_leases() == 0
-    assert (await upkeep.find_overdue()).orphaned == ()
 
 
 @pytest.mark.promise("state.faults_mended", "state.fenced")

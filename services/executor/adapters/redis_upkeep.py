@@ -1,17 +1,11 @@
-"""Wakes sessions that a crash or a lost wake left behind, turns due timers into turns, and ends the leases of dead
-executors. Partitions are surveyed in one round trip.
+"""Wakes sessions that a crash or a lost wake left behind, and turns due timers into turns. Partitions are surveyed in
+one round trip.
 """
 
-import os
-import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, cast
-from uuid import uuid4
 
 import structlog
 from redis.asyncio import Redis
@@ -28,55 +22,6 @@ from shared.infra.signatures import arguments_for, keys_for
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
-
-_BOOT_ID_FILE, _PID_NAMESPACE_FILE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
-_ENDED_PROCESS_STATES = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
-
-
-class OwnerProcess(NamedTuple):
-    """The machine and process id of a lease owner. ``machine`` is empty if it is unknown."""
-
-    machine: str
-    pid: int
-
-
-def make_owner_name(pid: int | None = None) -> str:
-    """A unique owner name for this process. A later process never gets the same name."""
-    return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_identify_machine()}"
-
-
-def parse_owner_process(owner: str) -> OwnerProcess:
-    parts = owner.split(":")
-    if len(parts) != 3 or not parts[1].isdecimal():
-        return OwnerProcess("", 0)
-    return OwnerProcess(parts[2][8:], int(parts[1]))
-
-
-def is_owner_dead(owner: str, own_name: str) -> bool:
-    """Whether the owner's process has certainly ended: it ran on the machine of this process, and no longer runs."""
-    machine, pid = parse_owner_process(owner)
-    if owner == own_name or not machine or machine != parse_owner_process(own_name).machine:
-        return False
-    return pid == os.getpid() or not _is_running(pid)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state.rpartition(")")[2].split()[0] not in _ENDED_PROCESS_STATES
-
-
-@cache
-def _identify_machine() -> str:
-    """An id of the machine's boot and this process-id namespace (containers have their own); empty if unreadable."""
-    try:
-        identity = f"{_BOOT_ID_FILE.read_text('utf-8')}{_PID_NAMESPACE_FILE.readlink()}"
-    except OSError:
-        return ""
-    return sha256(identity.encode()).hexdigest()[:8]
-
 
 _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
@@ -115,12 +60,8 @@ class Reaper:
     partition, in how many seconds something is due, as of the last look.
     """
 
-    def __init__(
-        self, redis: Redis, wakes: SessionWakes, fault_counts: FaultCounts | None = None, owner: str = ""
-    ) -> None:
-        """``owner`` names this process, if it is to help find executors of its machine that have died."""
+    def __init__(self, redis: Redis, wakes: SessionWakes, fault_counts: FaultCounts | None = None) -> None:
         self._redis, self._wakes, self._fault_counts = redis, wakes, fault_counts or FaultCounts()
-        self._owner, self._machine = owner, parse_owner_process(owner).machine
         self._scripts = Scripts(redis)
         self.outcomes_behind = 0
         self.seconds_until_due: Mapping[int, float] = {}
@@ -133,8 +74,6 @@ class Reaper:
 
     async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
         """Fires the partitions' due timers and wakes their overdue sessions, once; returns how many it woke."""
-        if len(partitions) == len(ALL_PARTITIONS):
-            await self.end_dead_leases()
         overdue = await self.find_overdue(partitions)
         self.seconds_until_due = overdue.seconds_until_due
         fired = [SessionName(*timer.member[:2]) for timer in overdue.timers if await self._fire_timer(timer)]
@@ -168,35 +107,6 @@ class Reaper:
             orphaned += map(_parse_session_name, expired)
             timers += _parse_due_timers(int(now_ms), due_timers)
         return OverdueWork(tuple(unwoken), tuple(due), tuple(orphaned), tuple(timers), seconds_until_due)
-
-    async def end_dead_leases(self) -> int:
-        """Ends the leases of executors that are known to be dead, so that nobody waits for them; returns how many."""
-        if not self._machine:
-            return 0
-        key = keys.executors_key(self._machine)
-        owners = cast("set[str]", await self._scripts.execute("SMEMBERS", key))
-        if self._owner not in owners:
-            await self._scripts.execute_many(("SADD", key, self._owner), ("EXPIRE", key, keys.ONE_DAY))
-        dead_owners = [owner for owner in owners if is_owner_dead(owner, self._owner)]
-        if not dead_owners:
-            return 0
-        count = await self._end_leases(set(dead_owners))
-        await self._scripts.execute("SREM", key, *dead_owners)
-        return count
-
-    async def _end_leases(self, dead_owners: Collection[str]) -> int:
-        leased_keys = [partition.leased for partition in keys.all_partitions()]
-        members = await self._scripts.execute_many(*(("ZRANGE", leased_key, 0, -1) for leased_key in leased_keys))
-        rows = zip(leased_keys, cast("list[list[str]]", members), strict=True)
-        leased_members = [(leased_key, member) for leased_key, row in rows for member in row]
-        names = [keys.session_keys(*keys.unpack_member(keys.SessionMember, member)) for _, member in leased_members]
-        owners = await self._scripts.execute_many(*(("HGET", name.lease, "owner") for name in names)) if names else []
-        calls: list[ScriptCall] = [
-            ([name.lease, leased_key, name.begun], [str(owner), member])
-            for (leased_key, member), name, owner in zip(leased_members, names, owners, strict=True)
-            if owner in dead_owners
-        ]
-        return sum(reply == 1 for reply in await self._scripts.run_many("end_lease", calls))
 
     async def _has_no_work(self) -> bool:
         """Whether no partition has a waiting session, lease or timer. A cluster cannot tell in one command: False."""

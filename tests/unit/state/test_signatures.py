@@ -9,10 +9,10 @@ from shared.infra.signatures import arguments_for, keys_for
 def test_keys_come_in_the_order_of_the_script_from_groups_and_by_name() -> None:
     session, partition = keys.session_keys("t", "s"), keys.partition_keys_of("t", "s")
 
-    found = keys_for("end_lease", session, partition)
+    found = keys_for("count_sessions", session, partition)
 
-    assert found == [session.lease, partition.leased, session.begun]
-    assert keys_for("end_lease", session, leased="other") == [session.lease, "other", session.begun]
+    assert found == [partition.waiting, partition.leased]
+    assert keys_for("count_sessions", partition, leased="other") == [partition.waiting, "other"]
 
 
 def test_only_what_a_script_names_last_may_be_left_out() -> None:
@@ -25,5 +25,5 @@ def test_only_what_a_script_names_last_may_be_left_out() -> None:
 
 
 def test_a_name_that_the_script_does_not_have_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"end_lease\.lua is given other names than it has: begun, of"):
-        keys_for("end_lease", lease="l", leased="d", of="o")
+    with pytest.raises(TypeError, match=r"count_sessions\.lua is given other names than it has: of, waiting"):
+        keys_for("count_sessions", leased="d", of="o")
