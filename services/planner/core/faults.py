@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 
 NAMES = frozenset(
     "wrong_arithmetic write_before_read wrong_record stale_column ignored_policy repeated_write invented_tool "
-    "unasked_write truncated doubting_coverage few_reads".split()
+    "unasked_write truncated doubting_coverage stops_at".split()
 )
 _DIGITS_PATTERN = re.compile(r"\d+(?=\D*$)")
 
@@ -32,25 +32,22 @@ def parse_faults(text: str) -> dict[str, str]:
     return faults
 
 
-def skips_second_look(request: Request, faults: Faults) -> bool:
-    """Whether the fault that skips the second look applies: its detail is a word of the task."""
-    return "few_reads" in faults and faults["few_reads"].lower() in request.task.lower()
-
-
 def apply_faults(reply: PlannerReply, request: Request, faults: Faults) -> PlannerReply:
     """The reply with the faults that apply to it. The transport applies ``truncated``."""
     if request.state == "COVERAGE" and "doubting_coverage" in faults:
         return _doubt_first_part(request)
+    if not request.state and "stops_at" in faults and faults["stops_at"] in request.said:
+        return PlannerReply("Nothing else is needed.")
     if request.state or not reply.calls or not faults:
         return reply
     toolset = toolset_of(request)
     writers = {tool.name for tool in toolset.writers}
     if any(name in writers for name, _ in reply.calls):
         return PlannerReply(calls=_spoil_calls(reply.calls, request, faults, toolset))
-    return PlannerReply(calls=_spoil_reads(reply.calls, request, faults, toolset)) if not request.turns else reply
+    return PlannerReply(calls=_spoil_reads(reply.calls, faults, toolset)) if not request.turns else reply
 
 
-def _spoil_reads(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
+def _spoil_reads(calls: Sequence[Call], faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
     """The first reads, with or instead of them the calls of an erring model."""
     local = tuple(call for call in calls if call[0] in LOCAL)
     reads = tuple(call for call in calls if call[0] not in LOCAL)
@@ -62,7 +59,7 @@ def _spoil_reads(calls: Sequence[Call], request: Request, faults: Faults, toolse
         return (*local, (faults["invented_tool"] or "invented_look_up", first_arguments))
     if "stale_column" in faults and reads:
         return (*local, (reads[0][0], _rename_arguments(first_arguments)), *reads[1:])
-    return (*local, *reads[:1]) if skips_second_look(request, faults) else tuple(calls)
+    return tuple(calls)
 
 
 def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:

@@ -39,12 +39,12 @@ _TEXTS: Mapping[str, Callable[[Request], str]] = {
 }
 
 
-def reply(request: Request, heedless: bool = False, hasty: bool = False) -> PlannerReply:
-    """The planner's reply, which depends on the request alone. ``heedless`` and ``hasty``: as for ``next_reply``."""
+def reply(request: Request, heedless: bool = False) -> PlannerReply:
+    """The planner's reply, which depends on the request alone. ``heedless``: as for ``next_reply``."""
     if request.state in _STRUCTURED:
         return PlannerReply(dumps(_STRUCTURED[request.state](request)))
     if request.state in _TEXTS:
         return PlannerReply(_TEXTS[request.state](request))
     if request.state or request.schema is not None:
         return PlannerReply(general.fill_schema(request))
-    return next_reply(request, heedless, hasty)
+    return next_reply(request, heedless)

@@ -45,16 +45,16 @@ from services.planner.core.writes import plan_steps
 from shared.domain.exact_json import JsonObject
 
 
-def next_reply(request: Request, heedless: bool = False, hasty: bool = False) -> PlannerReply:
+def next_reply(request: Request, heedless: bool = False) -> PlannerReply:
     """What a model would answer now; it depends on the request alone.
 
-    ``heedless`` and ``hasty`` are faults: conditions are not heeded, and nothing is read after the first reply.
+    ``heedless`` is a fault: conditions are not heeded.
     """
-    reply = _next_reply(request, heedless, hasty)
+    reply = _next_reply(request, heedless)
     return reply._replace(calls=wrap_searched_calls(reply.calls, request))
 
 
-def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
+def _next_reply(request: Request, heedless: bool) -> PlannerReply:
     toolset = toolset_of(request)
     outdated = turn_of_last_outdated_plan(request, toolset.writers)
     request = drop_outdated(request, outdated, toolset.writers)
@@ -63,7 +63,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     if has_standing_instructions(request, situation, toolset):
         return _reply_for_standing_work(request, situation, toolset)
     has_written = has_written_since(request, outdated, toolset.writers)
-    reads = [] if has_written or (hasty and request.turns) else _read_calls(request, situation, toolset)
+    reads = [] if has_written else _read_calls(request, situation, toolset)
     understood = partial(as_understood, situation, toolset.writers)
     hunts = () if has_written else find_tools_calls(request, situation, toolset.writers)
     if calls := (*_understand_call(request, toolset, understood), *hunts, *reads):

@@ -21,11 +21,11 @@ _LOOK_BACK = 20
 
 
 class PlannerServer:
-    """What the planner serves, and how badly. ``reply`` is told which of the faults heedless and hasty it has."""
+    """What the planner serves, and how badly. ``reply`` is told whether it is heedless."""
 
     def __init__(
         self,
-        reply: Callable[[ModelRequest, bool, bool], PlannerReply],
+        reply: Callable[[ModelRequest, bool], PlannerReply],
         model: str,
         latency_ms: int,
         faults: dict[str, str],
@@ -138,7 +138,7 @@ def _add_faults(app: FastAPI, served: PlannerServer) -> None:
 
 def _make_answer(body: JsonObject, served: PlannerServer, faults: dict[str, str]) -> messages.FinishedMessage:
     request = parse_request(body)
-    reply = served.reply(request, "ignored_policy" in faults, faulty.skips_second_look(request, faults))
+    reply = served.reply(request, "ignored_policy" in faults)
     reply = faulty.apply_faults(reply, request, faults)
     message = messages.make_message(body, reply, served.read_and_cache_prefixes(body), "truncated" in faults)
     _log.info(

@@ -63,8 +63,8 @@ _TOOLS: list[Json] = [
     (_WRITE, "unasked_write", (*_WRITE, ("close_kite", _WRITE[0][1]))),
     (_WRITE, "stale_column", (("approve_kite", {"kite_id_old": "KIT-7", "fee_old": "2.50", "_call": {"part": 1}}),)),
     (_READ, "stale_column", (("get_kite", {"id_old": "KIT-7"}), _READ[1])),
-    (_READ, "few_reads", _READ[:1]),
-    (_READ, "few_reads=boat", _READ),
+    (_READ, "stops_at=Approve kite", ()),
+    (_READ, "stops_at=Approve boat", _READ),
     (_READ, "invented_tool", (("invented_look_up", {"id": "KIT-7"}),)),
     (_READ, "write_before_read", (("approve_kite", {"id": "KIT-7", "_call": {"part": 1}}), *_READ)),
 )

@@ -23,8 +23,8 @@ from shared.domain.exact_json import Json, loads_object
 from shared.infra.tls import client_tls_context
 
 TASKS, LAST = 30, 10
-WORSE, KIND = "five_phase", "sla_breach"  # five_phase alone asks for a plan of reads
-_FAULT = "few_reads=credit"
+WORSE, KIND = "five_phase", "sla_breach"
+_FAULT = "stops_at=every other read"  # a model that takes what five_phase alone says to it for the end of its work
 _CREDIT = (
     "Service level SLA-1401 is broken. Record an SLA credit of 10% of the monthly fee for incident INC-1501 under"
     " SLA-1401, because checkout was down too long. Notify customer CUS-810 that the credit is recorded."
