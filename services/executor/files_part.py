@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from services.executor.adapters.kept_files import FileBounds, KeptFiles
 from services.executor.optional_parts import EquipPorts, ExecutorPartHost
-from services.executor.ports.files import NoFiles
+from services.executor.ports.services import NoFiles
 from shared.infra.guard import Guard
 
 

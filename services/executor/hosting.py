@@ -3,36 +3,37 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Never
 from uuid import uuid4
 
 import structlog
+from pydantic import JsonValue
+from starlette.applications import Starlette
 
-from services.executor.adapters.redis_ended import Archiver
-from services.executor.adapters.redis_idle import Evictor
+from services.executor.adapters.redis_idle import Archiver, Evictor
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.adapters.shared_texts import SharedTexts
+from services.executor.adapters.tool_servers import ConnectedServers
 from services.executor.core.process.synthesis import import_processes
-from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.local_wakes import LocalFirstWakes
-from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.heartbeat import make_heartbeat_in_thread
+from services.executor.core.turn.runner import FairShareSlots, LocalFirstWakes, Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttemptRunner
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
-from services.executor.entrypoints.heartbeat_thread import make_heartbeat_in_thread
-from services.executor.entrypoints.http import CircuitCountSource, ExecutorGauges, health_app
-from services.executor.ports.policy import Tenants
+from services.executor.ports.services import Tenants
 from services.executor.ports.sessions import TurnRunner
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
+from shared.domain import metric_names as names
+from shared.infra import side_server
 from shared.infra.installation import InstallationGaugeReader
-from shared.infra.metrics import Metrics, MetricsPage
+from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route
 from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.rpc import RpcQueue, serve_imports
@@ -50,7 +51,7 @@ async def run_sessions(
     tenants: Tenants,
     archive: Archive | None,
     session_archive: Archive | None,
-    servers: CircuitCountSource | None,
+    servers: ConnectedServers | None,
     metrics: Metrics,
 ) -> None:
     """Runs sessions with the given worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
@@ -154,3 +155,41 @@ async def _stop_in_order(
     await queue.close_quietly()
     await runner.stop(max(0.0, deadline - asyncio.get_running_loop().time()))
     server.should_exit = True
+
+
+def health_app(
+    ping_store: Callable[[], Awaitable[None]],
+    runner: Runner,
+    fault_counts: FaultCounts,
+    count_behind: Callable[[], int],
+    servers: ConnectedServers | None = None,
+    metrics: MetricsPage | None = None,
+) -> Starlette:
+    """The app with the paths for health and metrics.
+
+    ``fault_counts``: repaired faults by kind; ``count_behind``: outcomes not learned yet; ``servers``: tool servers by
+    state of their circuit breakers.
+    """
+
+    def describe_health() -> dict[str, JsonValue]:
+        work = {"sessions": runner.running_count, "free": runner.free_capacity, "outcomes_behind": count_behind()}
+        circuits: dict[str, JsonValue] = {"tool_servers": {**servers.circuit_counts}} if servers else {}
+        return {**work, "mended": {**fault_counts.counts}, **circuits}
+
+    def why_not_ready() -> str:
+        return "the process stops and takes no more sessions" if runner.is_stopping else ""
+
+    return side_server.health_app(
+        describe_health, why_not_ready, ping_store, [make_metrics_route(metrics)] if metrics else []
+    )
+
+
+class ExecutorGauges(GaugeReader):
+    def __init__(self, runner: Runner, servers: ConnectedServers | None) -> None:
+        self._runner, self._servers = runner, servers
+
+    async def set_gauges(self, metrics: Metrics) -> None:
+        metrics.set_gauge(names.EXECUTOR_SESSIONS, self._runner.running_count)
+        metrics.set_gauge(names.EXECUTOR_FREE, self._runner.free_capacity)
+        for state, count in (self._servers.circuit_counts if self._servers else {}).items():
+            metrics.set_gauge(names.TOOL_CIRCUITS, count, state=state)

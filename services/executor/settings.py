@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import NoDecode
 
-from services.executor.ports.orchestrators import OrchestratorName
+from services.executor.ports.services import OrchestratorName
 from shared.domain.outgoing import AllowedAddresses, addresses_for_files, addresses_for_operators, addresses_for_tools
 from shared.domain.quality import Formula
 from shared.domain.words import PlanAudit, Strategy

@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from services.executor.ports.policy import PolicyService
+from services.executor.ports.services import PolicyService
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare_policies

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from typing_extensions import override
 
-from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.services import Experience, Learned
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arms

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from typing_extensions import override
 
-from services.executor.ports.sandbox import MadeTools
+from services.executor.ports.services import MadeTools
 from shared.contracts.made_tool import MadeTool
 from shared.ports.store import StoreUnavailable
 

@@ -5,10 +5,9 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
-from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.runner import FairShareSlots, Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttemptRunner
 from services.executor.ports.sessions import FreeSlotsByTenant, Sessions, SessionWakes, TurnRunner
 from shared.ports.meter import Meter, NoMeter

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from typing_extensions import override
 
-from services.executor.ports.orchestrators import (
+from services.executor.ports.services import (
     Orchestrator,
     OrchestratorMessage,
     OrchestratorReply,

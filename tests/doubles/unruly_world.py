@@ -7,7 +7,7 @@ from random import Random
 
 from typing_extensions import override
 
-from services.executor.ports.policy import PolicyService, PolicyUnavailable
+from services.executor.ports.services import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import CallRefusal, EvaluateRequest, TriggeredRule, Verdict

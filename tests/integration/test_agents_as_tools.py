@@ -16,7 +16,7 @@ from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.files import ReadFile
+from services.executor.ports.services import ReadFile
 from services.executor.ports.tools import AGENT_NEVER_GOT_MESSAGE, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Principal, SentFile, TaskRecord, Turn, TurnKind

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_ended import Archiver
+from services.executor.adapters.redis_idle import Archiver
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.infra.archive_open import ArchiveSettings, generate_key

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from services.executor.adapters.brainos import BrainOS, BrainOSAccount
-from services.executor.ports.orchestrators import (
+from services.executor.ports.services import (
     OrchestratorMessage,
     OrchestratorReply,
     OrchestratorResult,

@@ -9,7 +9,7 @@ import pytest_asyncio
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_ended import Archiver
+from services.executor.adapters.redis_idle import Archiver
 from services.gateway.features.tenants.service import DailySpending
 from services.gateway.features.tenants.store import TenantStates
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource

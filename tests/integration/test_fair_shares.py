@@ -13,12 +13,11 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
-from services.executor.core.turn.fair_share import FairShareSlots, compute_fair_slot_count
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.runner import Runner
+from services.executor.core.turn.runner import FairShareSlots, Runner, compute_fair_slot_count
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
-from services.executor.ports.policy import Tenants
+from services.executor.ports.services import Tenants
 from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.contracts.tenant import TenantRecord

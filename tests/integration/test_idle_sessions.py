@@ -8,8 +8,7 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_ended import Archiver
-from services.executor.adapters.redis_idle import ArchivedSession, Evictor, PackedSession
+from services.executor.adapters.redis_idle import ArchivedSession, Archiver, Evictor, PackedSession
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.given_up import build_given_up_end
 from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable

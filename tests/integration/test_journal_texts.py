@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_ended import Archiver
+from services.executor.adapters.redis_idle import Archiver
 from services.executor.adapters.shared_texts import LostText, SharedTexts
 from services.executor.core.turn.replay_cursor import CannotReplay, split_into_attempts
 from services.executor.ports.turns import JournalEntry, TurnStore

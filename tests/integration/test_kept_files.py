@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from services.executor.adapters.kept_files import FileBounds, FileFailed, KeptFiles, hash_content, parse_in_subprocess
-from services.executor.ports.files import ReadFile
+from services.executor.ports.services import ReadFile
 from shared.contracts.task import SentFile
 from shared.domain.outgoing import addresses_for_files
 from shared.infra.archive_folder import FolderArchive

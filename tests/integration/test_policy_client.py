@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from services.executor.adapters.policy_http import HttpPolicy
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.services import PolicyUnavailable
 from services.policy.bootstrap import build
 from services.policy.core.evaluate import evaluate
 from services.policy.settings import PolicySettings

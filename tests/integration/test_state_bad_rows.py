@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_ended import Archiver
+from services.executor.adapters.redis_idle import Archiver
 from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.upkeep_loop import UpkeepSchedule, keep_reaping

@@ -15,11 +15,10 @@ from structlog.typing import EventDict
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
+from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper, make_heartbeat_in_thread
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.entrypoints.heartbeat_thread import make_heartbeat_in_thread
-from services.executor.entrypoints.http import health_app
+from services.executor.hosting import health_app
 from services.executor.ports.sessions import HeartbeatResult, Lease, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskRecord, TaskRequest

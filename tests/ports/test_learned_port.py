@@ -12,7 +12,7 @@ from redis.asyncio.client import Monitor
 from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.services import Experience, Learned
 from services.gateway.features.learning import LearnedData
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge

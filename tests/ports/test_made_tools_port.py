@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.made_tools import RedisMadeTools
-from services.executor.ports.sandbox import MadeTools
+from services.executor.ports.services import MadeTools
 from shared.contracts.made_tool import MadeTool
 from tests.doubles.memory_made import MemoryMade
 

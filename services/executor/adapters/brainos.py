@@ -8,7 +8,7 @@ import httpx
 import structlog
 from httpx_sse import EventSource, SSEError, aconnect_sse
 
-from services.executor.ports import orchestrators
+from services.executor.ports import services as ports
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tls import client_tls_context
 
@@ -29,7 +29,7 @@ class BrainOSAccount(NamedTuple):
         return f"BrainOSAccount({self.url!r})"
 
 
-class BrainOS(orchestrators.Orchestrator):
+class BrainOS(ports.Orchestrator):
     """A client of BrainOS. It never sends a message again. ``seconds`` bounds the whole reply."""
 
     def __init__(self, account: BrainOSAccount, seconds: float) -> None:
@@ -39,29 +39,29 @@ class BrainOS(orchestrators.Orchestrator):
         tls = client_tls_context()
         self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False, verify=tls)
 
-    async def send(self, message: orchestrators.OrchestratorMessage) -> orchestrators.OrchestratorReply:
+    async def send(self, message: ports.OrchestratorMessage) -> ports.OrchestratorReply:
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._post_message(message)
         except (httpx.TimeoutException, TimeoutError) as error:
-            raise orchestrators.OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
+            raise ports.OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _log_unusable_reply(f"cannot be reached ({type(error).__name__})", str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _post_message(self, message: orchestrators.OrchestratorMessage) -> orchestrators.OrchestratorReply:
+    async def _post_message(self, message: ports.OrchestratorMessage) -> ports.OrchestratorReply:
         headers = {"content-type": "application/json"}
         content = dumps(_build_body(message)).encode()
         async with aconnect_sse(self._client, "POST", self._url, content=content, headers=headers) as source:
             status = source.response.status_code
             if status != httpx.codes.OK:
-                raise orchestrators.OrchestratorUnavailable(f"BrainOS answered {status}")
+                raise ports.OrchestratorUnavailable(f"BrainOS answered {status}")
             return await _read_reply(source)
 
 
-def _build_body(message: orchestrators.OrchestratorMessage) -> JsonObject:
+def _build_body(message: ports.OrchestratorMessage) -> JsonObject:
     body: JsonObject = {"message": message.message, "conversationId": message.conversation_id}
     if message.context:
         body["extraParams"] = {"systemContext": message.context}
@@ -70,15 +70,15 @@ def _build_body(message: orchestrators.OrchestratorMessage) -> JsonObject:
     return body
 
 
-async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
+async def _read_reply(source: EventSource) -> ports.OrchestratorReply:
     """Reads one streamed reply: ``answer`` events replace the text, ``text`` events append to it, an end closes it."""
-    text, calls, size = "", list[orchestrators.ProposedToolCall](), 0
+    text, calls, size = "", list[ports.ProposedToolCall](), 0
     async for data in _read_event_data(source):
         if data == _END_OF_STREAM:
-            return orchestrators.OrchestratorReply(text, tuple(calls))
+            return ports.OrchestratorReply(text, tuple(calls))
         size += len(data)
         if size > _MOST_CHARACTERS:
-            raise orchestrators.OrchestratorUnavailable(f"BrainOS said more than {_MOST_CHARACTERS:,} characters")
+            raise ports.OrchestratorUnavailable(f"BrainOS said more than {_MOST_CHARACTERS:,} characters")
         event = _parse_event(data)
         if "error" in event:
             raise _log_unusable_reply("reports an error", dumps(event["error"]))
@@ -87,7 +87,7 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
         text += _require_text(event.get("text", ""))
         if "tool_call" in event:
             calls.append(_parse_call(event["tool_call"]))
-    raise orchestrators.OrchestratorUnavailable("BrainOS's stream was cut off")
+    raise ports.OrchestratorUnavailable("BrainOS's stream was cut off")
 
 
 async def _read_event_data(source: EventSource) -> AsyncIterator[str]:
@@ -111,16 +111,16 @@ def _require_text(value: Json) -> str:
     raise _log_unusable_reply("sent an answer that is no text", dumps(value))
 
 
-def _parse_call(value: Json) -> orchestrators.ProposedToolCall:
+def _parse_call(value: Json) -> ports.ProposedToolCall:
     """One tool call that BrainOS asks for. Parameters may be missing if the call has none."""
     if isinstance(value, dict):
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
-            return orchestrators.ProposedToolCall(name, params)
+            return ports.ProposedToolCall(name, params)
     raise _log_unusable_reply("sent a tool call that is none", dumps(value))
 
 
-def _log_unusable_reply(complaint: str, content: str) -> orchestrators.OrchestratorUnavailable:
+def _log_unusable_reply(complaint: str, content: str) -> ports.OrchestratorUnavailable:
     """Logs what BrainOS sent, for the operator, and returns an error whose message clients may see."""
     log.warning("brainos_unusable", what=complaint, said=content[:300])
-    return orchestrators.OrchestratorUnavailable(f"BrainOS {complaint}")
+    return ports.OrchestratorUnavailable(f"BrainOS {complaint}")

@@ -13,7 +13,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from services.executor.adapters.file_parser import ParsedFile
-from services.executor.ports.files import ReadFile, TaskFiles
+from services.executor.ports.services import ReadFile, TaskFiles
 from shared.contracts.task import SentFile
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports.policy import Tenants
-from services.executor.ports.sandbox import CodeFailed, MadeTools, Sandbox, SandboxUnavailable
+from services.executor.ports.services import CodeFailed, MadeTools, Sandbox, SandboxUnavailable, Tenants
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys

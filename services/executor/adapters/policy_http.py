@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import httpx2
 
-from services.executor.ports.policy import PolicyService, PolicyUnavailable
+from services.executor.ports.services import PolicyService, PolicyUnavailable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
 from shared.contracts.policy_hash import hash_context, hash_policies

@@ -1,24 +1,149 @@
-"""Moves idle sessions to the archive, and restores them from it."""
+"""Moves ended tasks and idle sessions to the archive, and restores sessions from it."""
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
+import structlog
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import to_json
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
-from services.executor.adapters.redis_ended import MOST_AT_ONCE, MOST_UPLOADS, put_or_log
+from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.session.context import run_in_parallel
 from services.executor.ports.turns import SessionState, SessionUnavailable
+from shared.contracts.archive import ARCHIVE_VERSION
 from shared.contracts.base import Contract
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore
+from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_rows
+from shared.infra.ledger_rows import unpack_entry_json
+from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_pairs
+from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import keys_for
-from shared.infra.stored_tasks import read_record
+from shared.infra.stored_tasks import read_record, unpack_events_json, unpack_record_json
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+
+MOST_AT_ONCE = 64  # tasks or sessions
+MOST_UPLOADS = 4
+_RETRY_MS = 30_000
+_LOST_TEXT_JSON = "null"  # stands in an envelope for a text that nobody has any more
+_ClaimedRow = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be read, and what was read
+_StreamRow = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
+
+
+class Archiver:
+    """Moves ended tasks from Redis to the archive. Without an archive they stay in Redis until they expire."""
+
+    def __init__(self, redis: Redis, archive: Archive | None, shared: SharedTexts | None = None) -> None:
+        """``shared``: the shared texts that this process has already stored or read."""
+        self._redis, self._scripts, self._archive = redis, Scripts(redis), archive
+        self._shared = shared or SharedTexts(redis)
+        self._uploads = asyncio.Semaphore(MOST_UPLOADS)
+
+    async def archive_once(self, partitions: Collection[int]) -> int:
+        """Archives the partitions' ended tasks; returns how many. May be repeated. Raises ``StoreUnavailable``."""
+        total = 0
+        while partitions:
+            rows, partitions = await self._claim(partitions)
+            tasks = await run_in_parallel(self._archive_task(*row) for row in rows)
+            archived = [task for task in tasks if task is not None]
+            if not archived:  # what could not be archived is taken again after a while, by whoever comes
+                break
+            await self._set_expiry(archived)
+            total += len(archived)
+        return total
+
+    async def _claim(self, partitions: Collection[int]) -> tuple[list[_ClaimedRow], list[int]]:
+        """Claims ended tasks of these partitions for half a minute. Also returns the partitions that may have more."""
+        share = max(1, MOST_AT_ONCE // len(partitions))
+        arguments = [share, _RETRY_MS, int(self._archive is not None)]
+        calls = [([keys.partition_keys(number).unarchived], arguments) for number in partitions]
+        batches = cast("list[list[_ClaimedRow]]", await self._scripts.run_many("take_ended", calls))
+        partitions_with_more = [
+            number for number, batch in zip(partitions, batches, strict=True) if len(batch) >= share
+        ]
+        return [row for batch in batches for row in batch], partitions_with_more
+
+    async def _archive_task(self, member: str, problem: str, parts: list[object]) -> keys.EndedMember | None:
+        """The task, if it may leave Redis. One that cannot be read or archived is tried again later.
+
+        ``parts``: its stored content; empty without an archive, and if nothing is left of the task.
+        """
+        task = keys.unpack_member(keys.EndedMember, member)
+
+        async def put() -> bool:
+            if self._archive is not None and parts:
+                await self._archive.put(task.tenant, task.task_id, await self._build_envelope(task.tenant, parts))
+            return True
+
+        if problem != "ok":
+            log.warning("not_archived", task=task.task_id, error=problem)
+            return None
+        return task if await put_or_log(self._uploads, put, "not_archived", task=task.task_id) else None
+
+    async def _set_expiry(self, tasks: Sequence[keys.EndedMember]) -> None:
+        """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
+        has_archive = self._archive is not None
+        seconds = [0, keys.TASK_DETAIL_RETENTION_SECONDS] if has_archive else [keys.TASK_RETENTION_SECONDS] * 2
+        calls: list[tuple[str, list[str], list[Argument]]] = []
+        for task in tasks:
+            alias, alias_value = keys.task_location_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
+            names = keys_for("archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id))
+            if isinstance(self._redis, ClusterRedis):  # there the name lies in another slot
+                calls.append(("expire_if_equal", [alias], [alias_value, keys.TASK_RETENTION_SECONDS]))
+            else:
+                names.append(alias)
+            calls.append(
+                ("archived", names, [keys.pack_member(task), *seconds, keys.TASK_RETENTION_SECONDS, alias_value])
+            )
+        for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
+            if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
+                log.warning("ended_task_stays", script=script, error=str(reply))
+
+    async def _build_envelope(self, tenant: str, parts: list[object]) -> bytes:
+        """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
+        record, journal, ledger, approvals, events = parts
+        steps_stored = parse_rows((row_id, parse_pairs(pairs)) for row_id, pairs in cast("list[_StreamRow]", journal))
+        own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
+        shared_names = {name for step in steps_stored for name in step.names} - own_texts.keys()
+        texts = {**await self._shared.read(tenant, shared_names), **own_texts}
+        steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
+        writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in parse_pairs(ledger).items()]
+        decisions = [row for key, row in parse_pairs(approvals).items() if key != "latest"]
+        event_texts = [
+            unpack_events_json(parse_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_StreamRow]", events)
+        ]
+        members = [f'"v":{ARCHIVE_VERSION}', f'"record":{unpack_record_json(str(record))}', f'"journal":{steps}']
+        members += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(decisions)}]']
+        return ("{" + ",".join((*members, f'"events":[{",".join(event_texts)}]')) + "}").encode()
+
+
+def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
+    """A journal step with its shared texts filled in. ``lost`` lists the names of texts that no longer exist."""
+    lost_names = [name for name in step.names if name not in texts]
+    all_texts = {**texts, **dict.fromkeys(lost_names, _LOST_TEXT_JSON)}
+    fields: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.join_data(all_texts)}
+    return {**fields, "at_ms": step.at_ms, **({"lost": lost_names} if lost_names else {})}
+
+
+async def put_or_log(
+    uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failure_event: str, **labels: str
+) -> bool:
+    """The result of ``put``; False if it failed, which is logged as ``failure_event``: it is tried again later."""
+    async with uploads:
+        try:
+            return await put()
+        except (ArchiveUnavailable, StoreUnavailable) as error:
+            log.warning(failure_event, **labels, error=str(error))
+        except Exception as error:  # the outer edge of one task or session: it must not hold up the others
+            log.exception(failure_event, **labels, error=repr(error))
+    return False
 
 
 class LastTask(Contract):
@@ -42,7 +167,6 @@ class ArchivedSession(Contract):
     idle_since: datetime
 
 
-_RETRY_MS = 30_000
 SESSION_STATE_ADAPTER: TypeAdapter[SessionState] = TypeAdapter(
     SessionState, config=ConfigDict(hide_input_in_errors=True)
 )

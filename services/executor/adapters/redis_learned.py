@@ -7,7 +7,7 @@ import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.services import Experience, Learned
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import ThresholdKind

@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import structlog
 from typing_extensions import override
 
-from services.executor.ports.policy import Tenants, UnknownTenant
+from services.executor.ports.services import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import TenantVersion, fill_empty_urls, read_tenant_record
 from shared.domain.exact_json import loads_object

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.core.session.context import Ports
-from services.executor.ports.sandbox import Sandbox
+from services.executor.ports.services import Sandbox
 from services.planner.core.request import parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import JsonObject, loads_object

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from services.executor.adapters.brainos import BrainOS, BrainOSAccount
 from services.executor.core.session.context import Ports
-from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
+from services.executor.ports.services import Orchestrator, OrchestratorName
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 from tests.unit.executor.stage import TASK, Stage

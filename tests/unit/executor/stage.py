@@ -13,8 +13,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Processes
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.files import NoFiles, TaskFiles
-from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.services import NoFiles, PolicyService, PolicyUnavailable, TaskFiles, Tenants
 from services.executor.ports.tools import ToolSilent
 from services.executor.ports.turns import Timer
 from services.policy.core.allowances import decide_allowances

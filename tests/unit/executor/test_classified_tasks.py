@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from typing_extensions import override
 
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, GENERAL_TEMPLATE
-from services.executor.ports.learned import Experience
+from services.executor.ports.services import Experience
 from services.executor.ports.turns import SessionState
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from typing_extensions import override
 
-from services.executor.ports.files import ReadFile, TaskFiles
+from services.executor.ports.services import ReadFile, TaskFiles
 from shared.contracts.task import SentFile, Turn
 from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ImageBlock, ModelRequest, TextBlock

@@ -8,7 +8,7 @@ import pytest_asyncio
 from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import restore_latest_progress
-from services.executor.ports.sandbox import NoSandbox
+from services.executor.ports.services import NoSandbox
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
 from tests.doubles.scripted_model import json_reply

@@ -9,7 +9,7 @@ from services.executor.core.conversation.strategies import OrchestratorModel
 from services.executor.core.session.budget import TaskSpending
 from services.executor.core.session.context import run_in_parallel
 from services.executor.core.session.ledger import list_open_doubts
-from services.executor.ports.orchestrators import OrchestratorName, OrchestratorReply, ProposedToolCall
+from services.executor.ports.services import OrchestratorName, OrchestratorReply, ProposedToolCall
 from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallRefusal, ToolRule
 from shared.contracts.task import TaskRecord

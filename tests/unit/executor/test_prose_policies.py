@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.core.prime.prose import select_binding_sentences
-from services.executor.ports.policy import PolicyUnavailable, Tenants
+from services.executor.ports.services import PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallPrerequisite, CallRefusal, Policy, Rule, ToolRule

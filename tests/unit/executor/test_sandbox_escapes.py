@@ -12,7 +12,7 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from services.executor.adapters.made_tools import MEMORY_BYTES, MontySandbox
-from services.executor.ports.sandbox import CodeFailed, SandboxUnavailable
+from services.executor.ports.services import CodeFailed, SandboxUnavailable
 
 _ESCAPED = Path("/tmp/escaped")
 SECRET = "a-secret-of-the-executor"  # planted

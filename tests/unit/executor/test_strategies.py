@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from services.executor.core.session.journal import CHECKPOINT_KIND
-from services.executor.ports.orchestrators import OrchestratorName
+from services.executor.ports.services import OrchestratorName
 from services.executor.settings import ExecutorSettings
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, dumps, loads_object

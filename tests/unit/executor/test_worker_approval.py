@@ -7,7 +7,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.session.journal import restore_latest_progress
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.tools import ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import Principal, Turn

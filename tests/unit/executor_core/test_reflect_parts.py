@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.reflect.client_answer import append_writes_to_answer, without_footer
+from services.executor.core.reflect.outcome import append_writes_to_answer, without_footer
 from services.executor.core.reflect.quality import collect_evidence
 from services.executor.core.reflect.turn_end import build_ended_run, build_turn_end, build_unchanged_end
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd

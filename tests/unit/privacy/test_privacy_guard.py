@@ -5,8 +5,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.prime.privacy import find_protected_request
-from services.executor.core.prime.privacy_words import TERMS_BY_GROUP
+from services.executor.core.prime.privacy import TERMS_BY_GROUP, find_protected_request
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 from tests.unit.executor.stage import Stage

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.local_wakes import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
+from services.executor.core.turn.runner import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
 from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, UpkeepSchedule, keep_archiving
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable

@@ -14,7 +14,7 @@ from services.executor.adapters.resilience import (
     Resilience,
 )
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.entrypoints.http import health_app
+from services.executor.hosting import health_app
 from services.executor.ports.tools import ToolAddressForbidden, ToolAnswer, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject

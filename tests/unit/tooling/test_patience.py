@@ -6,7 +6,7 @@ from typing_extensions import override
 from services.executor.adapters.policy_http import RetryingPolicy
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.tool_servers import ConnectedServers
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.tools import Tool, ToolAddressForbidden, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection

@@ -8,7 +8,7 @@ from uuid import uuid4
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_ended import Archiver
+from services.executor.adapters.redis_idle import Archiver
 from services.executor.adapters.redis_sessions import RedisSessions
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys

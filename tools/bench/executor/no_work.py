@@ -6,7 +6,7 @@ It is started by the bench ``queue`` and by tests alone; ``python -m services.ex
 import asyncio
 
 from services.executor.hosting import run_sessions
-from services.executor.ports.policy import Tenants
+from services.executor.ports.services import Tenants
 from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore
 from services.executor.settings import RunSettings

@@ -11,7 +11,7 @@ from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools.classes import ToolAnnotations, classify_tool
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.policy import Tenants
+from services.executor.ports.services import Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers
 from services.executor.ports.turns import SessionState
 from shared.contracts.policy import Policy

@@ -40,7 +40,7 @@ from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import find_deciding_verb
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.services import PolicyUnavailable
 from shared.contracts import policy as contracts
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps

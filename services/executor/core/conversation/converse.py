@@ -8,16 +8,19 @@ from dataclasses import replace
 
 from pydantic import TypeAdapter
 
+from services.executor.core.authorize.persons import list_states_of_plan
 from services.executor.core.conversation import strategies
 from services.executor.core.conversation.answers import AnswerChecks, why_not_answerable
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools, is_conditional
-from services.executor.core.conversation.progress_tracker import ProgressTracker
 from services.executor.core.conversation.understanding import (
     UNDERSTAND_TOOL_NAME,
+    Understanding,
     build_default_understanding,
     build_learned_sections_of_process,
+    choose_process,
     find_still_unaddressed_sentences,
+    with_parts,
     with_process,
 )
 from services.executor.core.figures.calculate import CALCULATE_DEFINITION
@@ -34,7 +37,7 @@ from services.executor.core.process.figures import describe_process, render_figu
 from services.executor.core.reads.reader import TaskReader, fetch_allowances
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext, open_state_span
+from services.executor.core.session.context import TurnContext, enter_state, open_state_span
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import index_plan_entries, list_entries, list_past_calls_of_writes
 from services.executor.core.session.values import (
@@ -46,14 +49,74 @@ from services.executor.core.session.values import (
     mark_unmet_conditions,
     without_values,
 )
-from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, has_complex_word
+from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, first_plan_state, has_complex_word
 from services.executor.core.tools.toolbox import WRITE_CLASSES, list_offered_tools, unwrap_use_tool
-from services.executor.ports.orchestrators import OrchestratorName
+from services.executor.ports.services import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import PastCall
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import FsmState
 from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
+
+
+class ProgressTracker:
+    """Tracks how far a task has come, in this attempt at the turn and earlier ones.
+
+    After a crash the stored replies are replayed. Their effects are in the stored progress already, so they are neither
+    counted nor stored again.
+    """
+
+    def __init__(self, progress: Progress, history: MessageHistory) -> None:
+        """``progress``: that of the last checkpoint."""
+        self.progress = progress.update_dossier(values=())  # they are calculated again, by the journal's replies
+        self._message_history = history
+        self._stored_replies = progress.replies
+        self._stored_plan = progress.dossier.plan.round if progress.dossier.plan else 0
+
+    @property
+    def was_reply_stored(self) -> bool:
+        """Whether the stored progress already includes the effects of the last reply."""
+        return self._message_history.replies <= self._stored_replies
+
+    def count_model_calls(self, calls: int, *, were_counted: bool) -> None:
+        """Adds model calls to the progress, unless the stored progress counts them already (``were_counted``)."""
+        if not were_counted:
+            self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
+
+    async def set_parts_and_process(self, ctx: TurnContext, understanding: Understanding) -> TurnContext:
+        """Settles the task's parts, process and strategy; returns the context with what was learned of that process."""
+        if not self.was_reply_stored:
+            ctx, self.progress = await choose_process(ctx, self.progress, understanding)
+        self.progress = with_parts(ctx, self.progress, understanding)
+        return ctx
+
+    async def enter_state_once(self, ctx: TurnContext, state: FsmState) -> None:
+        """Enters a state, unless an earlier attempt passed through it."""
+        if not self.was_reply_stored:
+            await self.enter_state(ctx, state)
+
+    async def enter_state(self, ctx: TurnContext, state: FsmState) -> None:
+        """Enters a state, unless the task is in it already."""
+        if self.progress.state is not state:
+            self.progress = await enter_state(ctx, self._with_reply_count(), state)
+
+    async def begin_plan(self, ctx: TurnContext, closed_plan: ClosedPlan) -> None:
+        """Enters the plan's first state, unless an earlier attempt closed it: a person may have approved it since."""
+        plan = closed_plan.plan
+        if plan.round <= self._stored_plan:
+            return
+        plan_fields: dict[str, object] = {
+            "plan": plan, "plans": self.progress.dossier.every_plan, "verdict": closed_plan.verdict,
+            "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
+        }  # fmt: skip
+        ctx.journal.add_event("plan", calls=[call.tool for call in plan.calls], number=plan.round)
+        progress = self._with_reply_count().update_dossier(**plan_fields).model_copy(update={"confirmed": ()})
+        progress = progress.model_copy(update={"path": list_states_of_plan(ctx, progress)})
+        self.progress = await enter_state(ctx, progress, first_plan_state(progress.path), closed_plan.events)
+
+    def _with_reply_count(self) -> Progress:
+        return self.progress.model_copy(update={"replies": max(self.progress.replies, self._message_history.replies)})
+
 
 _PAST_CALLS_ADAPTER = TypeAdapter(tuple[PastCall, ...])
 # To the larger model, of what the smaller one's first reply proposed.

@@ -22,7 +22,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.shorten import shorten_result
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, WRITE_CLASSES, unwrap_use_tool
-from services.executor.ports.orchestrators import (
+from services.executor.ports.services import (
     Orchestrator,
     OrchestratorMessage,
     OrchestratorReply,

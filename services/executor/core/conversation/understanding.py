@@ -39,7 +39,7 @@ from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.toolbox import define_local_tool
-from services.executor.ports.orchestrators import OrchestratorName
+from services.executor.ports.services import OrchestratorName
 from shared.contracts.base import Contract, describe_first_error
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Strategy

@@ -36,7 +36,7 @@ from services.executor.core.model.model_calls import (
 from services.executor.core.session.context import TurnContext, run_pair_in_parallel
 from services.executor.core.session.dossier import Progress
 from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA
-from services.executor.ports.sandbox import CodeFailed, NoSandbox, Sandbox, SandboxUnavailable
+from services.executor.ports.services import CodeFailed, NoSandbox, Sandbox, SandboxUnavailable
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.domain.exact_json import Json, digest, dumps, loads_object

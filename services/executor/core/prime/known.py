@@ -21,7 +21,7 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.ruled_tools import find_tool_of_condition
 from services.executor.core.session.values import classify_threshold_kind
 from services.executor.core.states.machine import ProcessTemplate
-from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.services import Experience, Learned
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import Threshold, ThresholdKind

@@ -34,7 +34,7 @@ from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import classify_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.toolbox import build_toolbox
-from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
+from services.executor.ports.services import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnStore

@@ -12,8 +12,177 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.executor.core.prime import privacy_words as words
 from services.executor.core.states.machine import Rejected
+
+# What is protected, by group (seeds 000 and 003), as words in a row; the last one may stand in the plural.
+TERMS_BY_GROUP: dict[str, tuple[str, ...]] = {
+    "credentials": (
+        "password", "passwd", "passphrase", "passcode", "credential", "login detail", "api key", "apikey", "secret key",
+        "private key", "access key", "access token", "auth token", "api token", "client secret", "api secret",
+        "encryption key", "ssh key", "pin code",
+    ),
+    "government ids": (
+        "ssn", "social security number", "social security no", "social security", "national id",
+        "national identification number", "national insurance number", "passport number", "taxpayer id",
+        "personal tax id", "driver license number", "driving licence number", "driver's license number",
+    ),
+    "payment data": (
+        "credit card number", "debit card number", "card number", "credit card", "debit card", "credit card detail",
+        "debit card detail", "card detail", "full card", "cvv", "cvc", "card security code", "bank account number",
+        "bank account", "bank detail", "routing number", "card pin", "full pan",
+    ),
+    "health data": (
+        "medical record", "health record", "medical history", "medical file", "patient record", "patient file",
+        "phi", "personal health information", "protected health information", "diagnosis", "diagnoses",
+        "prescription", "health information", "medical information",
+    ),
+    "confidential information": (
+        "private information", "private customer information", "private data", "confidential information",
+        "confidential data", "confidential company information", "confidential company knowledge", "trade secret",
+        "internal operation data", "restricted financial data", "sensitive personal data", "sensitive information",
+        "sensitive data", "proprietary information", "internal-only information", "internal-only document",
+        "internal-only roadmap", "internal-only data",
+    ),
+    "personal data": (
+        "home address", "personal address", "private address", "date of birth", "dates of birth", "dob",
+        "birth date", "birthdate",
+        "personal phone number", "private phone number", "home phone number", "personal data", "personal information",
+        "personal detail",
+    ),
+}  # fmt: skip
+# Of these a business moves the thing itself: handing one over means that it is shown, or sent to whoever asks.
+MOVABLE_THINGS = frozenset({"prescription", "credit card", "debit card", "bank account", "national id"})
+SHOW_WORDS = frozenset("show list give tell reveal disclose export leak publish print display expose dump what".split())
+# Verbs that hand something over; whoever is asked for data is asked with one of these.
+DISCLOSING_VERBS = frozenset(
+    """
+    send email e-mail mail share show list give tell reveal disclose export dump print display provide forward post
+    publish leak extract retrieve fetch get return output supply download expose read hand text sms message report
+    find look pull grab collect gather harvest steal obtain need want say recite compile crack hack exfiltrate recover
+    spill tweet know see view release divulge surrender furnish enumerate scrape decrypt unmask search
+    """.split()
+)
+# Somebody else's asking is told, not done: "a mail asks users to share their passwords".
+WORDS_OF_REPORTED_REQUESTS = frozenset(
+    "asks asked asking tricks tricked trying tried urges urged invites invited telling told".split()
+)
+# Of these, verbs that read for a purpose of the task's own: "look up the date of birth and compare it".
+READ_VERBS = frozenset("extract retrieve fetch get read find look pull collect gather obtain see view search".split())
+# Words of both lists and others that are nouns where a word of NOUN_MARKERS stands before them.
+NOUN_MARKERS = frozenset(
+    "the a an this these those each every any all our my your his her its their new no of in by with for".split()
+)
+WORDS_NOT_AFTER_A_VERB = frozenset(", and or of is are for address addresses".split())
+# Verbs that do something to a thing, or with it, and hand nothing over.
+HANDLING_VERBS = frozenset(
+    """
+    reset change update rotate revoke expire encrypt mask redact delete remove verify validate confirm check correct
+    charge refund process protect secure disable block replace renew refill fill dispense use match compare forget
+    lose set create generate store record add amend fix pay cancel unlock lock approve reconcile deactivate audit
+    investigate dispute enter re-enter save issue invalidate anonymize anonymise purge erase wipe destroy complete
+    schedule order settle reissue register handle review classify prevent stop avoid ask request require miss lack
+    notify inform remind alert choose pick apply bill compromise decline hash accept keep ensure freeze activate link
+    submit book log manage improve explain bring field form mention make prepare build produce draft
+    """.split()
+)
+HANDLING_WORDS = frozenset("forgot forgotten lost paid kept chosen stolen without missing frozen made".split())
+# What follows a reading with "and": the reading serves that work.
+WORK_VERBS = frozenset("ship deliver dispatch pay book".split())
+# Of these, verbs that make a document; and verbs after which the thing is another than before.
+MAKING_VERBS = frozenset("make create generate prepare build produce draft save".split())
+RENEWING_VERBS = frozenset("reset create generate issue reissue set renew change replace rotate refill order".split())
+CONTAINING_WORDS = frozenset("containing including listing holding".split())
+PHRASES_OF_REQUEST = tuple(
+    "can i have|could i have|may i have|can we have|let me have|i'd like|we'd like|would like".split("|")
+)
+WORDS_FOR_A_COPY = frozenset("copy list file report table dump".split())
+# The thing is then not what is handed over: it is the way, the place, the topic or the condition.
+LINKING_WORDS = frozenset(
+    """
+    by via through to into onto using about regarding concerning for on from with against after before upon since
+    because if whether whose when unless than until during per despite except excluding minus how
+    """.split()
+)
+# What makes the thing an object after all, by the word that turns: "a file with all passwords".
+DOCUMENTS = frozenset(
+    """
+    list file report table spreadsheet csv pdf document email e-mail mail message sheet export dump backup text note
+    summary attachment json
+    """.split()
+)
+_WORDS_FOR_KNOWLEDGE = frozenset("information info detail details data everything all me us".split())
+OBJECTS_BY_LINKING_WORD: dict[str, frozenset[str]] = {
+    "with": DOCUMENTS | {"me", "us"},
+    "about": _WORDS_FOR_KNOWLEDGE,
+    "regarding": _WORDS_FOR_KNOWLEDGE,
+    "concerning": _WORDS_FOR_KNOWLEDGE,
+    "on": _WORDS_FOR_KNOWLEDGE,
+    "from": _WORDS_FOR_KNOWLEDGE,
+    "to": frozenset({"access"}),
+    "for": frozenset("search searching look looking value values".split()),
+}
+# "the customers with their card numbers"
+DETERMINERS = frozenset("their his her its all full complete every".split())
+# Asked for of a thing, these do not hand out the thing: "the status of the prescription".
+HARMLESS_ATTRIBUTES = frozenset(
+    """
+    status price cost amount total balance type fee limit strength age expiry expiration validity length format
+    owner issuer name date number copy instead loss theft renewal change update lack absence schema structure layout
+    columns definition label labels heading headings
+    """.split()
+) - {"number", "copy"}
+WORDS_FOR_NEW = frozenset("new replacement another temporary fresh second one-time".split())  # issued, not given away
+# Words that stand behind a thing and leave it what it is.
+WORDS_FOR_SAME_THING = frozenset(
+    """
+    number numbers value values detail details info information data list lists file files database databases table
+    tables record records hash hashes dump history
+    """.split()
+)
+# Any other word behind it but these makes it a mere name: "password reset", "credit card payment".
+WORDS_AFTER_A_THING = frozenset(
+    """
+    , : in of for to from at with by and or but via into onto that which who whom whose used stored associated belonging
+    as than please now too also over out back through immediately today tomorrow asap here there right directly again if
+    when while where because so then we you he she they i it is are was were has have had will would can could should
+    must be except without including plus using between per until unless before after during against about
+    regarding verbatim instead on
+    """.split()
+)
+# After the thing, one of these makes it the subject of a statement: "tell Bob that his card was declined".
+STATEMENT_VERBS = frozenset("is are was were has have had will would can could should must be".split())
+# Groups of which one named record's data may go where business needs it; credentials and secrets may not.
+GROUPS_USED_IN_ORDINARY_WORK = frozenset({"government ids", "payment data", "health data", "personal data"})
+# One named record's data may go to these; and for these it may be read. Only WORDS_AFTER_A_THING may follow them.
+RECEIVERS = frozenset(
+    """
+    payroll bank finance accounting payables receivables treasury hr pharmacy insurer insurance carrier courier shipper
+    hospital doctor physician clinic lab laboratory embassy consulate airline agency broker notary auditor authority
+    administrator office team department desk processor warehouse
+    """.split()
+)
+WORDS_AFTER_RECEIVERS = frozenset("the its his her their a with".split())
+PURPOSES = frozenset(
+    """
+    form registration visa filing payment payout payroll claim order booking enrolment enrollment onboarding shipment
+    delivery return invoice transfer refund check verification screening application permit contract policy renewal
+    """.split()
+)
+# Behind these a number names a record: "employee 12".
+RECORD_KINDS = frozenset(
+    """
+    employee customer client vendor supplier patient member user account order invoice claim contract ticket case
+    applicant candidate contractor driver traveller traveler tenant subscriber shipment booking
+    """.split()
+)
+# Whoever asks with one of these means no ordinary work, whatever else the sentence says.
+WORDS_OF_LEAKS = frozenset(
+    """
+    leak publish dump steal exfiltrate crack hack sell spill tweet scrape unmask harvest journalist press rival
+    competitor outsider stranger outside external private personal
+    """.split()
+)
+
 
 _TOOL_VERBS = (
     "get|list|show|set|update|create|reset|display|fetch|read|find|search|lookup|check|verify|validate|delete|remove|add"
@@ -84,7 +253,7 @@ _PHRASES_FOR_NOT_GIVEN = (["on", "file"], ["to", "be"])
 _FIELD_LABELS = frozenset((word, ":") for word in ("email", "e-mail", "mail", "message", "text", "report", "sms"))
 _NEGATIONS = frozenset("not never don't dont cannot can't no nobody none who where".split())
 _GROUPS_BY_TERM: dict[tuple[str, ...], str] = {
-    tuple(term.split()): group for group, terms in words.TERMS_BY_GROUP.items() for term in terms
+    tuple(term.split()): group for group, terms in TERMS_BY_GROUP.items() for term in terms
 }
 _STEM_LETTERS = 3
 _FIRST_STEMS_OF_TERMS = frozenset(term[0][:_STEM_LETTERS] for term in _GROUPS_BY_TERM)
@@ -132,7 +301,7 @@ class _Sentence:
     @cached_property
     def excludes_ranges_and_outsiders(self) -> bool:
         """Whether the sentence names no range of records, and has no word of a leak, of the asker or of everybody."""
-        if not (words.WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY_WORD_PATTERN.search(
+        if not (WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY_WORD_PATTERN.search(
             " ".join(self.words)
         ):
             return False
@@ -146,14 +315,14 @@ class _Sentence:
     def place_after_first_receiver(self) -> int:
         """The place after the first receiver that may get one record's data; the number of words if there is none."""
         for place, word in enumerate(self.words[1:], 2):
-            if word in words.RECEIVERS and self.get_word(place) in words.WORDS_AFTER_RECEIVERS:
+            if word in RECEIVERS and self.get_word(place) in WORDS_AFTER_RECEIVERS:
                 return place
         return len(self.words)
 
     @cached_property
     def place_of_last_purpose(self) -> int:
         """The last place where business needs one record's data: "to the payroll team", "for the pension form"."""
-        nouns = {"to": words.RECEIVERS, "with": words.RECEIVERS, "for": words.PURPOSES}
+        nouns = {"to": RECEIVERS, "with": RECEIVERS, "for": PURPOSES}
         for place in range(len(self.words) - 1, -1, -1):
             next_words = self.words[place + 1 : place + 2 + _MOST_WORDS_TO_NOUN]
             if _begins_with_noun(next_words, nouns.get(self.words[place], frozenset())):
@@ -163,7 +332,7 @@ class _Sentence:
     @cached_property
     def place_of_last_use_in_work(self) -> int:
         """The last place where data that was read is used for work: "... and compare it with the form"."""
-        work_verbs = _HANDLING_VERBS | words.WORK_VERBS
+        work_verbs = _HANDLING_VERBS | WORK_VERBS
         for place in range(len(self.words) - 2, -1, -1):
             if self.words[place] in ("and", "to", "then") and self.words[place + 1] in work_verbs:
                 return place
@@ -232,19 +401,19 @@ def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     """Whether the sentence asks to be given the data that it mentions."""
     words_before = sentence.words[max(0, mention.start - _MOST_WORDS_BEFORE_TERM) : mention.start]
     end = mention.end
-    while end < len(sentence.words) and sentence.words[end] in words.WORDS_FOR_SAME_THING:
+    while end < len(sentence.words) and sentence.words[end] in WORDS_FOR_SAME_THING:
         end += 1
-    if sentence.get_word(end) not in words.WORDS_AFTER_A_THING:  # a password reset, a card payment
+    if sentence.get_word(end) not in WORDS_AFTER_A_THING:  # a password reset, a card payment
         return False
     if _COUNT_PHRASE_PATTERN.search(" ".join(words_before)) or sentence.words[end : end + 2] in _PHRASES_FOR_NOT_GIVEN:
         return False
     previous = words_before[-1] if words_before else ""
-    if previous in words.WORDS_FOR_NEW or (previous == "our" and "bank" in sentence.words[mention.start]):
+    if previous in WORDS_FOR_NEW or (previous == "our" and "bank" in sentence.words[mention.start]):
         return False
-    is_movable = mention.what.removesuffix("s") in words.MOVABLE_THINGS and end == mention.end < len(sentence.words)
+    is_movable = mention.what.removesuffix("s") in MOVABLE_THINGS and end == mention.end < len(sentence.words)
     if not _verb_hands_over(words_before, is_movable, sentence, end):
         return False
-    return mention.group not in words.GROUPS_USED_IN_ORDINARY_WORK or not _is_work_on_a_record(sentence, mention)
+    return mention.group not in GROUPS_USED_IN_ORDINARY_WORK or not _is_work_on_a_record(sentence, mention)
 
 
 def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
@@ -265,7 +434,7 @@ def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> 
 def _is_record(sentence: Sequence[str], index: int) -> bool:
     """Whether the word is a record's id, such as ``EMP-4``, or a number after a kind of record."""
     word = sentence[index]
-    is_numbered = word.removesuffix("'s").isdigit() and index > 0 and sentence[index - 1] in words.RECORD_KINDS
+    is_numbered = word.removesuffix("'s").isdigit() and index > 0 and sentence[index - 1] in RECORD_KINDS
     return is_numbered or _RECORD_ID_PATTERN.fullmatch(word) is not None
 
 
@@ -276,8 +445,8 @@ def _begins_with_noun(next_words: Sequence[str], nouns: frozenset[str]) -> bool:
             next_word = next_words[index + 1] if index + 1 < len(next_words) else ","
             if _RECORD_ID_PATTERN.fullmatch(next_word):
                 return True
-            return next_word in words.WORDS_AFTER_A_THING or next_word in nouns
-        if word in words.WORDS_AFTER_A_THING or word.endswith("'s") or "@" in word:
+            return next_word in WORDS_AFTER_A_THING or next_word in nouns
+        if word in WORDS_AFTER_A_THING or word.endswith("'s") or "@" in word:
             return False
     return False
 
@@ -291,25 +460,25 @@ def _verb_hands_over(words_before: Sequence[str], is_movable: bool, sentence: _S
         word, previous = words_before[place], words_before[place - 1] if place else ""
         next_words = words_before[place + 1 :]
         next_word = next_words[0] if next_words else ""
-        if word in _NEGATIONS or (word == "of" and previous in words.HARMLESS_ATTRIBUTES):
+        if word in _NEGATIONS or (word == "of" and previous in HARMLESS_ATTRIBUTES):
             return False
-        if word in words.CONTAINING_WORDS:
+        if word in CONTAINING_WORDS:
             return not is_movable and _asks_for_document(words_before[:place])
-        if word in _QUESTION_WORDS and previous not in words.LINKING_WORDS:
+        if word in _QUESTION_WORDS and previous not in LINKING_WORDS:
             return not _asks_in_general(word, next_words, is_movable)
-        is_in_document = is_in_document or (word in ("of", "with") and previous in words.DOCUMENTS)
-        if word in words.LINKING_WORDS and not _continues_request(word, previous, next_word):
+        is_in_document = is_in_document or (word in ("of", "with") and previous in DOCUMENTS)
+        if word in LINKING_WORDS and not _continues_request(word, previous, next_word):
             return False
         if _is_noun(word, previous):
             continue
         if word in _HANDLING_VERBS:  # what was made anew for somebody may be told
-            is_disclosed = word not in words.RENEWING_VERBS and sentence.place_of_last_disclosure_to_asker >= end
-            return is_disclosed or (is_in_document and word in words.MAKING_VERBS and not is_movable)
+            is_disclosed = word not in RENEWING_VERBS and sentence.place_of_last_disclosure_to_asker >= end
+            return is_disclosed or (is_in_document and word in MAKING_VERBS and not is_movable)
         if _asks_to_hand_over(word, words_before[:place], next_words):
             is_used_in_work = sentence.place_of_last_use_in_work >= end > sentence.place_of_last_handing_to_asker
             if word in _READING_VERBS and is_used_in_work:
                 return False
-            if sentence.get_word(end) in words.STATEMENT_VERBS or _reports_a_request(words_before[:place]):
+            if sentence.get_word(end) in STATEMENT_VERBS or _reports_a_request(words_before[:place]):
                 return False
             return _hands_over_value(word, previous, next_words, is_movable)
     return False
@@ -321,23 +490,23 @@ def _asks_to_hand_over(word: str, words_before: Sequence[str], next_words: Seque
     if word == "write" and next_word in ("down", "out"):
         return True
     if word in ("have", "like", "write"):
-        return " ".join((*words_before[-2:], word)).endswith(words.PHRASES_OF_REQUEST)
-    if next_word in words.WORDS_NOT_AFTER_A_VERB or (word, next_word) in _FIELD_LABELS:
+        return " ".join((*words_before[-2:], word)).endswith(PHRASES_OF_REQUEST)
+    if next_word in WORDS_NOT_AFTER_A_VERB or (word, next_word) in _FIELD_LABELS:
         return False
     return word in _DISCLOSURE_VERBS
 
 
 def _is_noun(word: str, previous: str) -> bool:
     """Whether a word that could be a verb is a noun here: "the list", "Bob's email", "rules for sharing"."""
-    follows_noun_marker = previous in words.NOUN_MARKERS or previous.endswith("'s")
-    return follows_noun_marker or (word.endswith("ing") and previous in words.LINKING_WORDS - {"by", "to"})
+    follows_noun_marker = previous in NOUN_MARKERS or previous.endswith("'s")
+    return follows_noun_marker or (word.endswith("ing") and previous in LINKING_WORDS - {"by", "to"})
 
 
 def _reports_a_request(words_before: Sequence[str]) -> bool:
     """Whether the words before a verb tell of somebody's request: "a mail asks users to"; not "I was asked to"."""
     return (
         words_before[-1:] == ["to"]
-        and not words.WORDS_OF_REPORTED_REQUESTS.isdisjoint(words_before[-6:])
+        and not WORDS_OF_REPORTED_REQUESTS.isdisjoint(words_before[-6:])
         and "i" not in words_before[-6:]
     )
 
@@ -349,15 +518,15 @@ def _hands_over_value(verb: str, previous: str, next_words: Sequence[str], is_mo
     if (
         verb in ("need", "want", "like")
         and next_words[:1] in (["a"], ["an"])
-        and words.WORDS_FOR_A_COPY.isdisjoint(next_words[:3])
+        and WORDS_FOR_A_COPY.isdisjoint(next_words[:3])
     ):
         return False
-    return not is_movable or verb in words.SHOW_WORDS or next_words[:1] in (["me"], ["us"])
+    return not is_movable or verb in SHOW_WORDS or next_words[:1] in (["me"], ["us"])
 
 
 def _asks_for_document(words_before: Sequence[str]) -> bool:
     """Whether the words ask to make or hand over a document that contains the data."""
-    verbs = _DISCLOSURE_VERBS | words.MAKING_VERBS
+    verbs = _DISCLOSURE_VERBS | MAKING_VERBS
     return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *words_before)))
 
 
@@ -368,8 +537,8 @@ def _asks_in_general(question: str, words_between: Sequence[str], is_movable: bo
 
 def _continues_request(preposition: str, previous: str, next_word: str) -> bool:
     """Whether what follows the preposition is still asked for, as in "a file with", "provide me with", "with the"."""
-    return previous in words.OBJECTS_BY_LINKING_WORD.get(preposition, ()) or (
-        preposition == "with" and next_word in words.DETERMINERS
+    return previous in OBJECTS_BY_LINKING_WORD.get(preposition, ()) or (
+        preposition == "with" and next_word in DETERMINERS
     )
 
 
@@ -387,6 +556,6 @@ def _inflect_verb(verb: str) -> Iterator[str]:
         yield from (f"{verb[:-1]}ies", f"{verb[:-1]}ied", f"{verb}ing")
 
 
-_HANDLING_VERBS = _list_forms(words.HANDLING_VERBS) | words.HANDLING_WORDS
-_DISCLOSURE_VERBS = _list_forms(words.DISCLOSING_VERBS, are_requests=True)
-_READING_VERBS = _list_forms(words.READ_VERBS, are_requests=True)
+_HANDLING_VERBS = _list_forms(HANDLING_VERBS) | HANDLING_WORDS
+_DISCLOSURE_VERBS = _list_forms(DISCLOSING_VERBS, are_requests=True)
+_READING_VERBS = _list_forms(READ_VERBS, are_requests=True)

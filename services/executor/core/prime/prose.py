@@ -11,7 +11,7 @@ from services.executor.core.model.model_calls import ModelQuestion, Unanswered, 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.machine import Failed, FailedComponent
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.services import PolicyUnavailable
 from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from services.executor.core.figures.identifiers import find_case_specific_words
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states import machine
-from services.executor.ports.learned import Learned
+from services.executor.ports.services import Learned
 from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.policy import Rule

@@ -13,7 +13,7 @@ from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED_CLASSES, Failed
 from services.executor.core.tools.schema_drift import NameCorrections
 from services.executor.core.tools.toolbox import find_argument_problems
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
 from shared.contracts.policy import CallContext, CallOutcome, EvaluateRequest, PastCall, Verdict

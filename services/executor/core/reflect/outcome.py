@@ -1,22 +1,32 @@
-"""Builds the one event that the learner gets of an ended task, with the result of each prediction."""
+"""Describes an ended task: to clients, its answer with additions and its writes; to the learner, its one event."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
+from typing import cast
 
 from pydantic import JsonValue
 
 from services.executor.core.figures.columns import COMPARE_BY_SIGN
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.session.context import is_practice
-from services.executor.core.session.dossier import Dossier, Progress, RunEnd
-from services.executor.core.session.values import NamedValue, classify_threshold_kind
+from services.executor.core.session.context import AnswerRules, is_practice
+from services.executor.core.session.dossier import Dossier, Progress, RunEnd, describe_verdict
+from services.executor.core.session.ledger import (
+    describe_doubt,
+    describe_write,
+    list_open_doubts,
+    list_operator_decisions,
+)
+from services.executor.core.session.values import NamedValue, classify_threshold_kind, list_parts_to_do
+from services.executor.core.states.machine import NOTHING_WRITTEN_TEXT
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
+from shared.domain.answer import is_json_list
+from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, to_i_json, walk_json
 from shared.domain.protected_values import ProtectedKind
 from shared.domain.quality import Score
 from shared.domain.redaction import NO_PROTECTED_VALUES, redact_json, redact_text
@@ -264,3 +274,87 @@ def _find_numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> list[Deci
 def _get_common_value(values: Sequence[Decimal]) -> Decimal | None:
     """The value if all values are equal; None otherwise, or if there are none."""
     return values[0] if len(set(values)) == 1 else None
+
+
+_STATUS_IN_WORDS: dict[WriteStatus, str] = {
+    WriteStatus.SENDING: "in doubt",
+    WriteStatus.SENT: "sent",
+    WriteStatus.DENIED: "refused, and not checked",
+    WriteStatus.VERIFIED: "verified",
+    WriteStatus.UNVERIFIED: "unverified",
+    WriteStatus.REFUSED: "failed",
+    WriteStatus.UNSENT: "not sent",
+    WriteStatus.ABSENT: "not applied as far as a read can show, and not repeated",
+    WriteStatus.IN_DOUBT: "in doubt, and not repeated",
+    WriteStatus.RESEND: "not sent again",
+    WriteStatus.ASKED: "waiting for an answer to what its agent asks",
+    WriteStatus.SKIPPED: "left undone",
+}
+_PROCESS_FOOTER_PATTERN = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
+
+
+def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: AnswerRules, score: Score) -> str:
+    """The answer with what is added below it: the writes, and for a completed task also rules and footer (not in a dry
+    run or for the solver). If a task that was to act has ended without a write, that is said.
+    """
+    is_read_by_people = not record.request.is_dry_run and record.request.solver is None
+    is_completed = is_read_by_people and run_end.state is TaskState.COMPLETED
+    dossier = run_end.final_progress.dossier
+    has_ended = run_end.state in (TaskState.COMPLETED, TaskState.FAILED)
+    had_to_act = is_read_by_people and has_ended and bool(list_parts_to_do(dossier.parts))
+    footer = _write_footer(record, run_end, now, score) if rules.footer and is_completed else ""
+    verdict = dossier.verdict if is_completed and not run_end.is_escalated else None
+    return append_writes_to_answer(run_end.answer, run_end.writes, verdict, footer, had_to_act=had_to_act)
+
+
+def _write_footer(record: TaskRecord, run_end: RunEnd, now: datetime, score: Score) -> str:
+    """A last line about the run: its process, whether the policy passed, its score and its duration."""
+    verdict, process = run_end.final_progress.dossier.verdict, run_end.final_progress.process_type
+    policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"
+    duration_ms = round((now - record.accepted_at).total_seconds() * 1000)
+    return f"[Process: {process} | Policy: {policy} | Quality: {score.value:.2f} | Duration: {duration_ms} ms]"
+
+
+def append_writes_to_answer(
+    text: str,
+    writes: Sequence[LedgerEntry],
+    verdict: Verdict | None = None,
+    footer: str = "",
+    *,
+    had_to_act: bool = False,
+) -> str:
+    """The answer for the client: prose with rules, writes and footer; a JSON list unchanged.
+
+    ``had_to_act``: whether the task had a part to be done, so that an answer without writes says so.
+    """
+    if is_json_list(text):
+        return text
+    remark = NOTHING_WRITTEN_TEXT if had_to_act and not writes and NOTHING_WRITTEN_TEXT not in text else ""
+    policy = describe_verdict(verdict) if verdict and verdict.reasons else ""
+    blocks = [policy, _describe_writes(writes) or remark, footer]
+    additions = [block for block in blocks if block]
+    return "\n\n".join([text.rstrip(), *additions]) if additions else text
+
+
+def without_footer(answer: str) -> str:
+    """The answer without its footer, whose duration differs from run to run."""
+    return _PROCESS_FOOTER_PATTERN.sub("", answer)
+
+
+def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
+    lines = ["Writes:"]
+    for entry in writes:
+        status = _STATUS_IN_WORDS[entry.status]
+        lines.append(f"- {entry.call.tool} {entry.arguments_json}: {status} ({entry.note})")
+    return "\n".join(lines) if writes else ""
+
+
+def describe_ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
+    """The writes with their outcomes, those in doubt, and the operators' decisions, for the task's metadata."""
+    return {
+        "writes": [
+            cast(JsonValue, to_i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
+        ],
+        "doubts": [cast(JsonValue, to_i_json(describe_doubt(entry))) for entry in list_open_doubts(entries)],
+        "resolutions": cast("list[JsonValue]", to_i_json(list_operator_decisions(entries))),
+    }

@@ -7,9 +7,13 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.process.rules import drop_unrealized_remainders
-from services.executor.core.reflect.client_answer import compose_answer, describe_ledger_for_clients
 from services.executor.core.reflect.documents import DocumentMaterial, build_document
-from services.executor.core.reflect.outcome import build_outcome_of_run, describe_score_parts
+from services.executor.core.reflect.outcome import (
+    build_outcome_of_run,
+    compose_answer,
+    describe_ledger_for_clients,
+    describe_score_parts,
+)
 from services.executor.core.reflect.quality import EndedRun, collect_evidence
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import DRY_RUN_KEY, RunEnd, list_dry_run_artifacts

@@ -26,11 +26,21 @@ from services.executor.core.states.machine import (
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
-from services.executor.ports.files import NoFiles, ReadFile, TaskFiles
-from services.executor.ports.learned import Experience, Learned
-from services.executor.ports.orchestrators import Orchestrator, OrchestratorName
-from services.executor.ports.policy import PolicyService, Tenants
-from services.executor.ports.sandbox import MadeTools, NoMadeTools, NoSandbox, Sandbox
+from services.executor.ports.services import (
+    Experience,
+    Learned,
+    MadeTools,
+    NoFiles,
+    NoMadeTools,
+    NoSandbox,
+    Orchestrator,
+    OrchestratorName,
+    PolicyService,
+    ReadFile,
+    Sandbox,
+    TaskFiles,
+    Tenants,
+)
 from services.executor.ports.tools import Tool, ToolServers
 from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.outcome import Threshold

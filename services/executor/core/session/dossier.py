@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.executor.core.session.values import Fact, NamedValue, PartOfTask
 from services.executor.core.states.machine import GENERAL_TEMPLATE, QUIET_HOURS_TIMER_PREFIX, ProcessTemplate
-from services.executor.ports.orchestrators import OrchestratorName
+from services.executor.ports.services import OrchestratorName
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Approval, GivenConfirmation
 from shared.contracts.base import Contract

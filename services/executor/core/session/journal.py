@@ -22,7 +22,7 @@ from services.executor.core.session.budget import (
 )
 from services.executor.core.session.dossier import Progress, changed_fields_as_json
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelTemporarilyUnavailable, TenantStopped
-from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry

@@ -11,7 +11,7 @@ from typing import cast
 
 from services.executor.core.session.journal import Journal, get_current_step_key
 from services.executor.core.states.machine import END_STATES
-from services.executor.ports.policy import PolicyService, PolicyUnavailable
+from services.executor.ports.services import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.tenant import CatalogueEntry, Connection

@@ -1,15 +1,19 @@
 """EXECUTE: runs the conversation, plan by plan, until there is an answer or the run has to wait."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from services.executor.core.authorize.persons import describe_needed_approval
-from services.executor.core.conversation.completed import build_answered_task, with_ledger_answer
 from services.executor.core.conversation.converse import (
     Conversation,
     begin_conversation,
     build_lost_orchestrator_reads_key,
 )
-from services.executor.core.plan.outcomes import describe_outcomes
+from services.executor.core.plan.notices import append_missing_notice_to_answer
+from services.executor.core.plan.outcomes import describe_outcomes, list_parts_not_done
+from services.executor.core.process.figures import append_rows_without_call
 from services.executor.core.session.context import TurnContext, is_practice
 from services.executor.core.session.dossier import (
     AnsweredTask,
@@ -19,13 +23,16 @@ from services.executor.core.session.dossier import (
     WaitsForTime,
     with_plan_as_answer,
 )
-from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, list_left_out_calls
-from services.executor.core.states.machine import Failed, ModelTemporarilyUnavailable
+from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, list_calls_not_made, list_left_out_calls
+from services.executor.core.states.machine import Failed, ModelTemporarilyUnavailable, Rejected
 from services.executor.core.turn.waits import plan_wait_for_model
 from services.executor.core.write.carry_plan import carry_out_plan
 from services.executor.ports.turns import JournalEntry
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
+from shared.domain.answer import parse_list_answer
 from shared.domain.exact_json import Json, dumps, loads_object
+from shared.domain.words import UNDECIDED_STATUSES, ToolClass, WriteStatus
 
 _OUTCOMES_KEY = "plan:{}:outcomes"  # the journal's name for what became of the calls of a plan
 
@@ -149,3 +156,73 @@ def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Pr
     passed_over = {**progress.passed_over, name.value: failed.reason}
     update = {"orchestrators": progress.orchestrators[1:], "passed_over": passed_over, "replies": 0}
     return progress.model_copy(update=update)
+
+
+def with_run_summary(progress: Progress) -> Progress:
+    """The progress with a summary of the run (tools, parts, calls), which becomes an event and part of the outcome."""
+    dossier = progress.dossier
+    helpful_tools = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
+    insight: dict[str, JsonValue] = {
+        "strategy": progress.strategy.value,
+        "parts": len(dossier.parts),
+        "plans": len(dossier.every_plan),
+        "reads": len(dossier.facts),
+        "helpful_tools": list(helpful_tools),
+        "unhelpful_tools": list(dict.fromkeys(fact.tool for fact in dossier.facts if fact.tool not in helpful_tools)),
+        "figures": len(dossier.values),
+        "writes": [call.tool for plan in dossier.every_plan for call in plan.calls],
+        "model_calls": progress.model_calls,
+    }
+    return progress.model_copy(update={"insight": {**progress.insight, **insight}})
+
+
+async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress in its final state, with a list of all writes and their statuses as the answer."""
+    written = sorted((await ctx.store.read_ledger()).values(), key=lambda entry: entry.call.call_id)
+    lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
+    return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or "Nothing was written.")
+
+
+async def build_answered_task(
+    ctx: TurnContext, progress: Progress, corrections: Mapping[int, str], unnamed_ids: Mapping[int, Sequence[str]]
+) -> AnsweredTask:
+    """The answered task, with the remarks below its answer and the parts that were not done.
+
+    Both mappings are by part number. ``corrections``: what was wrong with calls that never entered a plan;
+    ``unnamed_ids``: ids that a part lists and no call names. Raises ``Failed`` if there is no answer or a write is
+    not settled, and ``Rejected`` if nothing was written and rules forbid the task's text.
+    """
+    if progress.dossier.answer is None:
+        raise Failed("the conversation ended without an answer")
+    final_progress = append_rows_without_call(
+        await append_missing_notice_to_answer(ctx, with_run_summary(progress)), ctx.task, ctx.toolbox.keys
+    )
+    dossier, ledger = final_progress.dossier, await ctx.store.read_ledger()
+    if any(_is_unsettled(entry) for entry in ledger.values()):
+        raise Failed("the conversation ended before it was known what became of a write")
+    reasons_by_call = {left_out.call.call_id: left_out.reason for left_out in list_calls_not_made(ctx, dossier)}
+    parts_left = list_parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons_by_call, corrections)
+    parts_with_unnamed_ids = ((part, unnamed_ids[part.number]) for part in dossier.parts if part.number in unnamed_ids)
+    parts_left += [(part, f"no call names {', '.join(ids)}") for part, ids in parts_with_unnamed_ids]
+    if not ledger and any(part.is_to_do for part, _ in parts_left):
+        _refuse_forbidden_text(progress)
+    not_done = [f"part {part.number} ({part.quote[:120]}): {reason}" for part, reason in parts_left]
+    is_read_as_list = dossier.answer_format == "list" and ctx.record.request.solver is None
+    if is_read_as_list and parse_list_answer(dossier.answer or "") is None:
+        not_done.append("the answer is not the JSON list that was asked for")
+    return AnsweredTask(final_progress, "; ".join(not_done))
+
+
+def _refuse_forbidden_text(progress: Progress) -> None:
+    """Raises ``Rejected`` if rules about the task's text forbid it, because then no plan of the task may pass."""
+    text_policy = progress.notes.get("text_policy")
+    violations = text_policy.get("violations") if isinstance(text_policy, dict) else None
+    if isinstance(violations, list) and violations:
+        sentences = "; ".join(map(str, violations))
+        raise Rejected(f"the policy forbids the task as it is written, so nothing was written: {sentences}")
+
+
+def _is_unsettled(entry: LedgerEntry) -> bool:
+    """Whether the outcome of a write is unknown or undecided, so that no answer can be given yet."""
+    waits_for_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
+    return waits_for_proof or entry.status in UNDECIDED_STATUSES

@@ -6,8 +6,11 @@ from datetime import datetime
 
 import structlog
 
-from services.executor.core.reflect.client_answer import append_writes_to_answer, describe_ledger_for_clients
-from services.executor.core.reflect.outcome import build_outcome_of_record
+from services.executor.core.reflect.outcome import (
+    append_writes_to_answer,
+    build_outcome_of_record,
+    describe_ledger_for_clients,
+)
 from services.executor.core.session import ledger
 from services.executor.core.session.context import get_session_for_task, is_practice, starts_assessment
 from services.executor.core.session.journal import restore_latest_progress

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from time import monotonic
 from typing import NoReturn, TypeAlias
 
 import structlog
 from typing_extensions import override
 
+from services.executor.core.session.context import run_with_companion
 from services.executor.ports.sessions import HeartbeatResult, Lease, LeaseExtender, LeaseHeartbeat
 from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
@@ -134,3 +136,35 @@ class KeptLease(LeaseHeartbeat):
 
 RunHeartbeat: TypeAlias = Callable[[LeaseKeeper], Coroutine[None, None, NoReturn]]
 """What runs a lease keeper, until it is cancelled."""
+
+
+OpenLeases = Callable[[], AbstractAsyncContextManager[LeaseExtender]]
+
+
+def make_heartbeat_in_thread(open_leases: OpenLeases) -> RunHeartbeat:
+    """A heartbeat that runs in its own thread, so that a long calculation of a session does not delay it."""
+
+    async def run(keeper: LeaseKeeper) -> NoReturn:
+        stop = Future[None]()
+        beating = asyncio.create_task(asyncio.to_thread(asyncio.run, _extend_until(stop, keeper, open_leases)))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(keeper.keep_recording_liveness())
+                await asyncio.shield(beating)
+                raise RuntimeError("the heartbeat ended by itself")
+        finally:
+            with suppress(InvalidStateError):  # the thread has ended, and its wait with it
+                stop.set_result(None)
+            await asyncio.wait([beating])
+
+    return run
+
+
+async def _extend_until(stop: Future[None], keeper: LeaseKeeper, open_leases: OpenLeases) -> None:
+    """Extends the leases until ``stop`` has a result, which another thread may set."""
+
+    async def wait() -> None:
+        await asyncio.wrap_future(stop)
+
+    async with open_leases() as leases:
+        await run_with_companion(wait(), keeper.keep_extending(leases))

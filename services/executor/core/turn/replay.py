@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from typing_extensions import override
 
 from services.executor.core.prime.known import parse_noted_experience
-from services.executor.core.reflect.client_answer import without_footer
+from services.executor.core.reflect.outcome import without_footer
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import INPUT_KIND, Journal, JournalLimits, MakeJournal
 from services.executor.core.session.recorded_answers import (
@@ -34,8 +34,7 @@ from services.executor.core.turn.replay_cursor import (
     split_into_attempts,
 )
 from services.executor.ports import turns
-from services.executor.ports.learned import Experience, Learned
-from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.services import Experience, Learned, PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
 from shared.contracts.allowance import AllowanceRequest, Allowances

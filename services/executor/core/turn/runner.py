@@ -1,19 +1,118 @@
 """Claims and runs sessions while this process has capacity, and releases all of them when it stops."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
+from typing_extensions import override
 
-from services.executor.core.turn.fair_share import FairShareSlots
+from services.executor.core.session.context import run_in_parallel
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.session_run import SessionRun, SessionRunDependencies
-from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionName
+from services.executor.ports.services import Tenants, UnknownTenant
+from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionName, SessionWakes, SlotStore
 from shared.ports.store import StoreUnavailable
+
+_TENANT_SLOTS_PER_FREE_SLOT = 9  # that one tenant may have
+_CAP_REACHED_SECONDS = 1.0  # for which a reached cap is believed to be, unless a session of the tenant ends here
+log = structlog.get_logger()
+
+
+class _CappedSlot(NamedTuple):
+    cap: int
+    had_slot: bool
+
+
+class FairShareSlots:
+    """The slots of this process, without which no session runs. To take one may raise ``StoreUnavailable``.
+
+    In this process a tenant may take a further slot while it has fewer than nine times as many as are free. Over all
+    executors a tenant's cap applies; a session over it is woken when another one of the tenant ends, or by the reaper.
+    """
+
+    def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
+        self._store, self._tenants, self._wakes = store, tenants, wakes
+        self._slot_seconds = slot_seconds
+        self._sessions_by_tenant: Counter[str] = Counter()
+        self._with_slots: dict[tuple[str, str], _CappedSlot] = {}  # sessions of tenants with a cap
+        self._cap_reached_until: dict[str, float] = {}  # by tenant whose cap was reached: until when that is believed
+
+    def count_free_slots(self, free: int) -> FreeSlotsByTenant:
+        """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
+        now = asyncio.get_running_loop().time()
+        self._cap_reached_until = {tenant: end for tenant, end in self._cap_reached_until.items() if end > now}
+        shares = {
+            tenant: compute_fair_slot_count(running, free) for tenant, running in self._sessions_by_tenant.items()
+        }
+        return FreeSlotsByTenant(
+            free, compute_fair_slot_count(0, free), shares | dict.fromkeys(self._cap_reached_until, 0)
+        )
+
+    async def acquire(self, tenant: str, session_id: str) -> bool:
+        """Whether the session got a slot. If not, its tenant's cap is reached, and it is woken when a slot is free."""
+        self._sessions_by_tenant[tenant] += 1
+        has_slot = False
+        try:
+            has_slot = await self._take_slot(tenant, session_id)
+        finally:
+            if not has_slot:
+                self._subtract_session(tenant)
+        if not has_slot:
+            self._cap_reached_until[tenant] = asyncio.get_running_loop().time() + _CAP_REACHED_SECONDS
+            await self._store.postpone_reaping(tenant, session_id)
+        return has_slot
+
+    async def release(self, tenant: str, session_id: str, *, has_run: bool = True) -> None:
+        """Releases a slot of this process, and wakes the session that gets it. If the session has not run here, a slot
+        that was taken for it before stays: another executor may be running it.
+        """
+        self._subtract_session(tenant)
+        slot = self._with_slots.pop((tenant, session_id), None)
+        if slot is not None and (has_run or not slot.had_slot):
+            self._cap_reached_until.pop(tenant, None)
+            for following in await self._store.release(tenant, session_id, slot.cap):
+                await self._wakes.wake_ahead(tenant, following)
+
+    async def keep_extending(self) -> None:
+        """Extends this process's slots at intervals, until cancelled."""
+        while True:
+            await asyncio.sleep(self._slot_seconds / 3)
+            try:
+                await self._store.extend(sorted(self._with_slots), self._slot_seconds)
+            except StoreUnavailable as error:
+                log.warning("slots_not_kept", error=str(error))
+
+    async def _take_slot(self, tenant: str, session_id: str) -> bool:
+        try:
+            cap = (await self._tenants.get(tenant)).max_running
+        except UnknownTenant:  # its turns fail, each with the reason
+            cap = None
+        if cap is None:
+            return True
+        has_slot, to_wake, had_slot = await self._store.acquire(tenant, session_id, cap, self._slot_seconds)
+        for following in to_wake:
+            await self._wakes.wake_ahead(tenant, following)
+        if has_slot:
+            self._with_slots[tenant, session_id] = _CappedSlot(cap, had_slot)
+        return has_slot
+
+    def _subtract_session(self, tenant: str) -> None:
+        self._sessions_by_tenant[tenant] -= 1
+        if not self._sessions_by_tenant[tenant]:
+            del self._sessions_by_tenant[tenant]
+
+
+def compute_fair_slot_count(running: int, free: int) -> int:
+    """How many free slots a tenant with ``running`` sessions may take. The last is kept for a tenant without any."""
+    share = max(0, -(-(_TENANT_SLOTS_PER_FREE_SLOT * free - running) // (_TENANT_SLOTS_PER_FREE_SLOT + 1)))
+    return max(0, min(share, free - 1)) if running or free > 1 else free
+
 
 _CANCEL_WAIT_SECONDS = 2.0
 _CANCELS_SPARED_WHILE_LEAVING = 4  # times this wait: what a slow store has for taking many sessions back at once
-log = structlog.get_logger()
 
 
 @dataclass
@@ -179,3 +278,54 @@ class Runner:
             await run.run()
         finally:
             await self._release_slot(name)
+
+
+# A process that runs more sessions leaves what is found to the queue, which spreads it. So many are claimed in the same
+# round trips, before the first of them costs any time.
+MOST_SESSIONS_WITH_LOCAL_WAKES = 64
+
+
+class LocalFirstWakes(SessionWakes):
+    """Wakes that this process takes itself while it runs few sessions; others go into the queue.
+
+    So a dead executor's turns continue even while the queue is down or slow.
+    """
+
+    def __init__(self, runner: Runner, wakes: SessionWakes) -> None:
+        self._runner = runner
+        self._wakes = wakes
+
+    @override
+    async def wake_ahead(self, tenant: str, session_id: str) -> None:
+        await self.wake_unless_queued([(tenant, session_id)], has_begun=True)
+
+    @override
+    async def wake_unless_queued(
+        self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        """Takes sessions whose turn ``has_begun`` here while few run, and queues the others first; returns those that
+        were taken or queued. Without a queue all are offered here; raises ``StoreUnavailable`` unless all are taken.
+        """
+        all_sessions = list(sessions)
+        free_slots = max(0, MOST_SESSIONS_WITH_LOCAL_WAKES - self._runner.running_count)
+        for_here, for_queue = (
+            (all_sessions[:free_slots], all_sessions[free_slots:]) if has_begun else ([], all_sessions)
+        )
+        try:
+            queued = [*await self._wakes.wake_unless_queued(for_queue, has_begun=has_begun)]
+        except StoreUnavailable:
+            taken_here = await self._offer_sessions(all_sessions[:free_slots])
+            if len(taken_here) < len(all_sessions):
+                raise
+            return taken_here
+        taken_here = await self._offer_sessions(for_here)
+        refused = [session for session in for_here if session not in taken_here]
+        return [*taken_here, *queued, *await self._wakes.wake_unless_queued(refused, has_begun=has_begun)]
+
+    async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Offers the sessions to this process's runner in parallel; returns those that it took."""
+        results = await run_in_parallel(self._offer_session(session) for session in sessions)
+        return [session for session, is_taken in zip(sessions, results, strict=True) if is_taken]
+
+    async def _offer_session(self, session: tuple[str, str]) -> bool:
+        return self._runner.running_count < MOST_SESSIONS_WITH_LOCAL_WAKES and await self._runner.offer(*session)
