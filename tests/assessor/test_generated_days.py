@@ -66,15 +66,6 @@ async def test_gold_earns_all_and_each_wrong_variant_less_than_half(
     await _keeps_its_bounds(tmp_path, capsys, "bounds", len(DIFFICULTIES))
 
 
-@pytest.mark.long
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("seed", ["a", "b", "c", "d", "e", "f"])
-async def test_the_bounds_hold_for_many_days_of_many_seeds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: str
-) -> None:
-    await _keeps_its_bounds(tmp_path, capsys, seed, 6)
-
-
 async def _keeps_its_bounds(root: Path, capsys: pytest.CaptureFixture[str], seed: str, count: int) -> None:
     for number in range(count):
         day = generate_day(seed, number)

@@ -58,12 +58,14 @@ async def test_a_message_id_of_another_session_is_another_message(tasks: Tasks) 
         assert (accepted.record.task_id, accepted.is_new) == (one.task_id, True)
 
 
+@pytest.mark.promise("state.session_owner")
 async def test_a_session_belongs_to_who_began_it(tasks: Tasks) -> None:
     record = a_record()
     await tasks.accept(record, a_turn(record), "m1")
     bobs = a_record(principal=Principal(id="bob"))
     with pytest.raises(SessionBelongsToOther):
         await tasks.accept(bobs, a_turn(bobs), "m2")
+    assert await tasks.get_record(bobs.tenant, bobs.task_id) is None
 
 
 async def test_what_a_turn_needs_is_stored_before_it_once_and_for_no_turn_that_is_refused(tasks: Tasks) -> None:

@@ -26,16 +26,3 @@ async def test_a_compact_view_comes_as_text_too(stage: Stage) -> None:
 
     assert response.headers["content-type"].startswith("text/plain")
     assert "notes: notes 0" in response.text
-
-
-@pytest.mark.promise("simulator.refusals")
-async def test_an_unknown_modality_is_told_with_those_there_are(stage: Stage) -> None:
-    answer = await stage.get("/environment/modalities/smell", expect=404)
-
-    assert answer == {
-        "error": "Modality Not Found",
-        "detail": "Modality 'smell' not found",
-        "requested_modality": "smell",
-        "available_modalities": ["notes"],
-    }
-    await stage.post("/environment/modalities/smell/query", {}, expect=404)

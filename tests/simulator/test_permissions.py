@@ -78,21 +78,6 @@ async def test_an_assessed_agent_can_do_what_it_was_granted_and_nothing_else(ful
         assert (refusal is None) == granted, endpoint
 
 
-@pytest.mark.long
-async def test_each_permission_alone_opens_its_own_endpoints(stage: Stage) -> None:
-    nobody = await stage.key("nothing:at:all")
-    wanted = await refusals(stage, nobody.secret)
-    for permission in sorted({found[1] for refusal in wanted.values() if (found := _REQUIRED.match(refusal or ""))}):
-        key = await stage.key(permission)
-
-        said = await refusals(stage, key.secret)
-
-        opened = {endpoint for endpoint in said if said[endpoint] is None and wanted[endpoint] is not None}
-        assert opened == {
-            endpoint for endpoint, refusal in wanted.items() if (refusal or "").endswith(f" {permission}")
-        }
-
-
 async def test_without_a_key_only_what_is_open_answers(full: Stage) -> None:
     for endpoint in endpoints(full.routes):
         response = await full.call(endpoint.method, endpoint.address, key="")

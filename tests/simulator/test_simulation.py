@@ -8,15 +8,6 @@ from tests.simulator.writing import at, note, schedule, status_of, texts, time_o
 pytestmark = pytest.mark.promise("simulator.simulation")
 
 
-async def test_it_starts_once(stage: Stage) -> None:
-    started = await stage.post("/simulation/start", {})
-
-    assert started["simulation_id"]
-    assert (started["status"], started["auto_advance"], started["time_scale"]) == ("running", False, None)
-    assert started["current_time"] == "2026-03-01T09:00:00+00:00"
-    await stage.post("/simulation/start", {}, expect=409)
-
-
 async def test_a_manual_start_ends_a_pause(stage: Stage) -> None:
     """A scenario that was saved while paused could never be advanced otherwise."""
     await stage.post("/simulator/time/pause")
