@@ -16,8 +16,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.reflect.turn_end import list_new_user_messages
-from services.executor.ports.sessions import Lease, TurnWork
-from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
+from services.executor.ports.turns import Lease, SessionState, TurnEnd, TurnStore, TurnWork
 from shared.contracts.task import Artifact, ArtifactChunk, File, TaskEvent, TaskRecord, TurnKind
 from shared.domain.words import TaskState
 from shared.infra.redis import connect

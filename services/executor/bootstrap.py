@@ -33,8 +33,8 @@ from services.executor.entrypoints.tools import (
 )
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, ExecutorPartHost
-from services.executor.ports.sessions import TurnRunner
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from services.executor.ports.turns import TurnRunner
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.model_price import NANOS_PER_DOLLAR

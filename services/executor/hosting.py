@@ -23,11 +23,11 @@ from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import make_heartbeat_in_thread
 from services.executor.core.turn.runner import FairShareSlots, LocalFirstWakes, Runner
-from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttemptRunner
+from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
 from services.executor.ports.services import Tenants
-from services.executor.ports.sessions import TurnRunner
+from services.executor.ports.turns import TurnRunner
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.domain import metric_names as names
@@ -77,9 +77,14 @@ async def run_sessions(
             settings.turn_attempts,
             session_seconds=settings.memory_wait_seconds,
         )
-        attempt = TurnAttemptRunner(worker, limits.attempts, fault_counts, metrics)
         dependencies = SessionRunDependencies(
-            sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, schedule.watch_partition_of)
+            sessions,
+            wakes,
+            worker,
+            limits,
+            fault_counts,
+            metrics,
+            (news.add_partition_of, schedule.watch_partition_of),
         )
         runner = Runner(dependencies, slots, heartbeat)
         reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts)

@@ -13,7 +13,7 @@ import yaml
 
 from cli.main import all_commands, load_command
 from services.executor.adapters.resilience import CircuitState
-from services.executor.ports.sessions import RepairedFault
+from services.executor.ports.turns import RepairedFault
 from shared.domain import words
 from shared.domain.metric_names import BUILD, METRICS, Metric, MetricKind
 from tests.deployment.dockerfile import ROOT, images

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from services.executor.ports.sessions import SessionWakes
+from services.executor.ports.turns import SessionWakes
 
 
 class HeardWakes(SessionWakes):

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import (
     EMPTY_BATCH,
     HandedOver,
@@ -16,6 +15,7 @@ from services.executor.ports.turns import (
     SessionState,
     TurnEnd,
     TurnStore,
+    TurnWork,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry

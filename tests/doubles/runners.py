@@ -8,8 +8,8 @@ from typing_extensions import override
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.runner import FairShareSlots, Runner
-from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttemptRunner
-from services.executor.ports.sessions import FreeSlotsByTenant, Sessions, SessionWakes, TurnRunner
+from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies
+from services.executor.ports.turns import FreeSlotsByTenant, Sessions, SessionWakes, TurnRunner
 from shared.ports.meter import Meter, NoMeter
 
 
@@ -30,8 +30,7 @@ def a_runner(
 
     slots, heartbeat = slots or UncappedSlots(), heartbeat or keep_leases_here
     mended = mended or FaultCounts()
-    attempt = TurnAttemptRunner(worker, limits.attempts, mended, meter)
-    return Runner(SessionRunDependencies(sessions, wakes, attempt, limits, mended), slots, heartbeat)
+    return Runner(SessionRunDependencies(sessions, wakes, worker, limits, mended, meter), slots, heartbeat)
 
 
 class UncappedSlots(FairShareSlots):

@@ -19,8 +19,7 @@ from services.executor.bootstrap import run_executor
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.sessions import TurnRunner, TurnWork
-from services.executor.ports.turns import TurnStore
+from services.executor.ports.turns import TurnRunner, TurnStore, TurnWork
 from services.executor.settings import ExecutorSettings
 from shared.contracts.tenant import Connection
 from shared.infra.process import configure_logging, make_parent_death_hook

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_upkeep import Reaper
-from services.executor.ports.sessions import Lease, TurnWork
+from services.executor.ports.turns import Lease, TurnWork
 from services.gateway.first_key import create_first_key
 from shared.contracts.policy import TriggeredRule
 from shared.domain.exact_json import JsonObject, loads_object

@@ -19,8 +19,7 @@ from services.executor.core.authorize.approval import (
     build_approval_request,
     write_approver_brief,
 )
-from services.executor.ports.sessions import Lease, TurnWork
-from services.executor.ports.turns import SessionState, Timer, TurnEnd
+from services.executor.ports.turns import Lease, SessionState, Timer, TurnEnd, TurnWork
 from services.gateway.bootstrap import build_app
 from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings

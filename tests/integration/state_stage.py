@@ -12,8 +12,7 @@ from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import RunHeartbeat
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import Lease, TurnRunner, TurnWork
-from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
+from services.executor.ports.turns import Lease, SessionState, TurnEnd, TurnRunner, TurnStore, TurnWork
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome

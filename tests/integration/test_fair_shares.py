@@ -18,8 +18,7 @@ from services.executor.core.turn.runner import FairShareSlots, Runner, compute_f
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
 from services.executor.ports.services import Tenants
-from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, TurnWork
-from services.executor.ports.turns import TurnStore
+from services.executor.ports.turns import FreeSlotsByTenant, TurnRunner, TurnStore, TurnWork
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, build_script

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.made_tools import RedisMadeTools, TenantsWithSwitches
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.turn.given_up import build_dead_letter
-from services.executor.ports.sessions import TurnWork
+from services.executor.ports.turns import TurnWork
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord

@@ -15,8 +15,15 @@ from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import RepairedFault, TurnWork
-from services.executor.ports.turns import DayCharges, JournalBatch, JournalEntry, LedgerConflict, TurnStore
+from services.executor.ports.turns import (
+    DayCharges,
+    JournalBatch,
+    JournalEntry,
+    LedgerConflict,
+    RepairedFault,
+    TurnStore,
+    TurnWork,
+)
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.identity.api_keys import (
     UnverifiedIdentity,

@@ -6,8 +6,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from services.executor.adapters.credentials import ResolvedCredentials, Secrets, open_credentials
-from services.executor.adapters.oauth_tokens import AccessTokenCache
+from services.executor.adapters.credentials import AccessTokenCache, ResolvedCredentials, Secrets, open_credentials
 from services.executor.ports.tools import CredentialHeader, CredentialUnavailable
 from shared.contracts.credential import (
     aws_prefix_of,

@@ -10,8 +10,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, OverdueWork, Reaper
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import RepairedFault, TurnRunner, TurnWork
-from services.executor.ports.turns import Timer, TurnStore
+from services.executor.ports.turns import RepairedFault, Timer, TurnRunner, TurnStore, TurnWork
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, TurnKind

@@ -8,8 +8,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import TurnWork
-from services.executor.ports.turns import SessionUnavailable, TurnStore
+from services.executor.ports.turns import SessionUnavailable, TurnStore, TurnWork
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import SessionMember, pack_member, partition_keys_of, session_keys

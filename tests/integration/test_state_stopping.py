@@ -19,8 +19,7 @@ from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper, make_h
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.hosting import health_app
-from services.executor.ports.sessions import HeartbeatResult, Lease, TurnRunner, TurnWork
-from services.executor.ports.turns import TurnStore
+from services.executor.ports.turns import HeartbeatResult, Lease, TurnRunner, TurnStore, TurnWork
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
 from shared.infra.journal_rows import parse_rows

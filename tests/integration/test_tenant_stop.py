@@ -12,8 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.ports.sessions import TurnRunner, TurnWork
-from services.executor.ports.turns import TurnStore
+from services.executor.ports.turns import TurnRunner, TurnStore, TurnWork
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import TenantVersion

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports import turns
-from services.executor.ports.sessions import TurnWork
+from services.executor.ports.turns import TurnWork
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.task_store import TaskStore

@@ -140,7 +140,7 @@ def _keep_the_reaper_off() -> None:
 
 def _ignore_cancels() -> None:
     """A cancel is taken in, and nothing comes of it."""
-    from services.executor.adapters.turn_scripts import TurnScripts
+    from services.executor.adapters.redis_turns import TurnScripts
     from services.executor.core.prime.prime import OpenedTurn
     from services.executor.core.session.dossier import RunEnd
     from services.executor.core.turn.worker import Worker

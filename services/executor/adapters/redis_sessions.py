@@ -10,22 +10,28 @@ from typing import cast
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_turns import RedisTurnStore
+from services.executor.adapters.redis_turns import (
+    STOPPED_RETRY_MS,
+    ClaimReply,
+    RedisTurnStore,
+    pack_stream_entry,
+    read_store_time,
+)
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.adapters.turn_scripts import STOPPED_RETRY_MS, ClaimReply, pack_stream_entry, read_store_time
-from services.executor.ports.sessions import (
+from services.executor.ports.turns import (
     HeartbeatResult,
     Lease,
     LeaseHeartbeat,
+    LeaseLost,
     RepairedFault,
     Sessions,
     SlotReply,
     SlotStore,
+    TurnStore,
     TurnWork,
     UnreadableTurn,
     UnreadTurnEnd,
 )
-from services.executor.ports.turns import LeaseLost, TurnStore
 from shared.contracts.task import Turn
 from shared.domain.partition import partition_of
 from shared.infra import keys

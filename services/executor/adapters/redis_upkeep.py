@@ -11,7 +11,7 @@ import structlog
 from redis.asyncio import Redis
 
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.ports.sessions import RepairedFault, SessionName, SessionWakes
+from services.executor.ports.turns import RepairedFault, SessionName, SessionWakes
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role

@@ -1,7 +1,9 @@
 """The port for the durable state of one turn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from shared.contracts.approval import Approval, NoticeEvent
@@ -178,3 +180,206 @@ class TurnStore(Protocol):
 
 class LedgerConflict(Exception):
     """The stored ledger differs from what the caller expected, by a bug or a second owner. Nothing was changed."""
+
+
+MOST_TURN_IDS = 20  # ids of done turns in a task's record
+
+
+class RepairedFault(StrEnum):
+    """A kind of fault that the upkeep or a session's run repairs and counts."""
+
+    NOT_WOKEN = "accepted_not_woken"  # work waited, and stood in no queue
+    OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent or never heard of it
+    NOT_OWNED = "running_not_owned"  # a turn ran on here although its lease was gone
+    OUTCOME_MISSING = "outcome_not_emitted"  # a task had ended, and the learner was not told
+    TIMER_OVERDUE = "timer_overdue"  # a deadline had passed for a while, and its turn was not there yet
+
+
+class SessionName(NamedTuple):
+    tenant: str
+    session_id: str
+
+
+class Lease(NamedTuple):
+    """The exclusive ownership of one session. ``fence`` is higher for each new owner."""
+
+    tenant: str
+    session_id: str
+    fence: int
+    owner: str
+    repaired_fault: RepairedFault | None = None  # by this claim
+
+
+class TurnWork(NamedTuple):
+    """The next turn of a session, and its task. ``attempts``: how often the turn was begun, this time included.
+
+    ``waited_us``: microseconds between acceptance and this beginning, on the store's clock. ``version``: the stored
+    record's version, for the store itself. ``last_error``: the error that ended an earlier attempt, if it was reported.
+    """
+
+    turn: Turn
+    record: TaskRecord
+    attempts: int
+    waited_us: int = 0
+    version: int = 0
+    last_error: str = ""
+    claimed: object = None  # the store's own data on the claim, opaque to the core
+    lacks_outcome: bool = False  # the task has ended, and its outcome was never emitted
+
+    @property
+    def turns_done(self) -> tuple[str, ...]:
+        """The ids of the task's finished turns, including this one, as its record keeps them."""
+        return (*self.record.turns_done, self.turn.turn_id)[-MOST_TURN_IDS:]
+
+
+class UnreadableTurn(Exception):
+    """The next turn or its task's record cannot be parsed; the message says what is wrong.
+
+    ``turn``: None if the turn itself cannot be parsed; ``task_id`` is then a guess, or empty. ``record``: the stored
+    record's JSON; empty if there is none.
+    """
+
+    def __init__(
+        self, problem: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None, record: str
+    ) -> None:
+        super().__init__(problem)
+        self.turn_id = turn_id
+        self.task_id = task_id
+        self.attempts = attempts
+        self.now = now
+        self.turn = turn
+        self.record = record
+
+
+class UnreadTurnEnd(NamedTuple):
+    """The end of an unreadable turn and its task. ``record``: its JSON, with fields that this release knows not."""
+
+    letter: DeadTurn
+    outcome: TaskOutcome
+    record: str
+    events: tuple[TaskEvent, ...]
+
+
+class LeaseHeartbeat(Protocol):
+    """A lease and its heartbeat, as the turn store uses them."""
+
+    released: bool  # the lease was given back with the turn's end
+
+    def may_have_signal(self) -> bool:
+        """Whether the store must be asked for its pulse: the last heartbeat reported a change, or is too old."""
+
+    async def await_signal(self) -> None:
+        """Returns at the next heartbeat that reports a cancel, a stop of the tenant, or a hand-over."""
+
+    def allow_release(self) -> AbstractContextManager[None]:
+        """A context in which the lease may be released: the heartbeat does not report it as lost."""
+
+
+class HeartbeatResult(NamedTuple):
+    """The result of one heartbeat: the leases that are lost, and those whose turn must ask the store for its pulse,
+    because a signal waits for its session or its tenant is stopped.
+    """
+
+    lost: tuple[Lease, ...] = ()
+    signaled: tuple[Lease, ...] = ()
+
+
+class LeaseExtender(Protocol):
+    async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
+        """Extends all these leases in one round trip; raises ``StoreUnavailable``."""
+
+
+class Sessions(LeaseExtender, Protocol):
+    """The sessions in the durable store, which executors lease to run their turns."""
+
+    async def claim(self, tenant: str, session_id: str) -> Lease | None:
+        """The session's lease, with its next turn begun; None if another owner holds it or no turn waits.
+
+        Do not claim a session that this process holds: the store would take the claim for the repetition of one whose
+        reply was lost.
+        """
+
+    async def begin_next_turn(self, lease: Lease) -> TurnWork | None:
+        """Begins the session's next turn: decisions and cancels first. Right after ``claim`` it returns the turn that
+        the claim began. The turn stays queued until it is finished. Returns None, and releases the lease, if no turn
+        waits.
+
+        While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn``.
+        """
+
+    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
+        """Releases the lease although work waits. Another executor is asked to claim the session after ``retry_in``
+        seconds.
+
+        ``handed_over``: this process stops in good order, so the begun turn does not count as an attempt. ``error``:
+        what broke the turn, kept for the report if it is given up later.
+        """
+
+    async def fail_unreadable_turn(self, lease: Lease, end: UnreadTurnEnd) -> None:
+        """Moves an unreadable turn to the dead letters and ends its task as ``failed``; raises ``LeaseLost``."""
+
+    def stop_turns(self) -> None:
+        """Makes every turn of this process stop at its next pulse, with ``HandedOver``."""
+
+    def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
+        """The store of one turn. With a ``heartbeat``, the turn's end releases the lease unless another turn waits."""
+
+
+class FreeSlotsByTenant(NamedTuple):
+    """How many sessions a process may take now; ``of_other_tenant``: of each that ``by_tenant`` does not list."""
+
+    total: int
+    of_other_tenant: int
+    by_tenant: Mapping[str, int]
+
+
+class SlotReply(NamedTuple):
+    """``to_wake``: sessions of the tenant's queue that got a slot by the same step, kept for them for a while.
+    ``had_slot``: an executor had taken the slot for this session before.
+    """
+
+    has_slot: bool
+    to_wake: Sequence[str] = ()
+    had_slot: bool = False
+
+
+class SlotStore(Protocol):
+    """The session slots of tenants with a cap, over all executors. A slot expires ``seconds`` after its last use."""
+
+    async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
+        """Whether the session has a slot now. It gets one if fewer than ``cap`` are taken and nobody has waited longer;
+        otherwise it joins the tenant's queue.
+        """
+
+    async def release(self, tenant: str, session_id: str, cap: int) -> Sequence[str]:
+        """Frees the slot, and gives what is free under the cap to the heads of the queue, which are to be woken."""
+
+    async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None: ...
+
+    async def postpone_reaping(self, tenant: str, session_id: str) -> None:
+        """Makes the reaper ignore the session for a while."""
+
+
+class SessionWakes(Protocol):
+    """A queue of sessions for executors to claim. Entries may be lost: the reaper finds such sessions."""
+
+    async def wake_ahead(self, tenant: str, session_id: str) -> None:
+        """Queues a session, unless it is queued, ahead of all others, because its work was begun before."""
+
+    async def wake_unless_queued(
+        self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
+    ) -> Sequence[tuple[str, str]]:
+        """Queues those sessions that are neither queued nor just taken from the queue; returns them.
+        ``has_begun``: their turns were begun before, so they go ahead of others.
+        """
+
+
+class TurnRunner(Protocol):
+    """Runs turns: the ``Worker`` of ``core/turn/worker.py``."""
+
+    async def run(self, work: TurnWork, store: TurnStore) -> None:
+        """Runs one turn; it ends with ``store.finish``."""
+
+    async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
+        """Settles, by reading back, the open writes of a turn that is given up. May raise anything."""
+        return

@@ -13,8 +13,7 @@ from services.executor.core.reflect.turn_end import build_ended_run, build_turn_
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.machine import GENERAL_TEMPLATE
-from services.executor.ports.sessions import TurnWork
-from services.executor.ports.turns import SessionState, TurnEnd
+from services.executor.ports.turns import SessionState, TurnEnd, TurnWork
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from typing import cast
 
 import httpx
 import pytest
@@ -14,14 +15,13 @@ from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.session_run import TurnAttemptRunner
-from services.executor.ports.sessions import Lease, TurnRunner, TurnWork
-from services.executor.ports.turns import TurnStore
+from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, run_or_end_turn
+from services.executor.ports.turns import Lease, Sessions, TurnRunner, TurnStore, TurnWork
 from shared.domain.redaction import redact_credentials
 from shared.infra.counted_app import LoggedApp
 from shared.infra.service_settings import LogSettings
-from shared.ports.meter import NoMeter
 from tests.deployment.dockerfile import STACK, images
+from tests.doubles.heard_wakes import HeardWakes
 from tests.each_row import each_row
 from tests.unit.executor.stage import Stage, message
 
@@ -117,8 +117,10 @@ async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it
 
     stage = Stage()
     with structlog.testing.capture_logs(processors=[merge_contextvars]) as lines:
-        attempt = TurnAttemptRunner(Talks(), 5, FaultCounts(), NoMeter())
-        await attempt.run_or_end(Lease("acme", "session-1", 1, "me"), stage.turns.work(message("hello")), stage.turns)
+        parts = SessionRunDependencies(cast(Sessions, None), HeardWakes(), Talks(), RunnerLimits(), FaultCounts())
+        await run_or_end_turn(
+            parts, Lease("acme", "session-1", 1, "me"), stage.turns.work(message("hello")), stage.turns
+        )
         structlog.get_logger().info("after")
 
     named = {key: lines[0][key] for key in ("tenant", "session", "task", "turn")}

@@ -8,7 +8,7 @@ from google.protobuf.json_format import ParseDict
 from typing_extensions import override
 
 from services.executor.adapters.a2a_client import to_tool_answer
-from services.executor.adapters.oauth_tokens import DEFAULT_TOKEN_LIFETIME_SECONDS, read_lifetime
+from services.executor.adapters.credentials import DEFAULT_TOKEN_LIFETIME_SECONDS, read_lifetime
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject

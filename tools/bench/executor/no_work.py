@@ -7,8 +7,7 @@ import asyncio
 
 from services.executor.hosting import run_sessions
 from services.executor.ports.services import Tenants
-from services.executor.ports.sessions import TurnRunner, TurnWork
-from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore
+from services.executor.ports.turns import JournalEntry, TurnEnd, TurnRunner, TurnStore, TurnWork
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent
 from shared.contracts.tenant import TenantRecord

@@ -8,8 +8,7 @@ from services.executor.core.reflect.turn_end import build_turn_end
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.values import Fact
-from services.executor.ports.sessions import TurnWork
-from services.executor.ports.turns import JournalBatch, JournalEntry, TurnStore
+from services.executor.ports.turns import JournalBatch, JournalEntry, TurnStore, TurnWork
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict

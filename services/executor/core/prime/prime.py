@@ -35,9 +35,8 @@ from services.executor.core.tools.classes import classify_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.toolbox import build_toolbox
 from services.executor.ports.services import PolicyUnavailable, UnknownTenant
-from services.executor.ports.sessions import TurnWork
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
-from services.executor.ports.turns import TurnStore
+from services.executor.ports.turns import TurnStore, TurnWork
 from shared.contracts.policy import EvaluateRequest, Policy
 from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
 from shared.contracts.task import TaskRecord

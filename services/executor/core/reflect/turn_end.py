@@ -24,8 +24,7 @@ from services.executor.core.session.ledger import (
     select_calls_to_remember,
 )
 from services.executor.core.states.machine import ends_timed_wait
-from services.executor.ports.sessions import TurnWork
-from services.executor.ports.turns import QUESTION_ROLE, SessionState, Timer, TurnEnd
+from services.executor.ports.turns import QUESTION_ROLE, SessionState, Timer, TurnEnd, TurnWork
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.domain.conversation import TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns

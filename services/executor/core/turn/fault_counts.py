@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from services.executor.ports.sessions import RepairedFault
+from services.executor.ports.turns import RepairedFault
 from shared.domain import metric_names as names
 from shared.ports.meter import Meter, NoMeter
 

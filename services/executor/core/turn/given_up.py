@@ -14,8 +14,16 @@ from services.executor.core.reflect.outcome import (
 from services.executor.core.session import ledger
 from services.executor.core.session.context import get_session_for_task, is_practice, starts_assessment
 from services.executor.core.session.journal import restore_latest_progress
-from services.executor.ports.sessions import MOST_TURN_IDS, TurnWork, UnreadableTurn, UnreadTurnEnd
-from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
+from services.executor.ports.turns import (
+    MOST_TURN_IDS,
+    SessionState,
+    SessionUnavailable,
+    TurnEnd,
+    TurnStore,
+    TurnWork,
+    UnreadableTurn,
+    UnreadTurnEnd,
+)
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome

@@ -11,8 +11,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.core.session.context import run_with_companion
-from services.executor.ports.sessions import HeartbeatResult, Lease, LeaseExtender, LeaseHeartbeat
-from services.executor.ports.turns import LeaseLost
+from services.executor.ports.turns import HeartbeatResult, Lease, LeaseExtender, LeaseHeartbeat, LeaseLost
 from shared.ports.store import StoreUnavailable
 
 _RENEWALS_PER_LEASE = 3

@@ -12,8 +12,7 @@ from services.executor.core.session.dossier import RunEnd
 from services.executor.core.session.journal import ATTEMPT_KIND, Journal, write_early_end_note
 from services.executor.core.states.machine import EarlyEnd, Failed, FailedComponent, ModelTemporarilyUnavailable
 from services.executor.ports.services import OrchestratorName
-from services.executor.ports.sessions import TurnWork
-from services.executor.ports.turns import SessionState
+from services.executor.ports.turns import SessionState, TurnWork
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn
 from shared.domain import span_names as names

@@ -35,8 +35,8 @@ from services.executor.core.turn.replay_cursor import (
 )
 from services.executor.ports import turns
 from services.executor.ports.services import Experience, Learned, PolicyService, PolicyUnavailable, Tenants
-from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
+from services.executor.ports.turns import TurnRunner, TurnWork
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask

@@ -13,7 +13,7 @@ from services.executor.core.session.context import run_in_parallel
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.session_run import SessionRun, SessionRunDependencies
 from services.executor.ports.services import Tenants, UnknownTenant
-from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionName, SessionWakes, SlotStore
+from services.executor.ports.turns import FreeSlotsByTenant, Lease, SessionName, SessionWakes, SlotStore
 from shared.ports.store import StoreUnavailable
 
 _TENANT_SLOTS_PER_FREE_SLOT = 9  # that one tenant may have

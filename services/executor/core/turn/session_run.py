@@ -13,19 +13,22 @@ from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.given_up import build_given_up_end, build_outcome_from_store, build_unreadable_turn_end
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.write.settling import settle_without_reading
-from services.executor.ports.sessions import (
+from services.executor.ports.turns import (
+    HandedOver,
     Lease,
+    LeaseLost,
     RepairedFault,
     Sessions,
+    SessionUnavailable,
     SessionWakes,
+    TurnEnd,
     TurnRunner,
+    TurnStore,
     TurnWork,
     UnreadableTurn,
 )
-from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
-from shared.contracts.outcome import TaskOutcome
 from shared.domain.protected_values import find_protected_values
-from shared.ports.meter import Meter
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.store import StoreUnavailable
 
 _STOPPED_PAUSE_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
@@ -48,69 +51,15 @@ class RunnerLimits(NamedTuple):
     session_seconds: float = 3600.0
 
 
-class TurnAttemptRunner:
-    """Runs one attempt at a turn, or ends the turn without running it. ``attempts``: how often a turn may be begun."""
-
-    def __init__(self, worker: TurnRunner, attempts: int, fault_counts: FaultCounts, meter: Meter) -> None:
-        self._worker = worker
-        self._attempts = attempts
-        self._fault_counts = fault_counts
-        self._meter = meter
-
-    async def run_or_end(self, lease: Lease, work: TurnWork, store: TurnStore) -> None:
-        """Runs the turn; ends it without running if its task has ended, or it was begun too often."""
-        log_fields = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
-        with structlog.contextvars.bound_contextvars(**log_fields, turn=work.turn.turn_id):
-            if work.record.state.is_terminal:
-                await self._skip_turn(lease, work, store)
-            elif work.attempts > self._attempts:
-                await self._give_up(work, store)
-            else:
-                await self._worker.run(work, store)
-
-    async def _skip_turn(self, lease: Lease, work: TurnWork, store: TurnStore) -> None:
-        """Ends a turn that came too late. The task stays as it is; a missing outcome is sent to the learner."""
-        outcome = await build_outcome_from_store(work.record, store) if work.lacks_outcome else None
-        await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
-        if outcome is not None:
-            self._fault_counts.add(RepairedFault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
-
-    async def _give_up(self, work: TurnWork, store: TurnStore) -> None:
-        """Ends a turn that was begun too often: its task waits if a write is in doubt, or fails, with a dead letter."""
-        log.error("turn_given_up", turn=work.turn.turn_id, attempts=self._attempts, last_error=work.last_error)
-        await settle_open_writes_unread(work, store, await self._settle_by_reading(work, store))
-        end = await build_given_up_end(work, store, self._attempts)
-        await store.finish(end)
-        if end.outcome is not None:
-            self.count_unrun_task(end.outcome)
-
-    def count_unrun_task(self, ended: TaskOutcome) -> None:
-        """Counts a task that ended without being run."""
-        count_ended_task(self._meter, ended, "worker")
-
-    async def _settle_by_reading(self, work: TurnWork, store: TurnStore) -> str:
-        """Tries once to settle the open writes by reading; returns why what is still open could not be read."""
-        if work.attempts > self._attempts + 1:
-            return "whoever tried ended before it was done"
-        try:
-            async with asyncio.timeout(_SETTLE_OPEN_WRITES_SECONDS):
-                await self._worker.settle_open_writes(work, store)
-        except (LeaseLost, HandedOver, StoreUnavailable):
-            raise
-        except Exception as error:  # the outer edge of a turn: whatever it was, the turn is given up all the same
-            log.exception("writes_not_read", turn=work.turn.turn_id, error=repr(error))
-            return f"{type(error).__name__}: {error}"
-        return "nobody could read"
-
-
 class SessionRunDependencies(NamedTuple):
     """What every session run uses. ``after_turn`` is called with tenant and session after each turn."""
 
     sessions: Sessions
     wakes: SessionWakes
-    attempt: TurnAttemptRunner
+    worker: TurnRunner
     limits: RunnerLimits
     fault_counts: FaultCounts
+    meter: Meter = NoMeter()  # it has no state
     after_turn: Sequence[Callable[[str, str], None]] = ()
 
 
@@ -159,7 +108,7 @@ class SessionRun:
         """Runs one turn; False if the session was released for a later attempt."""
         lease = self._lease
         try:
-            await self._parts.attempt.run_or_end(lease, work, self._sessions.turn_store(lease, work, self._heartbeat))
+            await run_or_end_turn(self._parts, lease, work, self._sessions.turn_store(lease, work, self._heartbeat))
         except (LeaseLost, asyncio.CancelledError):
             raise
         except TenantStopped as stopped:
@@ -189,7 +138,7 @@ class SessionRun:
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
         end = build_unreadable_turn_end(unread, self._lease.tenant, self._lease.session_id)
         await self._sessions.fail_unreadable_turn(self._lease, end)
-        self._parts.attempt.count_unrun_task(end.outcome)
+        count_ended_task(self._parts.meter, end.outcome, "worker")
         return True
 
     async def _postpone_turn(self, work: TurnWork, error: SessionUnavailable) -> None:
@@ -219,6 +168,52 @@ class SessionRun:
                     await self._parts.wakes.wake_ahead(lease.tenant, lease.session_id)
         except (LeaseLost, StoreUnavailable) as failure:
             log.warning("abandon_failed", session=lease.session_id, error=str(failure))
+
+
+async def run_or_end_turn(parts: SessionRunDependencies, lease: Lease, work: TurnWork, store: TurnStore) -> None:
+    """Runs one attempt at a turn; ends it without running if its task has ended, or it was begun too often."""
+    log_fields = {"tenant": lease.tenant, "session": lease.session_id, "task": work.record.task_id}
+    with structlog.contextvars.bound_contextvars(**log_fields, turn=work.turn.turn_id):
+        if work.record.state.is_terminal:
+            await _skip_turn(parts, lease, work, store)
+        elif work.attempts > parts.limits.attempts:
+            await _give_up(parts, work, store)
+        else:
+            await parts.worker.run(work, store)
+
+
+async def _skip_turn(parts: SessionRunDependencies, lease: Lease, work: TurnWork, store: TurnStore) -> None:
+    """Ends a turn that came too late. The task stays as it is; a missing outcome is sent to the learner."""
+    outcome = await build_outcome_from_store(work.record, store) if work.lacks_outcome else None
+    await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
+    if outcome is not None:
+        parts.fault_counts.add(RepairedFault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
+
+
+async def _give_up(parts: SessionRunDependencies, work: TurnWork, store: TurnStore) -> None:
+    """Ends a turn that was begun too often: its task waits if a write is in doubt, or fails, with a dead letter."""
+    attempts = parts.limits.attempts
+    log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
+    await settle_open_writes_unread(work, store, await _settle_by_reading(parts, work, store))
+    end = await build_given_up_end(work, store, attempts)
+    await store.finish(end)
+    if end.outcome is not None:
+        count_ended_task(parts.meter, end.outcome, "worker")
+
+
+async def _settle_by_reading(parts: SessionRunDependencies, work: TurnWork, store: TurnStore) -> str:
+    """Tries once to settle the open writes by reading; returns why what is still open could not be read."""
+    if work.attempts > parts.limits.attempts + 1:
+        return "whoever tried ended before it was done"
+    try:
+        async with asyncio.timeout(_SETTLE_OPEN_WRITES_SECONDS):
+            await parts.worker.settle_open_writes(work, store)
+    except (LeaseLost, HandedOver, StoreUnavailable):
+        raise
+    except Exception as error:  # the outer edge of a turn: whatever it was, the turn is given up all the same
+        log.exception("writes_not_read", turn=work.turn.turn_id, error=repr(error))
+        return f"{type(error).__name__}: {error}"
+    return "nobody could read"
 
 
 async def settle_open_writes_unread(work: TurnWork, store: TurnStore, reason: str) -> None:

@@ -27,8 +27,7 @@ from services.executor.core.session.ledger import (
     write_operator_brief,
 )
 from services.executor.core.states.machine import ModelTemporarilyUnavailable, Rejected, ends_timed_wait
-from services.executor.ports.sessions import TurnWork
-from services.executor.ports.turns import TurnStore
+from services.executor.ports.turns import TurnStore, TurnWork
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import DoubtResolution, LedgerEntry
 from shared.contracts.task import Turn, TurnKind
