@@ -20,7 +20,7 @@ from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.tool_servers import ConnectedServers
 from services.executor.core.process.synthesis import import_processes
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.heartbeat import make_heartbeat_in_thread
 from services.executor.core.turn.runner import FairShareSlots, LocalFirstWakes, Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.runner import FairShareSlots, Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.runner import FairShareSlots, Runner, compute_fair_slot_count
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool

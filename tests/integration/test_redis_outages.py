@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.turns import (
     DayCharges,

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, OverdueWork, Reaper
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.turns import RepairedFault, Timer, TurnRunner, TurnStore, TurnWork
 from shared.contracts.dead_letter import DeadTurn

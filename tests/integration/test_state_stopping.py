@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper, make_heartbeat_in_thread
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits

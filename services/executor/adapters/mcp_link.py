@@ -3,23 +3,260 @@ needed.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from functools import lru_cache
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar, cast
 
 import anyio
+import httpx2
 import structlog
 from mcp import Client, ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp.types import JSONRPCRequest
-from pydantic import ValidationError
+from mcp.types import JSONRPCRequest, JSONRPCResponse, RequestId
+from pydantic import JsonValue, ValidationError
+from typing_extensions import override
 
 from services.executor.adapters.mcp_content import summarize_error
-from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
-from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from services.executor.adapters.server_http import (
+    CONNECT_SECONDS,
+    TRANSPORT_ERRORS,
+    USER_AGENT,
+    ServerHttp,
+    read_bounded_parts,
+    refuse_compressed,
+    to_port_error,
+)
+from services.executor.ports.tools import Credentials, OtherProtocol, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.lru_cache import LruCache
+from shared.infra.guard import Guard
+
+UNAWAITED_MESSAGE_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
+# Each call has its own, shorter limit above this one.
+_TIMEOUT = httpx2.Timeout(120.0, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
+_TIMEOUT_EXTENSION = _TIMEOUT.as_dict()
+_HEADERS = {
+    "accept": "application/json, text/event-stream",
+    "accept-encoding": "identity",  # so that what is received is what is bounded
+    "content-type": "application/json",
+    "user-agent": USER_AGENT,
+}
+_TRANSPORT_ERROR, _MARK_FIELD = -32099, "mark"
+_MOST_STORED_ERRORS = 1024  # of errors that nobody asked about
+_encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_parse_url_cached = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
+
+
+@lru_cache(maxsize=512)
+def _build_call_headers(session: str, tool_headers: tuple[tuple[str, str], ...]) -> httpx2.Headers:
+    """The HTTP headers of every call of one tool in one session."""
+    of_session = {"mcp-session-id": session} if session else {}
+    return httpx2.Headers({**_HEADERS, **of_session, **dict(tool_headers)})
+
+
+_FAILING_STATUSES = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
+
+
+class SessionExpired(ToolSilent):
+    """The server has ended the session. By the rules of MCP it did not begin the request."""
+
+
+class McpTransport(httpx2.AsyncBaseTransport):
+    """The HTTP transport to one MCP server, shared by callers. It adds the connection's credential, obeys a guard, and
+    never retries.
+
+    It raises nothing to the SDK: each failure becomes the JSON-RPC error of its own request, with a random mark by
+    which the port's error is found again; so a server cannot fake the statement that it was never reached.
+    """
+
+    def __init__(self, connection: Connection, credentials: Credentials, guard: Guard | None) -> None:
+        self._connection, self._http = connection, ServerHttp(credentials, guard)
+        self._session = ""
+        self._handed_over: dict[RequestId, httpx2.Response] = {}
+        self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_STORED_ERRORS)
+
+    def open_client(self) -> httpx2.AsyncClient:
+        """An HTTP client over this transport. It asks for uncompressed answers, whose size can be bounded."""
+        self._session = ""
+        return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
+
+    def pop_port_error(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
+        """The port's error behind a JSON-RPC error that this transport made; None if the server itself sent it."""
+        data = error.data if isinstance(error.data, dict) else {}
+        return self._troubles.pop(str(data.get(_MARK_FIELD)), None)
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET" and "last-event-id" not in request.headers:
+            return httpx2.Response(405)  # a stream for the server's own messages, which nobody here reads
+        message = _read_message(request)
+        answer = self._handed_over.pop(cast("RequestId", message.get("id")), None)
+        if answer is not None:
+            return answer
+        try:
+            return (await self._send(request, message)).to_response()
+        except (ToolUnreachable, ToolSilent) as trouble:
+            return self._build_failure(message, trouble).to_response()
+
+    @override
+    async def aclose(self) -> None:
+        await self._http.close()
+
+    async def call(self, url: str, call: JSONRPCRequest, tool_headers: Mapping[str, str]) -> JSONRPCResponse | None:
+        """The JSON result of a tool call. Raises the port's errors.
+
+        Returns None for any other answer, which is then kept for the SDK's transport, where the caller sends the same
+        call. If the caller does not, it calls ``drop_answer``.
+        """
+        message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        headers = _build_call_headers(self._session, tuple(tool_headers.items()))
+        request = httpx2.Request("POST", _parse_url_cached(url), headers=headers, content=_encode_message(message))
+        request.extensions["timeout"] = _TIMEOUT_EXTENSION
+        answer = await self._send(request, message)
+        if answer.result is None:
+            self._handed_over[call.id] = answer.to_response()
+        return answer.result
+
+    def drop_answer(self, call: JSONRPCRequest) -> None:
+        """Drops the answer that was kept for a call which the SDK's transport will not send."""
+        self._handed_over.pop(call.id, None)
+
+    async def _send(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
+        is_waited_for = "id" in message and request.method != "DELETE"
+        try:
+            if is_waited_for:
+                return await self._fetch_answer(request, message)
+            async with asyncio.timeout(UNAWAITED_MESSAGE_SECONDS):
+                return await self._fetch_answer(request, message)
+        except TRANSPORT_ERRORS as error:
+            raise to_port_error(error) from error
+
+    async def _fetch_answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
+        response = await self._http.send(self._connection, request)
+        if response.status_code == 404 and "mcp-session-id" in request.headers:
+            await response.aclose()
+            raise SessionExpired("the server has ended our session; nothing was done")
+        if "id" not in message:
+            await response.aclose()
+            return _WireAnswer(response.status_code)
+        if message.get("method") == "initialize":
+            self._session = response.headers.get("mcp-session-id", "")
+        return await _read_usable_answer(response, message, lambda trouble: self._build_failure(message, trouble).body)
+
+    def _build_failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
+        mark = secrets.token_hex(16)
+        self._troubles.put(mark, trouble)
+        error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK_FIELD: mark}}
+        body = _encode_message({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+        return _WireAnswer(502, {"content-type": "application/json"}, body)
+
+
+class _WireAnswer(NamedTuple):
+    """The answer to a request. ``result``: its body, if it is a JSON result of that request."""
+
+    status: int
+    headers: Mapping[str, str] = {}
+    body: bytes = b""
+    stream: httpx2.AsyncByteStream | None = None
+    result: JSONRPCResponse | None = None
+
+    def to_response(self) -> httpx2.Response:
+        headers = {name: self.headers[name] for name in ("content-type", "mcp-session-id") if name in self.headers}
+        if self.stream is not None:
+            return httpx2.Response(self.status, headers=headers, stream=self.stream)
+        return httpx2.Response(self.status, headers=headers, content=self.body)
+
+
+async def _read_usable_answer(
+    response: httpx2.Response, message: Mapping[str, JsonValue], encode_failure: Callable[[ToolSilent], bytes]
+) -> _WireAnswer:
+    """The answer, if MCP can read it; raises the port's error if not. A JSON body is read here, within a size limit."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        _refuse_wrong_status(response, kind)
+        if kind == "text/event-stream":
+            stream = _BoundedStream(response, encode_failure)
+            return _WireAnswer(response.status_code, response.headers, stream=stream)
+        body = b"".join([chunk async for chunk in read_bounded_parts(response)])
+    except BaseException:
+        await response.aclose()
+        raise
+    await response.aclose()
+    result = _parse_result(body, message) if response.status_code == 200 else None
+    if result is None:
+        _require_json_rpc(body, response.status_code, message)
+    return _WireAnswer(response.status_code, response.headers, body, result=result)
+
+
+def _parse_result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCResponse | None:
+    """The body parsed as the result of this request; None if it is something else."""
+    try:
+        result = JSONRPCResponse.model_validate_json(body, by_name=False)
+    except ValidationError:
+        return None
+    return result if result.id == message["id"] else None
+
+
+def _refuse_wrong_status(response: httpx2.Response, kind: str) -> None:
+    status = response.status_code
+    if 300 <= status < 400:
+        raise ToolSilent(f"the server redirects (HTTP {status}), which is not followed")
+    if status in _FAILING_STATUSES:
+        raise ToolSilent(f"the server answered HTTP {status}")
+    if status >= 500 or (status != 200 and kind != "application/json"):
+        raise OtherProtocol(f"the server answered HTTP {status}")
+    if kind not in ("application/json", "text/event-stream"):
+        raise OtherProtocol(f"the server answered with {kind or 'no content type'}, not with JSON")
+    refuse_compressed(response)
+
+
+def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]) -> None:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        raise OtherProtocol(f"the server answered HTTP {status} with something that is not JSON") from None
+    if not isinstance(answer, dict) or not (isinstance(answer.get("error"), dict) or "result" in answer):
+        raise OtherProtocol(f"the server answered HTTP {status} with something that is not JSON-RPC")
+    if "result" in answer and answer.get("id") != message["id"]:
+        raise ToolSilent("the server answered another request than ours")
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """An event stream, by whole lines. Once it exceeds the size limit, a failure takes the place of what comes."""
+
+    def __init__(self, response: httpx2.Response, encode_failure: Callable[[ToolSilent], bytes]) -> None:
+        self._response, self._encode_failure = response, encode_failure
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        rest = b""
+        try:
+            async for chunk in read_bounded_parts(self._response):
+                lines, newline, rest = (rest + chunk).rpartition(b"\n")
+                yield lines + newline
+            yield rest
+        except ToolSilent as error:
+            yield b"\n\ndata: " + self._encode_failure(error) + b"\n\n"
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _read_message(request: httpx2.Request) -> Mapping[str, JsonValue]:
+    if not request.content:
+        return {}
+    message: Mapping[str, JsonValue] = json.loads(request.content)
+    return message
+
+
+def _encode_message(message: Mapping[str, object]) -> bytes:
+    return _encode_text(message).encode()
+
 
 _CALL_METHOD = "tools/call"
 _BROKEN_LINK_ERRORS = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)

@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from services.executor.adapters import mcp_content
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.mcp_link import McpLink
-from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
+from services.executor.adapters.mcp_link import McpLink, McpTransport, SessionExpired
 from services.executor.adapters.server_http import DISCOVERY_SECONDS
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection

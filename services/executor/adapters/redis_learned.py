@@ -37,12 +37,12 @@ class RedisLearned(Learned):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, patience=0)
         self._sent_names = WeightedCache[str, frozenset[str]](_MOST_NAMES_CACHED)
-        self._lessons = _LessonCache()
+        self._lessons = WeightedCache[str, _Lessons](_MOST_ROWS_CACHED)  # the tenant read longest ago is dropped first
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
         fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
         accuracy_fields = [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind]
-        mark, lessons = self._lessons.get_with_mark(tenant)
+        mark, by_row, lessons = self._lessons.look_up(tenant) or _NO_LESSONS
         arguments: list[Argument] = [mark, CASES_KEPT, FACTS_KEPT, len(fields), *fields, *accuracy_fields]
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
             reply = await self._scripts.run("recall", keys_for("recall", keys.learned_keys(tenant)), arguments)
@@ -50,8 +50,11 @@ class RedisLearned(Learned):
             "tuple[str, list[str | None], list[str | None], list[str], list[list[str]]]", reply
         )
         for rows in changed_rows:
-            lessons = self._lessons.parse_and_cache(tenant, mark, (*rows[:2], rows[2][:ENTITIES_KEPT]))
-        cases, facts, entities = (rows_of_kind.lessons for rows_of_kind in lessons)
+            kinds = zip(_LESSON_TYPES, (*rows[:2], rows[2][:ENTITIES_KEPT]), by_row, strict=True)
+            by_row = [_parse_rows(kind, tenant, kind_rows, known) for kind, kind_rows, known in kinds]
+            lessons = [tuple(known.values()) for known in by_row]
+            self._lessons.put(tenant, _Lessons(mark, by_row, lessons), sum(map(len, lessons)))
+        cases, facts, entities = lessons
         accuracies: dict[ThresholdKind, Accuracy] = {}
         for kind, row in zip(ThresholdKind, accuracy_rows, strict=True):
             if row is not None and (parsed_rows := _parse_rows(Accuracy, tenant, [row])):
@@ -120,56 +123,28 @@ def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
-class _ParsedRows(NamedTuple):
-    """The stored rows of one kind, and what they were parsed to."""
+class _Lessons(NamedTuple):
+    """A tenant's cases, facts and entities with the mark of their version, also by the row in which each is stored."""
 
-    rows: list[str]
-    lessons: tuple[Contract, ...]
-    by_row: Mapping[str, Contract]
+    mark: str
+    by_row: Sequence[Mapping[str, Contract]]
+    lessons: Sequence[tuple[Contract, ...]]
 
 
+_NO_LESSONS = _Lessons("", ({}, {}, {}), ((), (), ()))
 _LESSON_TYPES: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
-_NO_PARSED_ROWS = tuple(_ParsedRows([], (), {}) for _ in _LESSON_TYPES)
 
 
-class _LessonCache:
-    """The parsed lessons of each tenant. Rows that were parsed before are not parsed again.
-
-    Bounded by the number of rows of all tenants; the tenant read longest ago is dropped first.
+def _parse_rows(
+    kind: type[LearnedT], tenant: str, rows: Sequence[str], known: Mapping[str, LearnedT] = {}
+) -> dict[str, LearnedT]:
+    """The parsed lessons by row; those that are ``known`` are not parsed again. A row that this version cannot read is
+    logged and left out.
     """
-
-    def __init__(self) -> None:
-        self._parsed = WeightedCache[str, tuple[str, tuple[_ParsedRows, ...]]](_MOST_ROWS_CACHED)
-
-    def get_with_mark(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
-        """The version mark of the tenant's cached lessons, and the lessons of each kind."""
-        return self._parsed.look_up(tenant) or ("", _NO_PARSED_ROWS)
-
-    def parse_and_cache(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
-        """Parses the rows of each kind and caches the result. An unchanged row gives the same object as before."""
-        _, cached_rows = self.get_with_mark(tenant)
-        pairs = zip(_LESSON_TYPES, rows, cached_rows, strict=True)
-        parsed_rows = tuple(_parse_new_rows(kind, tenant, kind_rows, old_rows) for kind, kind_rows, old_rows in pairs)
-        self._parsed.put(tenant, (mark, parsed_rows), sum(len(row.rows) for row in parsed_rows))
-        return parsed_rows
-
-
-def _parse_new_rows(kind: type[Contract], tenant: str, rows: list[str], cache: _ParsedRows) -> _ParsedRows:
-    if cache.rows == rows:
-        return cache
-    new_lessons = _parse_rows(kind, tenant, [row for row in rows if row not in cache.by_row])
-    by_row = {
-        row: new_lessons.get(row) or cache.by_row[row] for row in rows if row in new_lessons or row in cache.by_row
-    }
-    return _ParsedRows(rows, tuple(by_row[row] for row in rows if row in by_row), by_row)
-
-
-def _parse_rows(kind: type[LearnedT], tenant: str, rows: Sequence[str]) -> dict[str, LearnedT]:
-    """The parsed lessons by row. A row that this version cannot read is logged and left out."""
     lessons: dict[str, LearnedT] = {}
     for row in rows:
         try:
-            lessons[row] = kind.model_validate_json(row)
+            lessons[row] = known.get(row) or kind.model_validate_json(row)
         except ValidationError as error:
             log.warning("lesson_unreadable", tenant=tenant, kind=kind.__name__, errors=error.error_count())
     return lessons

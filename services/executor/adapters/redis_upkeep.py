@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import structlog
 from redis.asyncio import Redis
 
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.ports.turns import RepairedFault, SessionName, SessionWakes
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.partition import PARTITIONS

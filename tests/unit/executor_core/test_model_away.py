@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.turn.waits import compute_next_model_try
+from services.executor.core.turn.ends import compute_next_model_try
 
 pytestmark = pytest.mark.promise("model.away")
 BEGAN = datetime(2026, 1, 2, 3, tzinfo=UTC)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, run_or_end_turn
 from services.executor.ports.turns import Lease, Sessions, TurnRunner, TurnStore, TurnWork
 from shared.domain.redaction import redact_credentials

@@ -13,7 +13,7 @@ from services.executor.adapters.resilience import (
     CircuitState,
     Resilience,
 )
-from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.core.session.journal import FaultCounts
 from services.executor.hosting import health_app
 from services.executor.ports.tools import ToolAddressForbidden, ToolAnswer, ToolUnreachable
 from shared.contracts.tenant import Connection

@@ -233,11 +233,7 @@ def _compare_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> Predi
     traced = [
         number for entry in verified for number in _find_numbers_in_arguments(entry, _names_traced_to(value, entry))
     ]
-    actual = _get_common_value(
-        traced
-        or _find_numbers_of_argument(verified, value.figure)
-        or _find_single_numbers_of_named_tools(verified, value.figure)
-    )
+    actual = _get_common_value(traced or _find_numbers_of_argument(verified, value.figure))
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
     limit = Threshold(
         kind=classify_threshold_kind(value.figure), name=value.name, sign="", value=value.value, source=source
@@ -254,15 +250,6 @@ def _names_traced_to(value: NamedValue, entry: LedgerEntry) -> set[str]:
 
 def _find_numbers_of_argument(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
     return [number for entry in writes for number in _find_numbers_in_arguments(entry, {name})]
-
-
-def _find_single_numbers_of_named_tools(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
-    """The number of each write whose tool's name has all words of ``name``, if its arguments have just one."""
-    named_writes = [entry for entry in writes if set(name.split("_")) <= set(entry.call.tool.split("_"))]
-    numbers_by_write = [
-        _find_numbers_in_arguments(entry, set(loads_object(entry.arguments_json))) for entry in named_writes
-    ]
-    return [numbers[0] for numbers in numbers_by_write if len(numbers) == 1]
 
 
 def _find_numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> list[Decimal]:

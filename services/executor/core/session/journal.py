@@ -10,6 +10,7 @@ from datetime import datetime
 from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
+import structlog
 from pydantic import JsonValue
 
 from services.executor.core.session.budget import (
@@ -23,7 +24,16 @@ from services.executor.core.session.budget import (
 from services.executor.core.session.dossier import Progress, changed_fields_as_json
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelTemporarilyUnavailable, TenantStopped
 from services.executor.ports.services import PolicyUnavailable
-from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
+from services.executor.ports.turns import (
+    HandedOver,
+    JournalBatch,
+    JournalEntry,
+    LeaseLost,
+    Pulse,
+    RepairedFault,
+    TurnEnd,
+    TurnStore,
+)
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
@@ -475,3 +485,34 @@ def restore_latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:
     dossier = {name.removeprefix("dossier."): value for name, value in fields.items() if name.startswith("dossier.")}
     flat = {name: value for name, value in fields.items() if not name.startswith("dossier.")}
     return Progress.model_validate({**flat, "dossier": dossier})
+
+
+log = structlog.get_logger()
+
+
+class FaultCounts:
+    """Counts the faults that this process repaired, by kind."""
+
+    def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
+        self._counts: Counter[RepairedFault] = Counter()
+        self._unreported: Counter[RepairedFault] = Counter()
+        self._meter = meter
+        for fault in RepairedFault:  # each is shown from the beginning
+            meter.add(names.FAULTS_MENDED, 0, fault=fault.value)
+
+    def add(self, fault: RepairedFault, number: int = 1, **labels: str) -> None:
+        """Counts a fault and logs it."""
+        self._counts[fault] += number
+        self._unreported[fault] += number
+        self._meter.add(names.FAULTS_MENDED, number, fault=fault.value)
+        log.warning("mended", fault=fault.value, count=number, **labels)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The count of each kind of fault, including zeros."""
+        return {fault.value: self._counts[fault] for fault in RepairedFault}
+
+    def take_unreported(self) -> Mapping[RepairedFault, int]:
+        """Returns the counts since the last call, for the installation's counts."""
+        unreported, self._unreported = self._unreported, Counter()
+        return unreported

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import structlog
 
 from services.executor.core.session.context import run_with_companion
-from services.executor.core.session.journal import Journal, count_ended_task
+from services.executor.core.session.journal import FaultCounts, Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
-from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.given_up import build_given_up_end, build_outcome_from_store, build_unreadable_turn_end
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.write.settling import settle_without_reading

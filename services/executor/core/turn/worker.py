@@ -60,14 +60,12 @@ from services.executor.core.states.machine import (
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
 from services.executor.core.turn.ends import (
+    apply_turn_decision,
     build_answered_task_end,
     build_approval_request_end,
     build_early_task_end,
     build_timed_wait_end,
     build_waiting_for_person_end,
-)
-from services.executor.core.turn.waits import (
-    apply_turn_decision,
     get_recorded_approval,
     is_turn_too_late,
     plan_wait_for_model,
