@@ -6,75 +6,58 @@ from typing import Self
 
 import httpx
 from pydantic import JsonValue
-from typing_extensions import Unpack
 
-from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
+from shared.contracts.ues import modalities
 from shared.infra.tls import client_tls_context
-from shared.infra.ues.connection import FieldValue, PageQueryFields, WorldConnection, WorldEndpoints, without_none
-from shared.infra.ues.messages import EmailEndpoints, SmsEndpoints
+from shared.infra.ues.connection import FieldValue, WorldConnection, WorldEndpoints, without_none
 
 
 class TimeEndpoints(WorldEndpoints):
-    async def get_state(self) -> TimeState:
-        return await self._connection.get(TimeState, "/simulator/time")
-
-
-class EventQueryFields(PageQueryFields, total=False):
-    calendar_ids: Sequence[str] | None
-    start: datetime | None
-    end: datetime | None
-    search: str | None
-    status: str | None
-    expand_recurring: bool | None
+    async def get_state(self) -> modalities.TimeState:
+        return await self._connection.get(modalities.TimeState, "/simulator/time")
 
 
 class CalendarEndpoints(WorldEndpoints):
     modality = "calendar"
 
-    async def get_state(self) -> CalendarState:
-        return await self._connection.get(CalendarState, "/calendar/state")
+    async def get_state(self) -> modalities.CalendarState:
+        return await self._connection.get(modalities.CalendarState, "/calendar/state")
 
-    async def query(self, **filters: Unpack[EventQueryFields]) -> EventsFound:
-        return await self._connection.post_read(EventsFound, "/calendar/query", without_none(**filters))
+    async def query(self, **filters: FieldValue | None) -> modalities.EventsFound:
+        return await self._connection.post_read(modalities.EventsFound, "/calendar/query", without_none(**filters))
 
-    async def create(self, *, title: str, start: datetime, end: datetime, **fields: FieldValue | None) -> ActionDone:
+    async def create(
+        self, *, title: str, start: datetime, end: datetime, **fields: FieldValue | None
+    ) -> modalities.ActionDone:
         """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
         return await self.post_action("create", title=title, start=start, end=end, **fields)
 
-    async def update(self, event_id: str, **changes: FieldValue | None) -> ActionDone:
+    async def update(self, event_id: str, **changes: FieldValue | None) -> modalities.ActionDone:
         return await self.post_action("update", event_id=event_id, **changes)
 
     async def delete(
         self, event_id: str, recurrence_scope: str | None = None, recurrence_id: str | None = None
-    ) -> ActionDone:
+    ) -> modalities.ActionDone:
         return await self.post_action(
             "delete", event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id
         )
 
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
-    ) -> ActionDone:
+    ) -> modalities.ActionDone:
         """Answers an invitation for an attendee. ``response``: accepted, declined or tentative."""
         answer = {"attendee_email": attendee_email, "response": response, "comment": comment}
         return await self.post_action("respond", event_id=event_id, **answer)
 
 
-class ChatQueryFields(PageQueryFields, total=False):
-    conversation_id: str | None
-    role: str | None
-    since: datetime | None
-    until: datetime | None
-    search: str | None
-
-
 class ChatEndpoints(WorldEndpoints):
     modality = "chat"
 
-    async def get_state(self) -> ChatState:
-        return await self._connection.get(ChatState, "/chat/state")
+    async def get_state(self) -> modalities.ChatState:
+        return await self._connection.get(modalities.ChatState, "/chat/state")
 
-    async def query(self, **filters: Unpack[ChatQueryFields]) -> ChatFound:
-        return await self._connection.post_read(ChatFound, "/chat/query", without_none(**filters))
+    async def query(self, **filters: FieldValue | None) -> modalities.ChatFound:
+        return await self._connection.post_read(modalities.ChatFound, "/chat/query", without_none(**filters))
 
     async def send(
         self,
@@ -82,17 +65,93 @@ class ChatEndpoints(WorldEndpoints):
         content: str | Sequence[Mapping[str, JsonValue]],
         conversation_id: str = "default",
         metadata: Mapping[str, JsonValue] | None = None,
-    ) -> ActionDone:
+    ) -> modalities.ActionDone:
         """Adds a message to a conversation. ``role``: user or assistant."""
         return await self.post_action(
             "send", role=role, content=content, conversation_id=conversation_id, metadata=metadata
         )
 
-    async def delete(self, message_id: str) -> ActionDone:
+    async def delete(self, message_id: str) -> modalities.ActionDone:
         return await self.post_action("delete", message_id=message_id)
 
-    async def clear(self, conversation_id: str) -> ActionDone:
+    async def clear(self, conversation_id: str) -> modalities.ActionDone:
         return await self.post_action("clear", conversation_id=conversation_id)
+
+
+class EmailEndpoints(WorldEndpoints):
+    modality = "email"
+
+    async def get_state(self) -> modalities.EmailState:
+        return await self._connection.get(modalities.EmailState, "/email/state")
+
+    async def query(self, **filters: FieldValue | None) -> modalities.EmailsFound:
+        return await self._connection.post_read(modalities.EmailsFound, "/email/query", without_none(**filters))
+
+    async def send(self, **mail: FieldValue | None) -> modalities.ActionDone:
+        """Sends a mail from the user."""
+        return await self.post_action("send", **mail)
+
+    async def receive(self, **mail: FieldValue | None) -> modalities.ActionDone:
+        """Delivers a mail to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
+        return await self.post_action("receive", **mail)
+
+    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("read", message_ids=message_ids)
+
+    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("unread", message_ids=message_ids)
+
+    async def star(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("star", message_ids=message_ids)
+
+    async def unstar(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("unstar", message_ids=message_ids)
+
+    async def archive(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("archive", message_ids=message_ids)
+
+    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        """Moves mails to the trash."""
+        return await self.post_action("delete", message_ids=message_ids)
+
+    async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("label", message_ids=message_ids, labels=labels)
+
+    async def unlabel(self, message_ids: Sequence[str], labels: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("unlabel", message_ids=message_ids, labels=labels)
+
+    async def move(self, message_ids: Sequence[str], folder: str) -> modalities.ActionDone:
+        return await self.post_action("move", message_ids=message_ids, folder=folder)
+
+
+class SmsEndpoints(WorldEndpoints):
+    modality = "sms"
+
+    async def get_state(self) -> modalities.SmsState:
+        return await self._connection.get(modalities.SmsState, "/sms/state")
+
+    async def query(self, **filters: FieldValue | None) -> modalities.SmsFound:
+        return await self._connection.post_read(modalities.SmsFound, "/sms/query", without_none(**filters))
+
+    async def send(self, **message: FieldValue | None) -> modalities.ActionDone:
+        """Sends a message from the user."""
+        return await self.post_action("send", **message)
+
+    async def receive(self, **message: FieldValue | None) -> modalities.ActionDone:
+        """Delivers a message to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
+        return await self.post_action("receive", **message)
+
+    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("read", message_ids=message_ids)
+
+    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("unread", message_ids=message_ids)
+
+    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+        return await self.post_action("delete", message_ids=message_ids)
+
+    async def react(self, message_id: str, phone_number: str, emoji: str) -> modalities.ActionDone:
+        return await self.post_action("react", message_id=message_id, phone_number=phone_number, emoji=emoji)
 
 
 class AsyncUESClient:

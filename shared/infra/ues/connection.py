@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import ClassVar, TypedDict, TypeVar
+from typing import ClassVar, TypeVar
 
 import httpx
 from pydantic import BaseModel, JsonValue, ValidationError as Unreadable
@@ -128,15 +128,6 @@ class WorldConnection:
             raise UESConnectionError(f"the simulator could not be reached for {request_name}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise UESError(f"{request_name} could not be asked: {error}") from error
-
-
-class PageQueryFields(TypedDict, total=False):
-    """Which part of a list to return, and in which order."""
-
-    limit: int | None
-    offset: int | None
-    sort_by: str | None
-    sort_order: str | None
 
 
 class WorldEndpoints:
