@@ -17,9 +17,9 @@ from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
+from shared.contracts.relevance import ENTITIES_KEPT, ENTITY_LIFETIME
 from shared.contracts.tenant_document import TenantVersion
 from shared.domain.partition import PARTITIONS
-from shared.domain.relevance import ENTITIES_KEPT, ENTITY_LIFETIME
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.tenant_records import RedisTenantRecords

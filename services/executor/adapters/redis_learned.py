@@ -11,10 +11,10 @@ from services.executor.ports.services import Experience, Learned
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import ThresholdKind
+from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
 from shared.domain.lru_cache import WeightedCache
-from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, bounded_redis_calls

@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from services.learner.ports import memory
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
-from shared.domain.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
+from shared.contracts.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.infra import keys
 from shared.infra.learned_files import parse_contract_rows
 from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls, store_unavailable

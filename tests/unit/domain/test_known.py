@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from shared.contracts.knowledge import KnownEntity
-from shared.domain.relevance import ENTITY_LIFETIME, select_entities
+from shared.contracts.relevance import ENTITY_LIFETIME, select_entities
 from tests.doubles.redis_tasks import NOON
 
 

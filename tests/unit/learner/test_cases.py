@@ -11,7 +11,8 @@ from typing_extensions import override
 from services.learner.core.memory.fact_worker import ModelFacts, build_sections
 from services.learner.ports.memory import FactsUnavailable
 from shared.contracts.knowledge import CaseEntry
-from shared.domain.cases import CaseOutcome, judge_outcome, prune_cases, select_relevant_cases
+from shared.contracts.relevance import prune_cases, select_relevant_cases
+from shared.domain.cases import CaseOutcome, judge_outcome
 from shared.domain.keywords import extract_keywords, stem
 from shared.domain.model_price import Price
 from shared.domain.words import TaskState

@@ -27,10 +27,10 @@ from services.learner.ports.outcomes import StrategyUse
 from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
+from shared.contracts.relevance import FACTS_KEPT, select_facts
 from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, ucb1
 from shared.domain.cases import CaseOutcome
 from shared.domain.quality import Formula
-from shared.domain.relevance import FACTS_KEPT, select_facts
 from shared.domain.words import Strategy, TaskState
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row

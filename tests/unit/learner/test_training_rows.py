@@ -24,10 +24,10 @@ from services.learner.core.training import (
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, StoredVersions
 from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCase, TrainingBucket, TrainingObject
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.keywords import extract_keywords
-from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row
 from tests.unit.learner.makers import a_case

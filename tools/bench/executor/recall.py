@@ -18,10 +18,10 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact
+from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from shared.domain.keywords import extract_keywords
-from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis

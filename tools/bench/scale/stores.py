@@ -10,8 +10,8 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
+from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.cases import CASES_KEPT
-from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.infra.archive_folder import FolderArchive, task_file_name, tenant_folder_name
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect

@@ -26,15 +26,15 @@ from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
+from shared.contracts.relevance import prune_cases, select_entities, select_facts, select_relevant_cases
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_arm
-from shared.domain.cases import CaseOutcome, prune_cases, select_relevant_cases
+from shared.domain.cases import CaseOutcome
 from shared.domain.conversation import SUMMARY_WORDS, TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns, is_too_long
 from shared.domain.estimates import Trust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, dumps_inexact, loads_object
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import extract_keywords
-from shared.domain.relevance import select_entities, select_facts
 from shared.domain.words import Strategy
 from shared.ports.models import ModelReply, ModelRequest
 from shared.ports.store import StoreUnavailable

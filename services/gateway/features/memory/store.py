@@ -7,8 +7,8 @@ from typing import cast
 from services.gateway.features.memory.service import LinkedEntity, TenantMemory
 from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
+from shared.contracts.relevance import FACTS_KEPT
 from shared.domain.cases import CASES_KEPT
-from shared.domain.relevance import FACTS_KEPT
 from shared.infra import keys
 from shared.infra.learned_files import parse_contract_rows
 from shared.infra.lua import ScriptedStore

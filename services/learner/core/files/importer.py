@@ -17,10 +17,10 @@ from services.learner.ports.memory import KnownFacts
 from shared.contracts.base import FrozenModel
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.domain.bandit import Arm
 from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
-from shared.domain.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.ports.store import StoreUnavailable
 
 

@@ -12,9 +12,9 @@ from services.learner.core.memory.entities import (
 )
 from services.learner.ports.memory import FactChange, KnownFacts, RawFact, TaskToSearch
 from shared.contracts.knowledge import KnownFact
+from shared.contracts.relevance import FACTS_KEPT
 from shared.domain.keywords import extract_keywords, stem
 from shared.domain.redaction import redact_text
-from shared.domain.relevance import FACTS_KEPT
 
 MOST_FACTS_OF_TASK = 4
 _LONGEST_TEXT = 240
