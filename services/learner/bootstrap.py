@@ -43,7 +43,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     learner = Learner(outcomes, RedisLessons(redis), tracer)
     metrics = Metrics("learner")
     memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)
-    files = build_file_jobs(settings, redis, owner)
+    files = build_file_jobs(settings, redis)
     page = MetricsPage(metrics, (LearnerGauges(learner, memory.describe_status),))
     server = make_side_server(
         health_app(outcomes.ping, learner, files.seeding, memory.describe_status, page), settings.host, settings.port

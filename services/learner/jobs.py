@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from services.learner.adapters.cache_folder import CacheFolder
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
-from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
+from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import build_report_rows, make_report_importer
@@ -180,7 +180,6 @@ class FolderSync:
 class FileJobs:
     redis: Redis
     settings: LearnerSettings
-    owner: str
     cache: FolderSync | None
     importer: Importer
     seeding: SeedingStatus = field(default_factory=SeedingStatus)
@@ -204,17 +203,12 @@ class FileJobs:
             await self.cache.close()
 
     def _make_row_seeder(self) -> Seeder:
-        repository = RedisCaseRepository(self.redis, self.owner)
-        return Seeder(
-            self._open_bucket(self.settings.s3_training_prefix), repository, self.settings.s3_training_tenant, _now
-        )
+        bucket = self._open_bucket(self.settings.s3_training_prefix)
+        return Seeder(bucket, RedisImportRepository(self.redis), self.settings.s3_training_tenant, _now)
 
     def _make_report_seeder(self) -> Seeder:
-        """A seeder for benchmark reports: their failures become cases, and the causes become facts.
-
-        It has the same owner as the other seeder, so that neither waits for the other's lock.
-        """
-        tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
+        """A seeder for benchmark reports: their failures become cases, and the causes become facts."""
+        tenant, repository = self.settings.s3_training_tenant, RedisImportRepository(self.redis)
         bucket = self._open_bucket(self.settings.s3_reports_prefix)
         teacher = make_report_importer(self.importer, tenant, _now)
         return Seeder(bucket, repository, tenant, _now, build_report_rows, teacher)
@@ -225,18 +219,18 @@ class FileJobs:
         return S3Training(self.settings.s3_training_bucket, prefix)
 
 
-def build_file_jobs(settings: LearnerSettings, redis: Redis, owner: str) -> FileJobs:
+def build_file_jobs(settings: LearnerSettings, redis: Redis) -> FileJobs:
     """The file jobs. Raises ``CannotStart`` for a folder that cannot be used."""
     importer = Importer(RedisImportRepository(redis), _now)
     if settings.rl_cache_dir is None:
-        return FileJobs(redis, settings, owner, None, importer)
+        return FileJobs(redis, settings, None, importer)
     folder = CacheFolder(settings.rl_cache_dir)
     try:
         folder.prepare()
     except OSError as error:
         raise CannotStart(f"RL_CACHE_DIR cannot be used: {error}") from error
     cache = FolderSync(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
-    return FileJobs(redis, settings, owner, cache, importer)
+    return FileJobs(redis, settings, cache, importer)
 
 
 def _now() -> datetime:

@@ -119,7 +119,6 @@ class LearnedKeys:
     memory: str
     forgets: str
     seeded: str
-    seeding: str
     synthesized: str
     made: str
     switches: str

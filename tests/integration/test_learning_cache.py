@@ -3,12 +3,11 @@
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import pytest
 from pydantic import JsonValue
@@ -17,7 +16,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.core.prime.known import select_experience
 from services.executor.core.process.synthesis import import_processes
-from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
+from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.files.importer import Importer
@@ -52,7 +51,7 @@ PROCESS: JsonValue = {
 
 def _jobs(redis: Redis, redis_url: str, folder: Path, tenant: str = "acme") -> FileJobs:
     told = {"redis_url": redis_url, "rl_cache_dir": folder, "rl_cache_tenant": tenant, "rl_cache_seconds": 0.1}
-    return build_file_jobs(LearnerSettings.model_validate(told), redis, "one")
+    return build_file_jobs(LearnerSettings.model_validate(told), redis)
 
 
 @asynccontextmanager
@@ -195,7 +194,7 @@ def test_a_folder_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = LearnerSettings.model_validate({"redis_url": "redis://x", "rl_cache_dir": tmp_path / "file" / "below"})
     with pytest.raises(CannotStart, match="RL_CACHE_DIR"):
-        build_file_jobs(settings, Redis(), "one")
+        build_file_jobs(settings, Redis())
 
 
 async def test_learner_and_bare_reader_go_through_the_same_events() -> None:
@@ -247,14 +246,13 @@ def bucket(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> BucketServe
     return server
 
 
-def _seeder(redis: Redis, owner: str = "one", tenant: str = "acme") -> Seeder:
-    shelf = RedisCaseRepository(redis, owner)
-    return Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, tenant, lambda: datetime.now(UTC))
+def _seeder(redis: Redis, bucket: str = BUCKET) -> Seeder:
+    return Seeder(S3Training(bucket, TRAINING_PREFIX), RedisImportRepository(redis), "acme", _now)
 
 
 async def _looked(seeder: Seeder) -> list[SeedResult]:
     told: list[SeedResult] = []
-    assert await seeder.load_new(told.append)
+    await seeder.load_new(told.append)
     return told
 
 
@@ -289,24 +287,11 @@ async def test_of_several_learners_one_loads(redis: Redis, bucket: BucketServer)
     """All at once: every object is told of once, and the log has nothing twice."""
     for number in range(6):
         bucket.put(f"{TRAINING_PREFIX}{number}.jsonl", lines_of([a_row(number), a_row(10 + number)]))
-    told: list[SeedResult] = []
-    seeders = [_seeder(redis, name) for name in ("one", "two", "three")]
-    looked = await asyncio.gather(*(seeder.load_new(told.append) for seeder in seeders))
-    assert any(looked)
-    assert len(told) == 6
+    told = await asyncio.gather(*(_looked(_seeder(redis)) for _ in range(3)))
+    assert sorted(one.source.name for results in told for one in results) == [
+        f"{TRAINING_PREFIX}{number}.jsonl" for number in range(6)
+    ]
     assert len(await case_log(redis, "acme")) == 12
-
-
-@pytest.mark.promise("training.once")
-async def test_what_two_learners_load_without_the_lock_is_there_once(redis: Redis, bucket: BucketServer) -> None:
-    """A lock can lapse under whoever holds it: the step itself knows the version."""
-    bucket.put(FIRST, lines_of([a_row(1), a_row(2)]))
-    shelf = RedisCaseRepository(redis, "late", lease_seconds=0.001)
-    late = Seeder(S3Training(BUCKET, TRAINING_PREFIX), shelf, "acme", lambda: datetime.now(UTC))
-    told: list[SeedResult] = []
-    await asyncio.gather(*(seeder.load_new(told.append) for seeder in (late, _seeder(redis, "two"), late)))
-    assert sum(one.cases_in_log is not None for one in told) == 1
-    assert len(await case_log(redis, "acme")) == 2
 
 
 @pytest.mark.promise("training.bad_rows")
@@ -315,16 +300,13 @@ async def test_bad_rows_and_objects_are_counted_and_named_and_harm_nothing(redis
     bucket.put(SECOND, b"\xff\xfe garbage")
     told = {one.source.name: one for one in await _looked(_seeder(redis))}
     assert [(len(one.bad_rows), one.rows) for one in (told[FIRST], told[SECOND])] == [(1, 1), (1, 0)]
-    seeded = await cast("Awaitable[dict[str, str]]", redis.hgetall(keys.learned_keys("acme").seeded))
-    assert json.loads(seeded[FIRST].partition("\n")[2])["first_bad"].startswith("line 2: no JSON")
+    assert told[FIRST].bad_rows[0].reason.startswith("no JSON")
     assert await _looked(_seeder(redis)) == []
 
 
 async def test_a_bucket_that_is_not_there_says_so(redis: Redis, bucket: BucketServer) -> None:
-    seeder = Seeder(S3Training("nobody", ""), RedisCaseRepository(redis, "one"), "acme", lambda: datetime.now(UTC))
     with pytest.raises(BucketUnavailable, match="nobody"):
-        await seeder.load_new(lambda _: None)
-    assert await RedisCaseRepository(redis, "two").lock("acme")
+        await _looked(_seeder(redis, "nobody"))
 
 
 async def test_an_object_changed_since_it_was_listed_is_left_for_later(redis: Redis, bucket: BucketServer) -> None:
@@ -365,7 +347,7 @@ FAILURE = {
 def _report_seeder(redis: Redis) -> Seeder:
     teach = make_report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
     return Seeder(
-        S3Training(BUCKET, REPORTS_PREFIX), RedisCaseRepository(redis, "one"), "acme", _now, build_report_rows, teach
+        S3Training(BUCKET, REPORTS_PREFIX), RedisImportRepository(redis), "acme", _now, build_report_rows, teach
     )
 
 

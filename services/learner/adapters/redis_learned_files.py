@@ -1,15 +1,12 @@
 """What is learned of a tenant, on Redis, for imports: read in one round trip and changed in one step."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
 from typing import TypeAlias, cast
 from uuid import uuid4
 
-from redis.asyncio import Redis
-
 from services.learner.ports import files
-from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCase
+from services.learner.ports.outcomes import StoredCase
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.infra import keys
@@ -55,68 +52,13 @@ def _encode_command(command: str, key_position: int, words: Sequence[Argument]) 
     return [word for chunk in chunks for word in (command, key_position, len(chunk), *chunk)]
 
 
-_LEASE_SECONDS = 120.0  # how long an object may take to load before another learner begins to look, too
-_MOST_TRIES = 100  # every other learner's step may change the log in between
-
-
-class RedisCaseRepository(CaseRepository):
-    """A tenant's case log on Redis. ``owner`` must be unique to this process."""
-
-    def __init__(self, redis: Redis, owner: str, lease_seconds: float = _LEASE_SECONDS) -> None:
-        self._scripts = Scripts(redis)
-        self._owner = owner
-        self._lease_ms = int(lease_seconds * 1000)
-
-    async def lock(self, tenant: str) -> bool:
-        """Takes or extends the loader's lock. Should it expire, ``replace_log`` still stores no object twice."""
-        key = keys.learned_keys(tenant).seeding
-        is_taken, holder = await self._scripts.execute_many(
-            ("SET", key, self._owner, "NX", "PX", self._lease_ms), ("GET", key)
-        )
-        if not is_taken and holder == self._owner:
-            await self._scripts.execute("PEXPIRE", key, self._lease_ms)
-        return holder == self._owner
-
-    async def unlock(self, tenant: str) -> None:
-        await self._scripts.run("expire_if_equal", [keys.learned_keys(tenant).seeding], [self._owner, 0])
-
-    async def read_loaded_versions(self, tenant: str) -> Mapping[str, str]:
-        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.learned_keys(tenant).seeded))
-        return {name: _read_version(row) for name, row in rows.items()}
-
-    async def replace_log(
-        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded_rows: LoadedRows
-    ) -> Sequence[StoredCase] | None:
-        names = keys.learned_keys(tenant)
-        for _ in range(_MOST_TRIES):
-            queries = (("HGET", names.seeded, loaded_rows.name), ("LRANGE", names.cases, 0, -1))
-            loaded_row, rows = cast("tuple[str | None, list[str]]", await self._scripts.execute_many(*queries))
-            if loaded_row is not None and _read_version(loaded_row) == loaded_rows.version:
-                return None
-            log = merge(read_case_log(rows))
-            commands: list[LearnedCommand] = [
-                ("HSET", names.seeded, (loaded_rows.name, f"{loaded_rows.version}\n{_as_json(loaded_rows)}")),
-                ("DEL", names.cases, ()),
-                ("RPUSH", names.cases, [entry.text for entry in log]),
-            ]
-            if await change_learned(self._scripts, tenant, commands, files.StoredVersions(cases=digest_of_list(rows))):
-                return log
-        raise StoreUnavailable(f"the case log of {tenant} changed at each of {_MOST_TRIES} tries")
-
-
 def read_case_log(rows: Iterable[str]) -> list[StoredCase]:
     return [StoredCase(text, CaseEntry.read_row(text)) for text in rows]
 
 
 def _read_version(row: str) -> str:
-    """The version in the row of a loaded object; the row's rest is the result of loading."""
+    """The version in the row of a loaded object; an earlier revision kept the result of loading in the rest."""
     return row.partition("\n")[0]
-
-
-def _as_json(result: LoadedRows) -> str:
-    return json.dumps(
-        {"rows": result.rows, "bad": result.bad, "first_bad": result.first_bad, "at": result.at.isoformat()}
-    )
 
 
 class RedisImportRepository(ScriptedStore, files.ImportRepository):
@@ -131,6 +73,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             pipe.lrange(names.knowledge, 0, -1)
             pipe.hgetall(names.entities)
             pipe.hgetall(names.accuracy)
+            pipe.hgetall(names.seeded)
             replies = await pipe.execute()
         version, events = (str(reply or "0") for reply in replies[:2])
         cases, facts = cast("list[str]", replies[2]), cast("list[str]", replies[4])
@@ -142,6 +85,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             [(row, KnownFact.read_row(row)) for row in facts],
             parse_contract_rows(KnownEntity, cast("dict[str, str]", replies[5]).items()),
             parse_contract_rows(Accuracy, cast("dict[str, str]", replies[6]).items()),
+            {name: _read_version(row) for name, row in cast("dict[str, str]", replies[7]).items()},
         )
 
     async def store_changes(self, tenant: str, changes: files.FileChanges, versions: files.StoredVersions) -> bool:
@@ -164,6 +108,7 @@ def _list_commands(names: keys.LearnedKeys, changes: files.FileChanges) -> Itera
         if texts is not None:
             yield "DEL", name, ()
             yield "RPUSH", name, texts
+    yield "HSET", names.seeded, _flatten(changes.loaded.items())
     yield from _arm_commands(names, changes.arms)
     for record in changes.entities:
         yield "HSET", names.entities, (record.field, record.entity.model_dump_json())

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError
 
 from services.learner.ports import outcomes
+from services.learner.ports.files import FileChanges, ImportRepository
 from shared.contracts.base import FrozenModel, describe_first_error
 from shared.contracts.digest import LONGEST_SUMMARY, shorten_note, shorten_notes
 from shared.contracts.knowledge import CaseEntry
@@ -19,6 +20,7 @@ from shared.domain.exact_json import digest
 from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy, TaskState
+from shared.ports.store import StoreUnavailable
 
 TRAINING_PREFIX = "agentbench-training-data/"
 MOST_ROWS = 10_000  # of one object
@@ -188,15 +190,16 @@ def _newest_first_key(entry: outcomes.StoredCase) -> float:
 
 
 LARGEST_OBJECT = 64 * 1024 * 1024  # bytes of one object
+_MOST_TRIES = 100  # every other learner's step may change the log in between
 
 
 class SeedResult(NamedTuple):
-    """The result for one object. ``cases_in_log``: of its cases; None if it had been loaded before."""
+    """The result for one object. ``cases_in_log``: of its cases."""
 
     source: outcomes.TrainingObject
     rows: int
     bad_rows: tuple[BadRow, ...]
-    cases_in_log: int | None
+    cases_in_log: int
 
 
 async def _ignore_content(_name: str, _content: bytes) -> None:
@@ -204,7 +207,7 @@ async def _ignore_content(_name: str, _content: bytes) -> None:
 
 
 class Seeder:
-    """Loads new objects of a bucket into a tenant's case log. Only one learner at a time does so.
+    """Loads new objects of a bucket into a tenant's case log. If several learners do so, each object is stored once.
 
     ``read`` parses an object's rows, in a thread. ``import_other_content`` is called before the object counts as
     loaded, and may be called again for the same object.
@@ -213,7 +216,7 @@ class Seeder:
     def __init__(
         self,
         bucket: outcomes.TrainingBucket,
-        repository: outcomes.CaseRepository,
+        repository: ImportRepository,
         tenant: str,
         clock: Callable[[], datetime],
         read: Callable[[str, bytes], TrainingRows] = read_rows,
@@ -226,27 +229,20 @@ class Seeder:
         self._tenant = tenant
         self._clock = clock
 
-    async def load_new(self, report_result: Callable[[SeedResult], None]) -> bool:
-        """Loads new objects, calling ``report_result`` with the result of each; False if another learner is doing so.
+    async def load_new(self, report_result: Callable[[SeedResult], None]) -> None:
+        """Loads new objects, calling ``report_result`` with the result of each that no other learner has loaded.
 
         Raises ``BucketUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
         """
-        if not await self._repository.lock(self._tenant):
-            return False
-        try:
-            loaded_versions = await self._repository.read_loaded_versions(self._tenant)
-            for source in await self._bucket.list_objects():
-                if loaded_versions.get(source.name) == source.version:
-                    continue
-                if result := await self._load_object(source):
-                    report_result(result)
-                    await self._repository.lock(self._tenant)
-        finally:
-            await self._repository.unlock(self._tenant)
-        return True
+        loaded_versions = (await self._repository.read_stored(self._tenant)).loaded
+        for source in await self._bucket.list_objects():
+            if loaded_versions.get(source.name) != source.version and (result := await self._load_object(source)):
+                report_result(result)
 
     async def _load_object(self, source: outcomes.TrainingObject) -> SeedResult | None:
-        """Loads one object; None if it was replaced meanwhile, so that the next pass finds the new one."""
+        """Loads one object; None if it was replaced meanwhile, so that the next pass finds the new one, or another
+        learner was first.
+        """
         if source.size > LARGEST_OBJECT:
             reason = f"it is larger than {LARGEST_OBJECT} bytes, and nothing of it was read"
             return await self._store(source, [], (BadRow("the object", reason),))
@@ -264,19 +260,18 @@ class Seeder:
 
     async def _store(
         self, source: outcomes.TrainingObject, cases: list[CaseEntry], bad_rows: tuple[BadRow, ...]
-    ) -> SeedResult:
-        def merge(log: Sequence[outcomes.StoredCase]) -> Sequence[outcomes.StoredCase]:
-            return merge_cases(log, cases)
-
-        first_bad = f"{bad_rows[0].place}: {bad_rows[0].reason}" if bad_rows else ""
-        loaded_rows = outcomes.LoadedRows(
-            source.name, source.version, len(cases), len(bad_rows), first_bad, self._clock()
-        )
-        log = await self._repository.replace_log(self._tenant, merge, loaded_rows)
-        if log is None:
-            return SeedResult(source, len(cases), bad_rows, None)
-        ids = {case.case_id for case in cases}
-        return SeedResult(source, len(cases), bad_rows, sum(bool(row.case and row.case.case_id in ids) for row in log))
+    ) -> SeedResult | None:
+        for _ in range(_MOST_TRIES):
+            stored = await self._repository.read_stored(self._tenant)
+            if stored.loaded.get(source.name) == source.version:
+                return None
+            log = merge_cases(stored.cases, cases)
+            changes = FileChanges(cases=[entry.text for entry in log], loaded={source.name: source.version})
+            if await self._repository.store_changes(self._tenant, changes, stored.versions):
+                ids = {case.case_id for case in cases}
+                in_log = sum(bool(entry.case and entry.case.case_id in ids) for entry in log)
+                return SeedResult(source, len(cases), bad_rows, in_log)
+        raise StoreUnavailable(f"the case log of {self._tenant} changed at each of {_MOST_TRIES} tries")
 
 
 _ID_CHARACTERS = 16

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -143,7 +143,7 @@ async def _wait_for_event(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
 
 
-_SEED_RETRY_SECONDS = 60.0  # after a failure, and where another learner is looking
+_SEED_RETRY_SECONDS = 60.0  # after a failure
 _MOST_ROWS_LOGGED = 5  # bad rows of one object
 
 
@@ -155,12 +155,9 @@ class SeedingStatus:
     rows: int = 0
     bad_rows: int = 0
     problem: str = ""
-    looked: asyncio.Event = field(default_factory=asyncio.Event)
 
     def count_object(self, result: SeedResult) -> None:
-        """Counts one loaded object and logs its bad rows; does nothing if another learner had loaded it."""
-        if result.cases_in_log is None:
-            return
+        """Counts one loaded object and logs its bad rows."""
         reasons = [f"{row.place}: {row.reason}" for row in result.bad_rows[:_MOST_ROWS_LOGGED]]
         count = len(result.bad_rows)
         fields = {"object": result.source.name, "rows": result.rows, "bad": count, "in_log": result.cases_in_log}
@@ -185,9 +182,8 @@ async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus,
         try:
             if seeder is None:
                 seeder = await asyncio.to_thread(open_seeder)
-            if is_done := await seeder.load_new(status.count_object):
-                status.problem = ""
-                status.looked.set()
+            await seeder.load_new(status.count_object)
+            is_done, status.problem = True, ""
         except (BucketUnavailable, StoreUnavailable) as error:
             status.problem = str(error)
             log.warning("training_rows_unavailable", error=str(error))

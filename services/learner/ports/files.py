@@ -49,7 +49,7 @@ class StoredVersions(NamedTuple):
 
 class StoredFile(NamedTuple):
     """What is stored of a tenant that an import compares with its file. ``versions``: for noticing changes in
-    between.
+    between; ``loaded``: the version of each object of training rows that was loaded.
     """
 
     versions: StoredVersions
@@ -59,10 +59,14 @@ class StoredFile(NamedTuple):
     facts: Sequence[tuple[str, KnownFact | None]]
     entities: Mapping[str, KnownEntity]
     accuracy: Mapping[str, Accuracy]
+    loaded: Mapping[str, str] = MappingProxyType({})
 
 
 class FileChanges(NamedTuple):
-    """What an import changes: the whole case log and list of facts as texts (None: unchanged), and rows."""
+    """What an import changes: the whole case log and list of facts as texts (None: unchanged), and rows.
+
+    ``loaded``: the versions of objects of training rows that are loaded with it.
+    """
 
     cases: Sequence[str] | None = None
     facts: Sequence[str] | None = None
@@ -70,6 +74,7 @@ class FileChanges(NamedTuple):
     entities: Sequence[EntityRecord] = ()
     accuracy: Mapping[str, Accuracy] = MappingProxyType({})
     totals: FileTotals | None = None
+    loaded: Mapping[str, str] = MappingProxyType({})
 
 
 class ImportRepository(Protocol):

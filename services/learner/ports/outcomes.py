@@ -1,7 +1,7 @@
 """The ports of the learner's core: outcomes, lessons, the case log, and training rows."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Collection, Sequence
+from datetime import date
 from typing import NamedTuple, Protocol
 
 from shared.contracts.digest import Digest
@@ -118,39 +118,6 @@ class StoredCase(NamedTuple):
 
     text: str
     case: CaseEntry | None
-
-
-class LoadedRows(NamedTuple):
-    """The record of a loaded object of training rows: its version and the result."""
-
-    name: str
-    version: str
-    rows: int
-    bad: int
-    first_bad: str
-    at: datetime
-
-
-class CaseRepository(Protocol):
-    """A tenant's case log, for cases from outside. Every method may raise ``StoreUnavailable``."""
-
-    async def lock(self, tenant: str) -> bool:
-        """Takes or extends the loader's lock, which expires by itself; False if another learner has it."""
-
-    async def unlock(self, tenant: str) -> None:
-        """Release the loader's lock."""
-
-    async def read_loaded_versions(self, tenant: str) -> Mapping[str, str]:
-        """The version of each object that was loaded."""
-
-    async def replace_log(
-        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded_rows: LoadedRows
-    ) -> Sequence[StoredCase] | None:
-        """Replaces the log by ``merge(log)`` and records the object as loaded, in one step; returns the new log.
-
-        None, with nothing changed, if that version was loaded already. ``merge`` is called again if the log has changed
-        meanwhile.
-        """
 
 
 class TrainingObject(NamedTuple):

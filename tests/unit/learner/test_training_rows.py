@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from time import process_time
 
@@ -21,8 +21,16 @@ from services.learner.core.training import (
     parse_stored_case,
     read_rows,
 )
-from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, StoredVersions
-from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCase, TrainingBucket, TrainingObject
+from services.learner.ports.files import (
+    ArmRecord,
+    EntityRecord,
+    FileChanges,
+    FileTotals,
+    ImportRepository,
+    StoredFile,
+    StoredVersions,
+)
+from services.learner.ports.outcomes import StoredCase, TrainingBucket, TrainingObject
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.bandit import Arm
@@ -322,20 +330,12 @@ class _OneObject(TrainingBucket):
         return lines_of([a_row()])
 
 
-class _EmptyLog(CaseRepository):
-    async def lock(self, tenant: str) -> bool:
+class _EmptyLog(ImportRepository):
+    async def read_stored(self, tenant: str) -> StoredFile:
+        return _stored()
+
+    async def store_changes(self, tenant: str, changes: FileChanges, versions: StoredVersions) -> bool:
         return True
-
-    async def unlock(self, tenant: str) -> None:
-        pass
-
-    async def read_loaded_versions(self, tenant: str) -> Mapping[str, str]:
-        return {}
-
-    async def replace_log(
-        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded_rows: LoadedRows
-    ) -> Sequence[StoredCase] | None:
-        return merge(())
 
 
 async def test_an_object_is_parsed_beside_the_event_loop_which_keeps_the_learners_locks_alive() -> None:
