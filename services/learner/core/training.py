@@ -44,7 +44,7 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else str
 
 
 class Metadata(FrozenModel):
-    """A training row's metadata. ``overall_score``: out of 1 or 100, see ``TrainingRows.scale``."""
+    """A training row's metadata. ``overall_score``: out of 1, or out of 100 where any row beside it is over 1."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
     training_type: TrainingType
@@ -89,11 +89,10 @@ class TrainingRow(FrozenModel):
 
 
 class TrainingRows(NamedTuple):
-    """The rows of one object. ``scale``: the highest possible score, 1 or 100."""
+    """The rows of one object, whose scores are from 0 to 1."""
 
     good: Sequence[TrainingRow]
     bad: Sequence[BadRow]
-    scale: float
 
 
 def read_rows(name: str, content: bytes) -> TrainingRows:
@@ -115,8 +114,14 @@ def validate_rows(entries: Iterable[tuple[str, object]]) -> TrainingRows:
             bad_rows.append(BadRow(place, row[:_LONGEST_REASON]))
         else:
             good_rows.append(row)
-    has_percent_scores = any(row.metadata.overall_score > 1 for row in good_rows)
-    return TrainingRows(good_rows, bad_rows, _BEST_SCORE if has_percent_scores else 1.0)
+    if any(row.metadata.overall_score > 1 for row in good_rows):
+        good_rows = list(map(_divide_score, good_rows))
+    return TrainingRows(good_rows, bad_rows)
+
+
+def _divide_score(row: TrainingRow) -> TrainingRow:
+    metadata = row.metadata.model_copy(update={"overall_score": row.metadata.overall_score / _BEST_SCORE})
+    return row.model_copy(update={"metadata": metadata})
 
 
 def _parse_row(row_content: object) -> TrainingRow | str:
@@ -256,7 +261,7 @@ class Seeder:
 
     def _read_cases(self, name: str, content: bytes) -> tuple[list[CaseEntry], Sequence[BadRow]]:
         rows, short_name, now = self._read(name, content), name.rpartition("/")[2], self._clock()
-        return [make_case(row, rows.scale, short_name, now) for row in rows.good], rows.bad
+        return [make_case(row, short_name, now) for row in rows.good], rows.bad
 
     async def _store(
         self, source: outcomes.TrainingObject, cases: list[CaseEntry], bad_rows: tuple[BadRow, ...]
@@ -278,12 +283,12 @@ _ID_CHARACTERS = 16
 _UNKNOWN_DOMAIN = "general"
 
 
-def make_case(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
+def make_case(row: TrainingRow, source: str, now: datetime) -> CaseEntry:
     """The case of a training row. Its time is ``now``; its id depends only on the row.
 
-    ``scale``: the highest possible score; ``source``: the object's name.
+    ``source``: the object's name.
     """
-    metadata, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
+    metadata, quality = row.metadata, round(row.metadata.overall_score, 4)
     summary = redact_text(row.request)
     has_failed = metadata.training_type is TrainingType.NEGATIVE_CORRECTED
     return CaseEntry(

@@ -48,7 +48,7 @@ def _read(*rows: object) -> TrainingRows:
 
 def _case(row: object) -> CaseEntry:
     rows = _read(row)
-    return make_case(rows.good[0], rows.scale, "rows.jsonl", NOON)
+    return make_case(rows.good[0], "rows.jsonl", NOON)
 
 
 @pytest.mark.promise("training.failures_stay")
@@ -82,8 +82,8 @@ def test_a_good_example_says_what_was_asked_and_which_tools_did_it() -> None:
 def test_scores_out_of_a_hundred_are_known_by_one_that_is_over_one() -> None:
     """Of an object, not of a row: in it a score of 1 is one of a hundred."""
     percent, unit = _read(a_row(1, score=1), a_row(2, score=87.5)), _read(a_row(1, score=1))
-    assert [make_case(row, percent.scale, "x", NOON).quality for row in percent.good] == [0.01, 0.875]
-    assert [make_case(row, unit.scale, "x", NOON).quality for row in unit.good] == [1.0]
+    assert [make_case(row, "x", NOON).quality for row in percent.good] == [0.01, 0.875]
+    assert [make_case(row, "x", NOON).quality for row in unit.good] == [1.0]
 
 
 @pytest.mark.promise("I12.training_rows")
@@ -148,7 +148,7 @@ def test_any_bytes_are_rows_or_bad_rows(content: bytes) -> None:
 @pytest.mark.promise("training.once")
 def test_a_row_is_the_same_case_wherever_and_whenever_it_is_read() -> None:
     one, other = _read(a_row()).good[0], read_rows("b.json", json.dumps(a_row()).encode()).good[0]
-    assert make_case(one, 1.0, "a", NOON).case_id == make_case(other, 1.0, "b", NOON.replace(year=2030)).case_id
+    assert make_case(one, "a", NOON).case_id == make_case(other, "b", NOON.replace(year=2030)).case_id
     assert _case(a_row(1)).case_id != _case(a_row(1, failed=True)).case_id
 
 

@@ -290,16 +290,18 @@ _FAILURE_ATTRIBUTE = "usual failure"
 
 
 def build_report_rows(name: str, content: bytes) -> TrainingRows:
-    """The failures and ready-made rows of a report, as training rows. Never raises: anything else is a bad row."""
+    """The ready-made rows and the failures of a report, as training rows. Never raises: anything else is a bad row."""
     try:
-        prepared_rows = prepare_training_rows([read_report(name, content)])
+        report = read_report(name, content)
+        groups = [
+            validate_rows((f"row {number}", row) for number, row in enumerate(rows, 1))
+            for rows in (_list_training_signals(report), _list_failures(report))
+        ]
     except BadReport as error:
-        return TrainingRows([], [BadRow("the object", str(error))], 1.0)
+        return TrainingRows([], [BadRow("the object", str(error))])
     except RecursionError:
-        return TrainingRows([], [BadRow("the object", "it is nested too deeply")], 1.0)
-    ready_rows = _rescale_signal_rows(prepared_rows.rows, name)
-    rows = validate_rows((f"row {number}", row) for number, row in enumerate(ready_rows, 1))
-    return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in prepared_rows.skipped)])
+        return TrainingRows([], [BadRow("the object", "it is nested too deeply")])
+    return TrainingRows([row for group in groups for row in group.good], [row for group in groups for row in group.bad])
 
 
 def build_report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
@@ -318,28 +320,6 @@ def build_report_facts(name: str, content: bytes, now: datetime) -> list[dict[st
         if fact := _build_fact(entry, min(at, now), name):
             facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
     return [*facts.values()][:_MOST_FACTS]
-
-
-def _rescale_signal_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
-    """The rows, with ready-made scores out of 100 divided by 100."""
-    marked_rows = [(row, _read_metadata(row).get("source") != source) for row in rows]
-    if not any(is_ready and _overall_score_of(row) > 1 for row, is_ready in marked_rows):
-        return [*rows]
-    return [_divide_score(row) if is_ready else row for row, is_ready in marked_rows]
-
-
-def _divide_score(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    return {**row, "metadata": {**_read_metadata(row), "overall_score": _overall_score_of(row) / 100}}
-
-
-def _read_metadata(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    metadata = row.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _overall_score_of(row: dict[str, JsonValue]) -> float:
-    score = _read_metadata(row).get("overall_score")
-    return score if isinstance(score, int | float) and not isinstance(score, bool) else 0.0
 
 
 def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | None:
