@@ -129,10 +129,10 @@ async def test_importing_the_same_again_or_an_older_export_of_ones_own_changes_n
 @pytest.mark.promise("files.validated_whole")
 @each_row(
     ("file", "content", "problem"),
-    (LearningFile.CASE_LOG, [{"task_summary": "x"}], "entry 2: outcome"),
-    (LearningFile.CASE_LOG, {"nothing": 1}, "no list"),
-    (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": -1}}}, "payroll fsm: n"),
-    (LearningFile.STRATEGY_BANDIT, {"payroll": {"guessing": {"n": 1}}}, "a strategy is one of"),
+    (LearningFile.CASE_LOG, [{"task_summary": "x"}], "entry 2.outcome"),
+    (LearningFile.CASE_LOG, {"nothing": 1}, "valid list"),
+    (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": -1}}}, "payroll.fsm.n"),
+    (LearningFile.STRATEGY_BANDIT, {"payroll": {"guessing": {"n": 1}}}, "five_phase"),
     (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": 1, "units": 10_001}}}, "units"),
     (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": 1, "q": 1, "trend": "1:x"}}}, "trend"),
     (LearningFile.KNOWLEDGE_BASE, [{"fact": "x", "at": "yesterday"}], "entry 1"),
@@ -378,7 +378,7 @@ async def test_nothing_is_imported_if_one_file_is_wrong(redis: Redis, url: str, 
     async with _importing(redis):
         refused = await call_purple("learn", "import", str(tmp_path), "--url", url)
         after = await read_learned_files(redis, "default")
-    assert (refused.code, "payroll fsm: n" in refused.out) == (1, True)
+    assert (refused.code, "payroll.fsm.n" in refused.out) == (1, True)
     assert after[LearningFile.CASE_LOG] == []
 
 

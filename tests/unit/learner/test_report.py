@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
-from services.learner.core.files.importer import read_facts
+from services.learner.core.files.formats import read_facts
 from services.learner.core.files.report import (
     BadReport,
     Report,

@@ -1,16 +1,27 @@
-"""Parses learning files (arms, totals, cases): either all entries, or what is wrong with them."""
+"""Parses learning files: either all entries, or what is wrong with the first of them."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, Self, TypeVar
 
-from pydantic import AliasChoices, AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    AwareDatetime,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
-from services.learner.ports.files import ArmRecord, FileTotals
-from shared.contracts.base import FrozenModel, describe_first_error
+from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals
+from shared.contracts.base import FrozenModel
 from shared.contracts.digest import LONGEST_SUMMARY, shorten_notes
-from shared.contracts.knowledge import Accuracy, CaseEntry
+from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import PREDICTIONS_KEPT, TREND_DAYS_KEPT, TREND_POINTS_KEPT, parse_trend
@@ -32,56 +43,37 @@ class BadFile(Exception):
         self.problems = tuple(problems[:MOST_PROBLEMS])
 
 
-class BadEntry(ValueError):
-    """An entry of a file is wrong; the message says how."""
-
-
-def entries_of_list(content: JsonValue, *names: str) -> list[JsonValue]:
-    """The entries of a file that is a list, or an object with a list under one of the names. Raises ``BadFile``."""
-    if isinstance(content, dict):
-        content = next((content[name] for name in names if name in content), None)
-    if not isinstance(content, list):
-        raise BadFile([f"it is no list, and has none under {' or '.join(names)}"])
-    return _check_count(content)
-
-
-def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue]:
-    """The entries of a file that is an object, or has an object under one of the names. Raises ``BadFile``."""
+def _parse_content(form: TypeAdapter[T], content: JsonValue, *names: str) -> T:
+    """The content, or what an object has under the first of ``names``, in that form. Raises ``BadFile``."""
     if isinstance(content, dict):
         content = next((content[name] for name in names if name in content), content)
-    if not isinstance(content, dict):
-        raise BadFile(["it is no object"])
-    _check_count(list(content))
-    return content
+    try:
+        return form.validate_python(content)
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+    raise BadFile([f"{_describe_place(fault['loc'])}: {fault['msg']}" for fault in faults])
 
 
-def parse_entries(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue], T]) -> list[T]:
-    """Parses each entry with ``read``. Raises ``BadFile`` with the positions of wrong entries, up to a bound."""
-    values: list[T] = []
-    problems: list[str] = []
-    for place, entry in entries:
-        try:
-            values.append(read(entry))
-        except ValidationError as error:
-            problems.append(f"{place}: {describe_first_error(error)}")
-        except BadEntry as error:
-            problems.append(f"{place}: {error}")
-    if problems:
-        raise BadFile(problems)
-    return values
+def _describe_place(location: Sequence[int | str]) -> str:
+    return ".".join(f"entry {part + 1}" if isinstance(part, int) else part for part in location) or "the file"
 
 
-def number_entries(entries: Iterable[JsonValue]) -> Iterable[tuple[str, JsonValue]]:
-    return ((f"entry {number}", entry) for number, entry in enumerate(entries, 1))
-
-
-def _check_count(entries: list[JsonValue]) -> list[JsonValue]:
-    if len(entries) > MOST_ENTRIES:
-        raise BadFile([f"it has more than {MOST_ENTRIES} entries"])
-    return entries
+def _check_trend(text: str) -> str:
+    """Returns a stored trend if it is valid."""
+    try:
+        points = parse_trend(text)
+    except ValueError as error:
+        raise ValueError("its points are not n:units:at") from error
+    if len(points) > TREND_POINTS_KEPT:
+        raise ValueError(f"it has more than {TREND_POINTS_KEPT} points")
+    return text
 
 
 _MOST_PULLS = 10**9
+_LARGEST_NUMBER = 10**12
+_Trend = Annotated[str, AfterValidator(_check_trend)]
+_Count = Annotated[int, Field(strict=True, ge=0, le=_LARGEST_NUMBER)]
+_Entries = Field(max_length=MOST_ENTRIES)
 
 
 class _Arm(FrozenModel):
@@ -90,51 +82,29 @@ class _Arm(FrozenModel):
     n: int = Field(ge=0, le=_MOST_PULLS, validation_alias=AliasChoices("n", "pulls", "count"))
     q: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False, validation_alias=AliasChoices("q", "mean", "value"))
     units: int | None = Field(default=None, ge=0)
-    trend: str = ""
+    trend: _Trend = ""
+
+    @model_validator(mode="after")
+    def _check_units(self) -> Self:
+        if self.sum_rewards() > self.n * REWARD_UNITS:
+            raise ValueError("units: more than its pulls could have earned")
+        return self
+
+    def sum_rewards(self) -> int:
+        return round(self.q * self.n * REWARD_UNITS) if self.units is None else self.units
+
+
+_ARMS_FORM = TypeAdapter(Annotated[dict[str, dict[Strategy, _Arm]], _Entries])
 
 
 def read_arms(content: JsonValue) -> list[ArmRecord]:
     """The arms of a file, without those that were never pulled; raises ``BadFile``."""
-    arms_by_kind = entries_of_object(content, "arms", "bandit")
-    checked_arms = parse_entries(arms_by_kind.items(), _read_object)
-    arm_entries = (
-        (f"{kind} {strategy}", {"kind": kind, "strategy": strategy, "arm": arm})
-        for kind, arms in zip(arms_by_kind, checked_arms, strict=True)
+    return [
+        ArmRecord((kind, strategy.value), Arm(arm.n, arm.sum_rewards()), arm.trend)
+        for kind, arms in _parse_content(_ARMS_FORM, content, "arms", "bandit").items()
         for strategy, arm in arms.items()
-    )
-    return [record for record in parse_entries(arm_entries, _read_arm) if record.arm.n]
-
-
-def _check_trend(entry: JsonValue) -> str:
-    """Returns the entry if it is a valid stored trend. Raises ``BadEntry``."""
-    if not isinstance(entry, str):
-        raise BadEntry("it is no text")
-    try:
-        points = parse_trend(entry)
-    except ValueError as error:
-        raise BadEntry("trend: its points are not n:units:at") from error
-    if len(points) > TREND_POINTS_KEPT:
-        raise BadEntry(f"trend: it has more than {TREND_POINTS_KEPT} points")
-    return entry
-
-
-def _read_object(entry: JsonValue) -> dict[str, JsonValue]:
-    if not isinstance(entry, dict):
-        raise BadEntry("it is no object of strategies")
-    return entry
-
-
-def _read_arm(entry: JsonValue) -> ArmRecord:
-    fields = _read_object(entry)
-    try:
-        strategy = Strategy(str(fields["strategy"]))
-    except ValueError:
-        raise BadEntry(f"a strategy is one of {', '.join(Strategy)}") from None
-    arm = _Arm.model_validate(_read_object(fields["arm"]))
-    units = round(arm.q * arm.n * REWARD_UNITS) if arm.units is None else arm.units
-    if units > arm.n * REWARD_UNITS:
-        raise BadEntry("units: more than its pulls could have earned")
-    return ArmRecord((str(fields["kind"]), strategy.value), Arm(arm.n, units), _check_trend(arm.trend))
+        if arm.n
+    ]
 
 
 _MOST_KEYWORDS, _ID_CHARACTERS = 15, 16
@@ -159,8 +129,8 @@ def _read_moment(value: object) -> object:
     return value
 
 
-Notes = Annotated[tuple[str, ...], BeforeValidator(_read_notes)]
-Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=EARLIEST_MOMENT, le=_LATEST_MOMENT)]
+_Notes = Annotated[tuple[str, ...], BeforeValidator(_read_notes)]
+_Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=EARLIEST_MOMENT, le=_LATEST_MOMENT)]
 
 
 class _Case(FrozenModel):
@@ -171,8 +141,8 @@ class _Case(FrozenModel):
     keywords: tuple[str, ...] = ()
     outcome: CaseOutcome
     quality: float = Field(ge=0, le=1, allow_inf_nan=False)
-    worked: Notes = Field(default=(), validation_alias=AliasChoices("worked", "what_worked"))
-    failed: Notes = Field(default=(), validation_alias=AliasChoices("failed", "what_failed"))
+    worked: _Notes = Field(default=(), validation_alias=AliasChoices("worked", "what_worked"))
+    failed: _Notes = Field(default=(), validation_alias=AliasChoices("failed", "what_failed"))
     tool_count: int = Field(default=0, ge=0)
     domain: str = "general"
     strategy: Strategy = Strategy.FSM
@@ -180,18 +150,18 @@ class _Case(FrozenModel):
     task_id: str = ""
     formula: str = ""
     parts: dict[str, float] = {}
-    at: Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
+    at: _Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
+
+
+_CASES_FORM = TypeAdapter(Annotated[list[_Case], _Entries])
 
 
 def read_cases(content: JsonValue) -> list[CaseEntry]:
     """The cases of a file, newest first, with protected values removed; raises ``BadFile``."""
-    return parse_entries(number_entries(entries_of_list(content, "cases", "entries", "case_log")), _read_case)[::-1]
+    return [_build_case(case) for case in _parse_content(_CASES_FORM, content, "cases", "entries", "case_log")][::-1]
 
 
-def _read_case(entry: JsonValue) -> CaseEntry:
-    if not isinstance(entry, dict):
-        raise BadEntry("it is no object")
-    case = _Case.model_validate(entry)
+def _build_case(case: _Case) -> CaseEntry:
     summary = redact_text(case.summary)[:LONGEST_SUMMARY]
     fields = case.model_dump(exclude={"case_id", "keywords", "summary"})
     return CaseEntry.model_validate(
@@ -207,11 +177,106 @@ def _read_case(entry: JsonValue) -> CaseEntry:
     )
 
 
+_LONGEST_TEXT = 500
+_LONGEST_FIELD = 300
+_MOST_TIMES_SEEN = 10**9
+
+
+def _check_unprotected(text: str) -> str:
+    if redact_text(text) != text:
+        raise ValueError("it holds something that may not be kept")
+    return text
+
+
+class _Fact(KnownFact):
+    text: Annotated[str, AfterValidator(_check_unprotected)] = Field(
+        min_length=1, max_length=_LONGEST_TEXT, validation_alias=AliasChoices("text", "fact", "content")
+    )
+    domain: str = "general"
+    quality: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+    task_id: str = Field(default="", validation_alias=AliasChoices("task_id", "source_task", "source"))
+    confidence: float = Field(default=0.6, ge=0, le=1, allow_inf_nan=False)
+    seen: int = Field(default=1, ge=1, le=_MOST_TIMES_SEEN)
+    at: _Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
+    first_at: _Moment | None = None
+    superseded_at: _Moment | None = None
+
+
+_FACTS_FORM = TypeAdapter(Annotated[list[_Fact], _Entries])
+
+
+def read_facts(content: JsonValue) -> list[KnownFact]:
+    """The facts of a file, newest first; raises ``BadFile``."""
+    facts = _parse_content(_FACTS_FORM, content, "facts", "entries", "knowledge")
+    with_keywords = [
+        fact if fact.keywords else fact.model_copy(update={"keywords": extract_keywords(fact.text)}) for fact in facts
+    ]
+    return sorted(with_keywords, key=lambda fact: fact.at, reverse=True)
+
+
+class _Entity(KnownEntity):
+    key: str = Field(default="", max_length=_LONGEST_FIELD)
+    kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
+    value: Annotated[str, AfterValidator(_check_unprotected)] = Field(min_length=1, max_length=_LONGEST_FIELD)
+    seen: int = Field(default=1, ge=1, le=_MOST_TIMES_SEEN, validation_alias=AliasChoices("seen", "count"))
+    last_seen: _Moment
+    first_seen: _Moment | None = None
+    links: EntityLinks = EntityLinks()
+
+
+_ENTITIES_FORM = TypeAdapter(Annotated[list[_Entity], _Entries])
+
+
+def read_entities(content: JsonValue) -> list[EntityRecord]:
+    """The entities of a file; raises ``BadFile``."""
+    return [
+        EntityRecord(
+            entity.key or f"{entity.kind}:{entity.value.casefold()}",
+            KnownEntity.model_validate(entity.model_dump(exclude={"key", "links"})),
+            entity.links,
+        )
+        for entity in _parse_content(_ENTITIES_FORM, content, "entities")
+    ]
+
+
 _OUTCOME_NAMES = tuple(outcome.value for outcome in CaseOutcome)
-_COUNT_NAMES = ("events", *_OUTCOME_NAMES, "quality_units")
-_DAY_AND_COUNT_PATTERN = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNT_NAMES)})")
-_PREDICTION_PATTERN = re.compile(r"[^:]*:[^:]+")
-_LARGEST_NUMBER = 10**12
+_COUNT_NAME_REGEX = "|".join(("events", *_OUTCOME_NAMES, "quality_units"))
+_CountName = Annotated[str, Field(pattern=f"^({_COUNT_NAME_REGEX})$")]
+_DayAndCount = Annotated[str, Field(pattern=rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}:({_COUNT_NAME_REGEX})$")]
+
+
+class _Accuracy(Accuracy):
+    @model_validator(mode="after")
+    def _check_numbers(self) -> Self:
+        if not 0 <= self.matches <= self.attempts <= _LARGEST_NUMBER or len(self.window) > PREDICTIONS_KEPT:
+            raise ValueError("its numbers do not fit together")
+        return self
+
+
+class _Statistics(FrozenModel):
+    counts: dict[_CountName, _Count] = {}
+    days: Annotated[dict[_DayAndCount, _Count], _Entries] = {}
+    quality_trend: _Trend = ""
+    accuracy: Annotated[dict[Annotated[str, Field(pattern=r"^[^:]*:[^:]+$")], _Accuracy], _Entries] = {}
+
+    @field_validator("counts")
+    @classmethod
+    def _check_sums(cls, counts: dict[str, int]) -> dict[str, int]:
+        if sum(counts.get(kind, 0) for kind in _OUTCOME_NAMES) > counts.get("events", 0):
+            raise ValueError("more outcomes than events")
+        if counts.get("quality_units", 0) > REWARD_UNITS * counts.get("events", 0):
+            raise ValueError("quality_units: more than its events could have earned")
+        return counts
+
+    @field_validator("days")
+    @classmethod
+    def _check_days(cls, days: dict[str, int]) -> dict[str, int]:
+        if len({name.partition(":")[0] for name in days}) > TREND_DAYS_KEPT:
+            raise ValueError(f"more than {TREND_DAYS_KEPT} days")
+        return days
+
+
+_STATISTICS_FORM = TypeAdapter(_Statistics)
 
 
 class FileStatistics(NamedTuple):
@@ -221,42 +286,6 @@ class FileStatistics(NamedTuple):
 
 def read_statistics(content: JsonValue) -> FileStatistics:
     """The statistics in a file. Raises ``BadFile``."""
-    parts = entries_of_object(content)
-    counts = _read_counts(parts.get("counts", {}), "counts")
-    days = _read_counts(parts.get("days", {}), "days")
-    problems = [f"days {name}: it is no day and count" for name in days if not _DAY_AND_COUNT_PATTERN.fullmatch(name)]
-    problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNT_NAMES]
-    if sum(counts.get(kind, 0) for kind in _OUTCOME_NAMES) > counts.get("events", 0):
-        problems.append("counts: more outcomes than events")
-    if counts.get("quality_units", 0) > REWARD_UNITS * counts.get("events", 0):
-        problems.append("counts quality_units: more than its events could have earned")
-    if len({name.partition(":")[0] for name in days}) > TREND_DAYS_KEPT:
-        problems.append(f"days: more than {TREND_DAYS_KEPT} days")
-    if problems:
-        raise BadFile(problems)
-    trend = parse_entries([("quality_trend", parts.get("quality_trend", ""))], _check_trend)[0]
-    accuracy = entries_of_object(parts.get("accuracy", {}))
-    unknown = [name for name in accuracy if not _PREDICTION_PATTERN.fullmatch(name)]
-    if unknown:
-        raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
-    rows = parse_entries(((f"accuracy {name}", row) for name, row in accuracy.items()), _read_accuracy)
-    return FileStatistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
-
-
-def _read_counts(content: JsonValue, part: str) -> dict[str, int]:
-    entries = entries_of_object(content)
-    counts = parse_entries(((f"{part} {name}", entry) for name, entry in entries.items()), _check_number)
-    return dict(zip(entries, counts, strict=True))
-
-
-def _check_number(entry: JsonValue) -> int:
-    if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= _LARGEST_NUMBER:
-        raise BadEntry("it is no count")
-    return entry
-
-
-def _read_accuracy(entry: JsonValue) -> Accuracy:
-    accuracy = Accuracy.model_validate(entry)
-    if not 0 <= accuracy.matches <= accuracy.attempts <= _LARGEST_NUMBER or len(accuracy.window) > PREDICTIONS_KEPT:
-        raise BadEntry("its numbers do not fit together")
-    return accuracy
+    statistics = _parse_content(_STATISTICS_FORM, content)
+    totals = FileTotals(statistics.counts, statistics.days, statistics.quality_trend)
+    return FileStatistics(totals, statistics.accuracy)

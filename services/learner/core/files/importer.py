@@ -7,20 +7,15 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from pydantic import AliasChoices, ConfigDict, Field, JsonValue
-
 from services.learner.core.files import formats
 from services.learner.core.memory.facts import merge_facts, says_the_same
 from services.learner.core.training import merge_cases
 from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
 from services.learner.ports.memory import KnownFacts
-from shared.contracts.base import FrozenModel
-from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.domain.bandit import Arm
-from shared.domain.keywords import extract_keywords
-from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable
 
 
@@ -139,76 +134,13 @@ class Importer:
                 arms = formats.read_arms(request.content)
                 return len(arms), lambda stored_file: merge_file_arms(stored_file, arms)
             case LearningFile.KNOWLEDGE_BASE:
-                facts = read_facts(request.content)
+                facts = formats.read_facts(request.content)
                 return len(facts), lambda stored_file: merge_file_facts(stored_file, facts)
             case LearningFile.ENTITIES:
-                entities = read_entities(request.content)
+                entities = formats.read_entities(request.content)
                 return len(entities), lambda stored_file: merge_file_entities(stored_file, entities, self._clock())
             case LearningFile.STATISTICS:
                 statistics = formats.read_statistics(request.content)
                 return 1 + len(statistics.accuracy), lambda stored_file: merge_file_statistics(stored_file, statistics)
             case LearningFile.SYNTHESIZED:
                 raise formats.BadFile(["processes are imported by the executor, which follows them"])
-
-
-_LONGEST_TEXT = 500
-_LONGEST_FIELD = 300
-_MOST_TIMES_SEEN = 10**9
-
-
-class _FileFact(FrozenModel):
-    model_config = ConfigDict(extra="allow")
-
-    text: str = Field(min_length=1, max_length=_LONGEST_TEXT, validation_alias=AliasChoices("text", "fact", "content"))
-    domain: str = "general"
-    quality: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
-    task_id: str = Field(default="", validation_alias=AliasChoices("task_id", "source_task", "source"))
-    confidence: float = Field(default=0.6, ge=0, le=1, allow_inf_nan=False)
-    seen: int = Field(default=1, ge=1, le=_MOST_TIMES_SEEN)
-    at: formats.Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
-    first_at: formats.Moment | None = None
-    superseded_at: formats.Moment | None = None
-
-
-class _Entity(FrozenModel):
-    model_config = ConfigDict(extra="allow")
-
-    key: str = Field(default="", max_length=_LONGEST_FIELD)
-    kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
-    value: str = Field(min_length=1, max_length=_LONGEST_FIELD)
-    seen: int = Field(default=1, ge=1, le=_MOST_TIMES_SEEN, validation_alias=AliasChoices("seen", "count"))
-    last_seen: formats.Moment
-    first_seen: formats.Moment | None = None
-    links: EntityLinks = EntityLinks()
-
-
-def read_facts(content: JsonValue) -> list[KnownFact]:
-    """The facts of a file, newest first; raises ``BadFile``."""
-    facts = formats.parse_entries(
-        formats.number_entries(formats.entries_of_list(content, "facts", "entries", "knowledge")), _read_fact
-    )
-    return sorted(facts, key=lambda fact: fact.at, reverse=True)
-
-
-def read_entities(content: JsonValue) -> list[EntityRecord]:
-    """The entities of a file; raises ``BadFile``."""
-    return formats.parse_entries(formats.number_entries(formats.entries_of_list(content, "entities")), _read_entity)
-
-
-def _read_fact(entry: JsonValue) -> KnownFact:
-    file_fact = _FileFact.model_validate(entry)
-    fields = file_fact.model_dump()
-    fields["keywords"] = fields.get("keywords") or extract_keywords(file_fact.text)
-    known_fact = KnownFact.model_validate(fields)
-    if redact_text(known_fact.text) != known_fact.text:
-        raise formats.BadEntry("text: it holds something that may not be kept")
-    return known_fact
-
-
-def _read_entity(entry: JsonValue) -> EntityRecord:
-    file_entity = _Entity.model_validate(entry)
-    if redact_text(file_entity.value) != file_entity.value:
-        raise formats.BadEntry("value: it may not be kept")
-    entity = KnownEntity.model_validate(file_entity.model_dump(exclude={"key", "links"}))
-    key = file_entity.key or f"{file_entity.kind}:{file_entity.value.casefold()}"
-    return EntityRecord(key, entity, file_entity.links)
