@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from services.planner.bootstrap import build_planner as build_planner
 from services.planner.settings import PlannerSettings
@@ -16,5 +17,5 @@ def planner_app(faults: str = "") -> FastAPI:
 
 
 @lru_cache(maxsize=1)
-def policy_app() -> FastAPI:
+def policy_app() -> Starlette:
     return build_policy(PolicySettings())

@@ -1,16 +1,16 @@
 """The service's HTTP routes: verdicts, allowances, translated prose, health and readiness."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
-from typing import Any, Literal, TypeVar
+from typing import NamedTuple, TypeVar
 
 import structlog
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
-from starlette.routing import Match
-from starlette.types import Receive, Scope, Send
-from typing_extensions import override
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.evaluate import decide
@@ -140,105 +140,65 @@ def _find_path(document: Json, location: Sequence[str | int]) -> list[str]:
 _log = structlog.get_logger("policy")
 
 
-class PolicyHealth(BaseModel):
-    status: Literal["ok"] = "ok"
+class Operation(NamedTuple):
+    """A path with the forms of its body and answer. ``decide`` gets the body, and the hash that the path names."""
+
+    path: str
+    body: type[PolicyContract]
+    answer: type[PolicyContract]
+    decide: Callable[[JsonObject, str | None], PolicyContract]
+    summary: str
+
+    def make_endpoint(self, limit: int) -> Callable[[Request], Awaitable[Response]]:
+        """``limit``: of a body, in bytes."""
+
+        async def answer_request(request: Request) -> Response:
+            request.scope["route"] = self  # by whose path it is counted
+            try:
+                document = await read_document(request, limit)
+                message = self.decide(document, request.path_params.get("policy_hash"))
+            except (RequestRejected, RequestTooLarge) as refused:
+                return build_refusal_response(refused)
+            return Response(message.to_json(), media_type="application/json")
+
+        return answer_request
 
 
-class PolicyApp(FastAPI):
-    """An application that describes its request bodies itself, when its schema is first asked for.
-
-    FastAPI's own body handling takes as long as a verdict, and is left out.
-    """
-
-    @override
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        for route in self.routes if scope["type"] == "http" and scope["method"] == "POST" else ():
-            match, child_scope = route.matches(scope)
-            if match is Match.FULL:
-                scope.update(child_scope)
-                return await self._answer_body(Request(scope, receive), send)
-        return await super().__call__(scope, receive, send)
-
-    async def _answer_body(self, request: Request, send: Send) -> None:
-        try:
-            answer: Response = await request["endpoint"](request=request, **request.path_params)
-        except (RequestRejected, RequestTooLarge) as refused:
-            answer = build_refusal_response(refused)
-        await answer(request.scope, request.receive, send)
-
-    @override
-    def openapi(self) -> dict[str, Any]:  # as FastAPI types it
-        if self.openapi_schema is None:
-            schemas = super().openapi().setdefault("components", {}).setdefault("schemas", {})
-            for model in (EvaluateRequest, AllowanceRequest, ProseRequest):
-                schema = model.model_json_schema(by_alias=True, ref_template=_SCHEMA_REFERENCE_TEMPLATE)
-                schemas.update(schema.pop("$defs", {}) | {model.__name__: schema})
-        return super().openapi()
-
-
-def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
+def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> Starlette:
     """The service as an ASGI application. It keeps only caches of policies, conditions and patterns."""
-    app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
-    refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
-    refusals_and_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
-    plan_body, tool_body = describe_request_body(EvaluateRequest), describe_request_body(AllowanceRequest)
     cache = PreparedPolicyCache()
 
-    @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=plan_body)
-    async def evaluate_rules(request: Request) -> Response:
-        """Decide rules over a context, over each planned call, and over the task's text."""
-        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), None, cache, meter))
+    def reach_verdict(document: JsonObject, policy_hash: str | None) -> Verdict:
+        return _reach_verdict(document, policy_hash, cache, meter)
 
-    @app.post("/v1/allowances", response_model=Allowances, responses=refusals, openapi_extra=tool_body)
-    async def judge_allowances(request: Request) -> Response:
-        """Say what a turn may do with tools that it calls without a plan."""
-        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), None, cache))
+    def judge_allowances(document: JsonObject, policy_hash: str | None) -> Allowances:
+        policies = get_prepared_policies(document, policy_hash, cache)
+        return decide_allowances(validate_document(AllowanceRequest, document, policies=()), policies)
 
+    def check_prose(document: JsonObject, _: str | None) -> ProseAnswer:
+        return check_candidates(validate_document(ProseRequest, document))
+
+    verdict = "Decide rules over a context, over each planned call, and over the task's text."
+    allowances = "Say what a turn may do with tools that it calls without a plan."
+    prose = "Check rules that were translated from prose against that prose, and against the tools that exist."
     by_hash = "/v1/policies/{policy_hash}"
-
-    @app.post(f"{by_hash}/evaluate", response_model=Verdict, responses=refusals_and_unknown, openapi_extra=plan_body)
-    async def evaluate_known_rules(policy_hash: str, request: Request) -> Response:
-        """Decide as ``/v1/evaluate`` does, under policies that were sent before; 404 if they are unknown by now."""
-        return _json_response(_reach_verdict(await read_document(request, max_body_bytes), policy_hash, cache, meter))
-
-    @app.post(
-        f"{by_hash}/allowances", response_model=Allowances, responses=refusals_and_unknown, openapi_extra=tool_body
+    operations = (
+        Operation("/v1/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
+        Operation("/v1/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
+        Operation(f"{by_hash}/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
+        Operation(f"{by_hash}/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
+        Operation("/v1/prose/check", ProseRequest, ProseAnswer, check_prose, prose),
     )
-    async def judge_allowances_by_known_rules(policy_hash: str, request: Request) -> Response:
-        """Answer as ``/v1/allowances`` does, under policies that were sent before; 404 if they are unknown by now."""
-        return _json_response(_judge_allowances(await read_document(request, max_body_bytes), policy_hash, cache))
 
-    @app.post(
-        "/v1/prose/check",
-        response_model=ProseAnswer,
-        responses=refusals,
-        openapi_extra=describe_request_body(ProseRequest),
-    )
-    async def check_prose(request: Request) -> Response:
-        """Check rules that were translated from prose against that prose, and against the tools that exist."""
-        document = await read_document(request, max_body_bytes)
-        return _json_response(check_candidates(validate_document(ProseRequest, document)))
+    async def tell_health(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
 
-    @app.get("/health")
-    async def health() -> PolicyHealth:
-        """The process is alive."""
-        return PolicyHealth()
+    async def describe(_: Request) -> Response:
+        return JSONResponse(_describe_operations(operations))
 
-    @app.get("/ready")
-    async def ready() -> PolicyHealth:
-        """The service can give verdicts: it needs nothing but itself."""
-        return PolicyHealth()
-
-    return app
-
-
-def _json_response(message: PolicyContract) -> Response:
-    return Response(message.to_json(), media_type="application/json")
-
-
-def _judge_allowances(document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache) -> Allowances:
-    policies = get_prepared_policies(document, policy_hash, cache)
-    return decide_allowances(validate_document(AllowanceRequest, document, policies=()), policies)
+    routes = [Route(each.path, each.make_endpoint(max_body_bytes), methods=["POST"]) for each in operations]
+    probes = [Route(path, tell_health) for path in ("/health", "/ready")]
+    return Starlette(routes=[*routes, Route("/openapi.json", describe), *probes])
 
 
 def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache, meter: Meter) -> Verdict:
@@ -262,10 +222,32 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: Prepare
     return verdict
 
 
-_SCHEMA_REFERENCE_TEMPLATE = "#/components/schemas/{model}"
+def _describe_operations(operations: Sequence[Operation]) -> dict[str, object]:
+    """The OpenAPI document of the service."""
+    forms: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {(RefusalBody, "serialization"): None}
+    for each in operations:
+        forms |= {(each.body, "validation"): None, (each.answer, "serialization"): None}
+    _, schemas = models_json_schema([*forms], ref_template="#/components/schemas/{model}")
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Purple Agent policy service", "version": "1"},
+        "paths": {each.path: {"post": _describe_operation(each)} for each in operations},
+        "components": {"schemas": schemas["$defs"]},
+    }
 
 
-def describe_request_body(model: type[BaseModel]) -> dict[str, object]:
-    """The OpenAPI fragment for an operation whose body is ``model``."""
-    content = {"application/json": {"schema": {"$ref": _SCHEMA_REFERENCE_TEMPLATE.format(model=model.__name__)}}}
-    return {"requestBody": {"required": True, "content": content}}
+def _describe_operation(operation: Operation) -> dict[str, object]:
+    by_hash = [{"name": "policy_hash", "in": "path", "required": True, "schema": {"type": "string"}}]
+    takes_hash = "{policy_hash}" in operation.path
+    refusals = {status: _describe_json(RefusalBody) for status in ("400", "413", "422", *(["404"] * takes_hash))}
+    return {
+        "summary": operation.summary,
+        "parameters": by_hash * takes_hash,
+        "requestBody": {**_describe_json(operation.body), "required": True},
+        "responses": {"200": _describe_json(operation.answer), **refusals},
+    }
+
+
+def _describe_json(model: type[BaseModel]) -> dict[str, object]:
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"description": model.__doc__, "content": {"application/json": {"schema": schema}}}
