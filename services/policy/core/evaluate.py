@@ -64,7 +64,7 @@ def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> co
 def _governs_call(prepared: PreparedPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
     """Whether some tool rule or condition of the policy applies to the call."""
     matching_rules = (rule for rule in prepared.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
-    return any(matching_rules) or any_rule_applies_to_call(prepared.rules_of_calls, facts)
+    return any(matching_rules) or any_rule_applies_to_call(prepared.rules_naming_calls, prepared.other_rules, facts)
 
 
 def _build_verdict(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, value_at
-from services.policy.core.rule_index import RuleIndex, RulesOfCalls
+from services.policy.core.rule_index import RuleIndex
 from services.policy.core.rules import (
     FIELDS_NAMING_CALLS,
     RESTS_ON_REQUEST_TEXT,
@@ -105,12 +105,16 @@ def find_call_findings(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
             yield build_problem(prepared.policy_id, prepared.rule.id, error)
 
 
-def any_rule_applies_to_call(rules: RulesOfCalls, facts: CallFacts) -> bool:
+def any_rule_applies_to_call(
+    rules_naming_calls: RuleIndex, other_rules: Sequence[PreparedRule], facts: CallFacts
+) -> bool:
     """Whether any rule with an effect applies to the call, whatever it finds."""
-    may_apply = rules.all
-    if facts.call is not None and facts.unknown_fields is not None:
-        may_apply = rules.find_applicable(_read_stated_fields(facts), {*facts.call.fields, *facts.unknown_fields})
-    return any(_can_take_effect(prepared, facts) and _applies_to_call(prepared, facts) for prepared in may_apply)
+    naming_rules: Sequence[PreparedRule] = rules_naming_calls.all
+    if facts.unknown_fields is not None:
+        naming_rules = rules_naming_calls.find_candidates((_read_stated_fields(facts),))
+    return any(
+        _applies_to_call(rule, facts) and _can_take_effect(rule, facts) for rule in (*naming_rules, *other_rules)
+    )
 
 
 def has_proven_value(condition: Condition, proven: Context, *, expected: bool) -> bool:

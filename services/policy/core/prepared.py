@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.rule_index import RuleIndex, RulesOfCalls
+from services.policy.core.rule_index import RuleIndex
 from services.policy.core.rules import PreparedRule, build_problem, parse_enum_word, prepare_rule
 from services.policy.core.text_rules import PreparedTextRule, PreparedTextRules, TextDefault, prepare_text_rule
 from services.policy.core.tool_rules import PreparedToolRule, ToolDefault, prepare_tool_rule
@@ -29,7 +29,8 @@ class RequestTooLarge(Exception):
 class PreparedPolicy(NamedTuple):
     policy: Policy
     rules: RuleIndex
-    rules_of_calls: RulesOfCalls
+    rules_naming_calls: RuleIndex  # of ``rules``, as the others
+    other_rules: Sequence[PreparedRule]
     tool_rules: tuple[PreparedToolRule, ...]
     tool_default: ToolDefault
     texts: PreparedTextRules
@@ -122,7 +123,11 @@ def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> PreparedPo
     if policy.text_rules:
         first_id = policy.text_rules[0].id
     text_rules = PreparedTextRules(policy.id, tuple(texts), text_default, first_id)
-    return PreparedPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), tool_default, text_rules)
+    naming_rules = RuleIndex([rule for rule in rules if rule.names_its_calls])
+    other_rules = [rule for rule in rules if not rule.names_its_calls]
+    return PreparedPolicy(
+        policy, RuleIndex(rules), naming_rules, other_rules, tuple(tool_rules), tool_default, text_rules
+    )
 
 
 def _list_sizes(policy: Policy) -> Iterator[int]:

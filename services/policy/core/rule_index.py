@@ -1,7 +1,7 @@
 """Finds the rules that may be triggered by a call's fields, so that a thousand rules take about as long as a few."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
@@ -73,26 +73,6 @@ class RuleIndex:
             if not rule_indices.issuperset(term.rule_indices) and term.may_be_true(contexts):
                 rule_indices.update(term.rule_indices)
         return [self.all[index] for index in sorted(rule_indices)]
-
-
-class RulesOfCalls:
-    """The rules, indexed by the calls they say they are about: a tool or process, or else a field."""
-
-    def __init__(self, rules: Sequence[PreparedRule]) -> None:
-        self.all: Iterable[PreparedRule] = rules
-        self._rules_naming_calls = RuleIndex([rule for rule in rules if rule.names_its_calls])
-        self._of_field = defaultdict[str | None, list[PreparedRule]](list)
-        for rule in rules:
-            if not rule.names_its_calls:
-                names = {name for field in rule.deciding_fields for name in (field.name, field.path[0])}
-                for name in names or (None,):
-                    self._of_field[name].append(rule)
-
-    def find_applicable(self, call_names: Context, fields: Iterable[str]) -> Iterable[PreparedRule]:
-        """Yields the rules that may concern a call, by its tool and process (``call_names``) and its fields."""
-        yield from self._rules_naming_calls.find_candidates((call_names,))
-        for field in (None, *fields):
-            yield from self._of_field.get(field, ())
 
 
 def _terms_of(rules: Sequence[PreparedRule]) -> Sequence[Term]:

@@ -140,7 +140,7 @@ def _find_path(document: Json, location: Sequence[str | int]) -> list[str]:
 _log = structlog.get_logger("policy")
 
 
-class Operation(NamedTuple):
+class PathOperation(NamedTuple):
     """A path with the forms of its body and answer. ``decide`` gets the body, and the hash that the path names."""
 
     path: str
@@ -183,11 +183,11 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> Starlette
     prose = "Check rules that were translated from prose against that prose, and against the tools that exist."
     by_hash = "/v1/policies/{policy_hash}"
     operations = (
-        Operation("/v1/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
-        Operation("/v1/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
-        Operation(f"{by_hash}/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
-        Operation(f"{by_hash}/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
-        Operation("/v1/prose/check", ProseRequest, ProseAnswer, check_prose, prose),
+        PathOperation("/v1/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
+        PathOperation("/v1/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
+        PathOperation(f"{by_hash}/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
+        PathOperation(f"{by_hash}/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
+        PathOperation("/v1/prose/check", ProseRequest, ProseAnswer, check_prose, prose),
     )
 
     async def tell_health(_: Request) -> Response:
@@ -222,7 +222,7 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: Prepare
     return verdict
 
 
-def _describe_operations(operations: Sequence[Operation]) -> dict[str, object]:
+def _describe_operations(operations: Sequence[PathOperation]) -> dict[str, object]:
     """The OpenAPI document of the service."""
     forms: dict[tuple[type[BaseModel], JsonSchemaMode], None] = {(RefusalBody, "serialization"): None}
     for each in operations:
@@ -236,7 +236,7 @@ def _describe_operations(operations: Sequence[Operation]) -> dict[str, object]:
     }
 
 
-def _describe_operation(operation: Operation) -> dict[str, object]:
+def _describe_operation(operation: PathOperation) -> dict[str, object]:
     by_hash = [{"name": "policy_hash", "in": "path", "required": True, "schema": {"type": "string"}}]
     takes_hash = "{policy_hash}" in operation.path
     refusals = {status: _describe_json(RefusalBody) for status in ("400", "413", "422", *(["404"] * takes_hash))}
