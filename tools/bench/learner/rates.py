@@ -21,6 +21,7 @@ from services.learner.core.learner import Learner
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
+from shared.infra.stored_outcomes import unpack_outcome
 from tools.bench.learner.events import leave_outcomes
 
 _LEASE_SECONDS = 60.0
@@ -69,8 +70,12 @@ async def _measure_round(redis: Redis, events: int) -> RateRound:
     await redis.flushall()
     await leave_outcomes(redis, events, uuid4().hex[:8])
     undecoded = await _measure_rate(redis, partial(_read_bare, decode=_ignore_text), events)
-    bare = await _measure_rate(redis, partial(_read_bare, decode=loads), events)
+    bare = await _measure_rate(redis, partial(_read_bare, decode=_decode_outcome), events)
     return RateRound(await _measure_rate(redis, _run_learner, events), bare, undecoded)
+
+
+def _decode_outcome(text: str) -> None:
+    loads(unpack_outcome(text)[1])
 
 
 def _ignore_text(text: str) -> None:
