@@ -79,26 +79,6 @@ async def test_every_tool_is_published_and_of_its_class(tmp_path: Path, spoken: 
 
 @over_each
 @pytest.mark.promise("company.both_protocols")
-async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, spoken: ToolProtocol) -> None:
-    """Reads, a refusal, a write, its read-back, and the refusal of a second time."""
-    async with stage(tmp_path, spoken) as on:
-        invoice = await on.record("get_invoice", invoice_id="INV-6001")
-        order = await on.record("get_purchase_order", purchase_order_id=str(invoice["purchase_order_id"]))
-        wrong = await on.call("match_invoice", invoice_id="INV-6001", purchase_order_id=str(order["id"]))
-        flag: JsonObject = {"invoice_id": "INV-6001", "variance": "231.37", "reason": "over the order"}
-        flagged = await on.record("flag_invoice", **flag)
-        again = await on.call("flag_invoice", **flag)
-        shown = await on.record("get_invoice", invoice_id="INV-6001")
-
-    assert (invoice["amount"], order["amount"]) == ("10481.37", "10250.00")
-    assert (wrong.is_error, again.is_error) == (True, True)
-    assert flagged == shown
-    assert (shown["status"], shown["variance"]) == ("flagged", "231.37")
-    assert [write.tool for write in ledger.writes(on.company.database)] == ["flag_invoice"]
-
-
-@over_each
-@pytest.mark.promise("company.both_protocols")
 async def test_faults_act_the_same(tmp_path: Path, spoken: ToolProtocol) -> None:
     """Refused and not done; done and the reply lost; slow and done to the end; slow and given up."""
     async with stage(tmp_path, spoken) as on:
@@ -124,25 +104,6 @@ async def test_faults_act_the_same(tmp_path: Path, spoken: ToolProtocol) -> None
     assert refused.is_error
     assert "The desk is closed." in str(refused.content)
     assert [write.tool for write in ledger.writes(on.company.database)] == ["approve_expense", "create_refund"]
-
-
-@over_each
-async def test_a_company_may_lie_and_may_do_twice_what_it_was_asked_once(tmp_path: Path, spoken: ToolProtocol) -> None:
-    """A lie is answered like a deed and leaves nothing; a doubling is answered once, and is there twice."""
-    refund: JsonObject = {"order_id": "ORD-2006", "amount": 5, "reason": "late"}
-    async with stage(tmp_path, spoken) as on:
-        on.company.faults.replace(
-            {"approve_expense": ToolFault(lie=True, times=1), "create_refund": ToolFault(twice=True)}
-        )
-        lie = await on.record("approve_expense", expense_id="EXP-1001")
-        shown = await on.record("get_expense", expense_id="EXP-1001")
-        done = await on.call("create_refund", **refund)
-        truly = await on.record("approve_expense", expense_id="EXP-1001")
-
-    assert (lie["status"], shown["status"], truly["status"]) == ("approved", "pending", "approved")
-    assert not done.is_error
-    told = [write.tool for write in ledger.writes(on.company.database)]
-    assert told == ["create_refund", "create_refund", "approve_expense"]
 
 
 @over_each
@@ -221,28 +182,6 @@ async def test_the_bridge_answers_without_envelope(
     assert said.status_code == status
     if answer is not None:
         assert said.json() == answer
-
-
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b"\xff", b'"tool"', b'{"tool": "\\ud800"}', b"{}", b"[" * 9999]
-)
-async def test_a_body_that_is_no_call_is_malformed(tmp_path: Path, body: bytes) -> None:
-    async with company(tmp_path, protocol=ToolProtocol.REST) as running, open_http() as http:
-        assert (await http.post(f"{running.url}/mcp", content=body)).status_code == 422
-        assert (await http.get(f"{running.url}/health")).status_code == 200
-
-
-async def test_each_protocol_is_only_there_when_it_is_served(tmp_path: Path) -> None:
-    hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    async with open_http() as http:
-        async with company(tmp_path, protocol=ToolProtocol.MCP) as running:
-            assert (await http.get(f"{running.url}/mcp/tools")).status_code == 404
-        (tmp_path / "company.db").unlink()
-        async with company(tmp_path, protocol=ToolProtocol.REST) as running:
-            assert (await http.post(f"{running.url}/mcp", json=hello)).status_code == 422
-            listed = (await http.get(f"{running.url}/mcp/tools", params={"session_id": "s"})).json()
-
-    assert [*listed[0]] == ["name", "description", "input_schema"]
 
 
 @pytest.mark.promise("company.drift")

@@ -1,18 +1,13 @@
 """What `purple bench` makes of what it measured: throughput, capacity, the gateway, overhead, scale."""
 
-import asyncio
 import json
-from itertools import repeat
-from typing import cast
 
 import pytest
-from typing_extensions import override
 
 from tests.each_row import each_row
-from tools.bench.canned.replies import UncannedTask, reply_to
+from tools.bench.canned.replies import reply_to
 from tools.bench.capacity.burst import BurstFigures
 from tools.bench.capacity.command import missed_targets as missed_of_capacity
-from tools.bench.gateway.client import encode_request, open_connections, pace_requests
 from tools.bench.gateway.load import Beside, GatewayFigures, OpenStreams, Plan, RequestRates, Streaming, measure_gateway
 from tools.bench.overhead.command import OURS, missed_targets as missed_of_overhead
 from tools.bench.overhead.load import OverheadFigures, measure_overhead
@@ -42,15 +37,6 @@ def test_a_question_is_read_once_and_answered_with_what_was_read() -> None:
     assert [block["name"] for block in _reply(asked, ours=False)] == ["get_expense"]
     read = [{"type": "tool_result", "tool_use_id": "1", "content": _RECORD}]
     assert _reply(asked, first, read)[0]["text"] == "The amount of EXP-7 is 160.95."
-
-
-@pytest.mark.promise("bench.throughput")
-def test_the_task_is_taken_from_its_section_and_not_from_what_is_known_of_others() -> None:
-    known = "What is the amount of expense claim EXP-1?"
-    first = _reply(f"{known}\n<task>\nApprove expense claim EXP-7.\n</task>")
-    assert [block["input"] for block in first][1] == {"expense_id": "EXP-7"}
-    with pytest.raises(UncannedTask):
-        _reply("Water the plants.")
 
 
 @pytest.mark.promise("bench.throughput")
@@ -150,37 +136,6 @@ async def test_both_servers_answer_all_that_is_measured() -> None:
     assert all(rate.a_second > 0 and rate.p99_ms > 0 for rate in rates)
     assert figures.ours_streaming.a_second > 0
     assert figures.held.streams == 3
-
-
-class _StandsStill(asyncio.Protocol):
-    """A server that answers nobody before so many have asked."""
-
-    def __init__(self, waiting: list[asyncio.Transport], awaited: int) -> None:
-        self._waiting, self._awaited = waiting, awaited
-
-    @override
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self._waiting.append(self._transport)
-        if len(self._waiting) == self._awaited:
-            for transport in self._waiting:
-                transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
-
-
-@pytest.mark.promise("bench.gateway")
-async def test_a_request_that_is_due_leaves_while_earlier_ones_are_unanswered() -> None:
-    """A server that stands still is asked all the same, so that all who would have waited are counted."""
-    waiting, due = list[asyncio.Transport](), [0.0, 0.0, 0.0]
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _StandsStill(waiting, len(due)), "127.0.0.1", 0)
-    async with server, asyncio.timeout(10):
-        port = server.sockets[0].getsockname()[1]
-        async with open_connections(port, len(due)) as connections:
-            took = await pace_requests(connections, repeat(encode_request(b"{}")), due)
-    assert len(took) == len(due)
 
 
 _NAMES = (*OURS, "planner", "company")

@@ -68,20 +68,6 @@ def test_no_two_tasks_touch_the_same_row_and_those_before_the_load_none_of_its_r
     assert not set(rows) & set(before)
 
 
-def test_what_a_person_or_a_rule_forbids_is_no_intended_write() -> None:
-    """A write of such a task would be found as one that nobody asked for."""
-    refused = {
-        ChaosTaskKind.REJECTED_CLAIM,
-        ChaosTaskKind.REJECTED_REFUND,
-        ChaosTaskKind.BLOCKED_CLAIM,
-        ChaosTaskKind.LEFT_WAITING,
-        ChaosTaskKind.QUESTION,
-    }
-    refused |= {ChaosTaskKind.CANCELED_CLAIM, ChaosTaskKind.SIBLINGS}
-    for task in schedule(1, THREE_MINUTES).tasks:
-        assert bool(task.task.writes) is (task.task.kind not in refused)
-
-
 @pytest.mark.promise("chaos.judges_itself")
 @each_row("seconds", [20.0, THREE_MINUTES])
 def test_every_listed_fault_is_planned_as_often_as_it_must_strike(seconds: float) -> None:
@@ -92,13 +78,6 @@ def test_every_listed_fault_is_planned_as_often_as_it_must_strike(seconds: float
     assert times.keys() == set(planned.faults)
     assert all(times[name] >= LEAST_STRIKES for name in times)
     assert times["power-cut"] == (2 if seconds == THREE_MINUTES else 0)
-
-
-def test_a_run_lists_the_faults_that_were_chosen_and_no_others() -> None:
-    planned = schedule(1, 20.0, faults=(BY_NAME["lying-tool"],), kinds=(ChaosTaskKind.REFUND,))
-
-    assert {strike.fault.name for strike in planned.strikes} == {"lying-tool"} == set(planned.faults)
-    assert {task.task.kind for task in planned.tasks} == {ChaosTaskKind.REFUND}
 
 
 def test_a_slower_rate_sends_the_same_tasks_at_other_times() -> None:

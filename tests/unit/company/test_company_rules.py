@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue, ValidationError
 
 from examples.company import ledger
-from examples.company.books import CompanyBooks, KeyReused, ToolRefused
+from examples.company.books import CompanyBooks, KeyReused
 from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFault, ToolFaults
 from examples.company.over_mcp import KEY, published_schema
@@ -33,40 +33,6 @@ def test_every_applied_write_is_counted_with_its_canonical_arguments(books: Comp
 
     assert ledger.count(database) == 2
     assert [write.arguments["amount"] for write in ledger.writes(database, "create_refund")] == ["10.00", "10.00"]
-
-
-def test_a_refund_is_taken_from_what_is_left_of_the_order_and_a_reservation_given_back_once(
-    books: CompanyBooks,
-) -> None:
-    refund = call(books, "create_refund", order_id="ORD-2004", amount="390.00", reason="late")
-
-    assert fields(refund, "id", "amount") == ("REF-3005", "390.00")
-    assert fields(call(books, "get_refund", refund_id="REF-3005"), "order_id", "reason") == ("ORD-2004", "late")
-    assert fields(call(books, "get_order", order_id="ORD-2004"), "refunded", "refundable") == ("520.00", "0.00")
-    call(books, "reserve_budget", department="Finance", amount=100, purpose="audit")
-    call(books, "release_reservation", reservation_id="RSV-5003")
-
-    assert fields(call(books, "get_department_budget", department="Finance"), "reserved") == ("0.00",)
-    with pytest.raises(ToolRefused, match="already released"):
-        call(books, "release_reservation", reservation_id="RSV-5003")
-
-
-def test_a_claim_an_order_a_number_and_a_message_show_what_was_asked(books: CompanyBooks) -> None:
-    call(books, "submit_expense", employee_id="EMP-447", amount=12.5, category="meals", description="Lunch")
-    call(books, "cancel_order", order_id="ORD-2006", reason="customer asked")
-    call(books, "update_employee_phone", employee_id="EMP-447", phone="+1 555 0999")
-    call(books, "notify_employee", employee_id="EMP-447", message="Done.")
-
-    claim = call(books, "get_expense", expense_id="EXP-1017")
-    assert fields(claim, "amount", "category", "status") == ("12.50", "meals", "pending")
-    assert fields(call(books, "get_order", order_id="ORD-2006"), "status", "cancel_reason") == (
-        "cancelled",
-        "customer asked",
-    )
-    assert fields(call(books, "get_employee", employee_id="EMP-447"), "phone") == ("+1 555 0999",)
-    sent = call(books, "list_notifications", employee_id="EMP-447")
-    assert isinstance(sent, list)
-    assert fields(sent[-1], "message", "subject") == ("Done.", "Notice")
 
 
 @each_row(

@@ -20,9 +20,7 @@ from tools.bench.worth.plays import (
     ModelKind,
     PlayOrder,
     WorthPlay,
-    choose_attacks,
     choose_places,
-    list_orders,
     load_tasks,
     play,
 )
@@ -148,15 +146,6 @@ def test_an_approval_must_be_asked_before_a_write_that_needs_one() -> None:
     assert judge(task, waiting).right
 
 
-def test_to_ask_where_nobody_needs_to_be_asked_is_not_right() -> None:
-    task = pick_task(is_free_write)
-
-    verdict = judge(task, make_result(task, approvals_asked=1))
-
-    assert verdict.question_asked
-    assert not verdict.right
-
-
 def test_a_question_needs_every_expected_figure_and_none_that_is_wrong() -> None:
     task = pick_task(lambda task: task.question and bool(task.excludes) and not task.ruled)
 
@@ -258,17 +247,6 @@ def test_a_wrong_write_of_the_plain_loop_is_blamed_on_its_fault() -> None:
 
     assert ModelFault.EXTRA_WRITE in blamed
     assert NATURES.keys() >= blamed.keys()
-
-
-def test_a_smaller_run_still_plays_all_domains_every_kind_of_attack_and_the_perfect_model() -> None:
-    assert {place // 5 for place in choose_places(75, 15)} == {*range(15)}
-    assert len(choose_places(75, None)) == 75
-    kinds = Counter(kind for place in range(75) for kind in choose_attacks(place))
-
-    assert set(kinds.values()) == {30}
-    orders = list_orders(1, [0], [FLAT, "fsm"], [ModelKind.GULLIBLE], [0.2])
-
-    assert {order.model for order in orders} == {ModelKind.PERFECT, ModelKind.GULLIBLE}
 
 
 @pytest.mark.long
