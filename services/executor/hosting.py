@@ -70,7 +70,6 @@ async def run_sessions(
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = make_heartbeat_in_thread(lambda: _open_leases(settings, owner))
         news = upkeep_loop.PartitionsToArchive()
-        schedule = upkeep_loop.UpkeepSchedule(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = RunnerLimits(
             settings.lease_seconds,
             settings.executor_capacity,
@@ -84,7 +83,7 @@ async def run_sessions(
             limits,
             fault_counts,
             metrics,
-            (news.add_partition_of, schedule.watch_partition_of),
+            news.add_partition_of,
         )
         runner = Runner(dependencies, slots, heartbeat)
         reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts)
@@ -96,7 +95,7 @@ async def run_sessions(
         evictor = Evictor(state, session_archive, settings.session_idle_seconds)
         has_looked = asyncio.Event()
         loops = (
-            upkeep_loop.keep_reaping(reaper, schedule, has_looked),
+            upkeep_loop.keep_reaping(reaper, has_looked),
             upkeep_loop.keep_copying_tenant_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
             upkeep_loop.keep_archiving(archiver.archive_once, news),

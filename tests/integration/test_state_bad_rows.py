@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Mapping
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
@@ -12,9 +11,9 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_idle import Archiver
-from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, Reaper
+from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.entrypoints.upkeep_loop import UpkeepSchedule, keep_reaping
+from services.executor.entrypoints.upkeep_loop import keep_reaping
 from services.executor.ports.turns import JournalEntry, Timer
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord, TurnKind
@@ -37,12 +36,11 @@ class FailsOnce(Reaper):
 
     def __init__(self) -> None:
         self.outcomes_behind = 0
-        self.seconds_until_due: Mapping[int, float] = {}
         self.looks = 0
         self.looked_again = asyncio.Event()
 
     @override
-    async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
+    async def repair_once(self) -> int:
         self.looks += 1
         if self.looks == 1:
             raise ValueError("a member that is none")
@@ -58,7 +56,7 @@ class FailsOnce(Reaper):
 async def test_a_look_that_fails_unforeseen_is_not_the_last() -> None:
     ticks = FailsOnce()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        upkeep = group.create_task(keep_reaping(ticks, UpkeepSchedule(), asyncio.Event()))
+        upkeep = group.create_task(keep_reaping(ticks, asyncio.Event()))
         await ticks.looked_again.wait()
         upkeep.cancel()
     assert ticks.looks >= 2

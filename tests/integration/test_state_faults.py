@@ -1,13 +1,12 @@
 """Each fault that crashes and lost replies leave behind (lost wakes, dead owners, due timers) is mended and counted."""
 
 import asyncio
-from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, OverdueWork, Reaper
+from services.executor.adapters.redis_upkeep import OverdueWork, Reaper
 from services.executor.core.session.journal import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.turns import RepairedFault, Timer, TurnRunner, TurnStore, TurnWork
@@ -180,7 +179,7 @@ class SameLook(Reaper):
         super().__init__(redis, wakes)
         self._found = found
 
-    async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+    async def find_overdue(self) -> OverdueWork:
         return self._found
 
 

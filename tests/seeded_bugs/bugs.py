@@ -5,7 +5,7 @@ A bug that no longer finds what it changes stops its process: a test that plants
 
 import asyncio
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from importlib import import_module
 from pkgutil import walk_packages
@@ -132,7 +132,7 @@ def _keep_the_reaper_off() -> None:
     """Nobody looks for sessions whose owner is gone."""
     from services.executor.adapters.redis_upkeep import OverdueWork, Reaper
 
-    async def find_overdue(self: Reaper, partitions: Collection[int] = ()) -> OverdueWork:
+    async def find_overdue(self: Reaper) -> OverdueWork:
         return OverdueWork()
 
     Reaper.find_overdue = find_overdue  # type: ignore[method-assign]

@@ -2,9 +2,8 @@
 one round trip.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 from typing import NamedTuple, cast
 
 import structlog
@@ -13,7 +12,6 @@ from redis.asyncio import Redis
 from services.executor.core.session.journal import FaultCounts
 from services.executor.ports.turns import RepairedFault, SessionName, SessionWakes
 from shared.contracts.task import Principal, Turn, TurnKind
-from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.lua import Reply, ScriptCall, Scripts, bounded_redis_calls
@@ -27,10 +25,8 @@ _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
 _RETRY_MS = 2000  # until the queue is asked about a session once more, if nobody took it
 _MOST_CLAIMED = 200  # sessions and timers taken up of one partition in one look
-_NO_WAITING_SESSION = -1
 _FORGOTTEN_TIMER_AGE = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
 _TIMER_PRINCIPAL = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
-ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,28 +39,25 @@ class DueTimer(NamedTuple):
 
 
 class OverdueWork(NamedTuple):
-    """What one survey of partitions found. ``seconds_until_due``: by partition, until something there is due."""
+    """What one survey of the partitions found."""
 
     unwoken: tuple[SessionName, ...] = ()  # work waits; nobody has claimed it for a while
     due: tuple[SessionName, ...] = ()  # likewise, and it was to be looked at now: a further try, a free slot
     orphaned: tuple[SessionName, ...] = ()  # their owner's lease has run out
     timers: tuple[DueTimer, ...] = ()
-    seconds_until_due: Mapping[int, float] = MappingProxyType({})
 
 
 class Reaper:
     """Wakes sessions that a crash or a lost wake left behind, and fires due timers. Every method may raise
     ``StoreUnavailable``.
 
-    ``outcomes_behind``: how many outcomes the learner had not applied at the last count. ``seconds_until_due``: by
-    partition, in how many seconds something is due, as of the last look.
+    ``outcomes_behind``: how many outcomes the learner had not applied at the last count.
     """
 
     def __init__(self, redis: Redis, wakes: SessionWakes, fault_counts: FaultCounts | None = None) -> None:
         self._redis, self._wakes, self._fault_counts = redis, wakes, fault_counts or FaultCounts()
         self._scripts = Scripts(redis)
         self.outcomes_behind = 0
-        self.seconds_until_due: Mapping[int, float] = {}
         self._work: list[str] = []
         self._calls: list[ScriptCall] = []
         for partition in keys.all_partitions():
@@ -72,10 +65,9 @@ class Reaper:
             self._work += work
             self._calls.append(([partition.reaper, *work], [_LOCK_MS, _OVERDUE_MS, _RETRY_MS, _MOST_CLAIMED]))
 
-    async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
-        """Fires the partitions' due timers and wakes their overdue sessions, once; returns how many it woke."""
-        overdue = await self.find_overdue(partitions)
-        self.seconds_until_due = overdue.seconds_until_due
+    async def repair_once(self) -> int:
+        """Fires due timers and wakes overdue sessions, once; returns how many it woke."""
+        overdue = await self.find_overdue()
         fired = [SessionName(*timer.member[:2]) for timer in overdue.timers if await self._fire_timer(timer)]
         sessions = sorted({*overdue.orphaned, *overdue.due, *fired})
         woken = len(await self._wakes.wake_unless_queued(sessions, has_begun=True)) if sessions else 0
@@ -88,25 +80,20 @@ class Reaper:
             await self._add_fault_counts(unreported)
         return woken
 
-    async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+    async def find_overdue(self) -> OverdueWork:
         """Sessions that wait too long or lost their owner, and due timers, which no other executor is handling."""
-        if len(partitions) == len(self._calls) and await self._has_no_work():
+        if await self._has_no_work():
             return OverdueWork()
-        replies = await self._scripts.run_many("find_due_work", [self._calls[number] for number in partitions])
+        replies = await self._scripts.run_many("find_due_work", self._calls)
         unwoken, due, orphaned = list[SessionName](), list[SessionName](), list[SessionName]()
-        timers, seconds_until_due = list[DueTimer](), dict[int, float]()
-        for partition, reply in zip(partitions, cast("list[list[Reply]]", replies), strict=True):
-            soonest_ms, *survey = reply
-            if soonest_ms != _NO_WAITING_SESSION:
-                seconds_until_due[partition] = int(str(soonest_ms)) / 1000
-            if not survey:
-                continue
-            now_ms, waiting, expired, due_timers = cast("tuple[int, list[str], list[str], list[str]]", survey)
+        timers = list[DueTimer]()
+        for reply in filter(None, cast("list[list[Reply]]", replies)):
+            now_ms, waiting, expired, due_timers = cast("tuple[int, list[str], list[str], list[str]]", reply)
             for member, score in _pair_members_with_scores(waiting):
                 (due if score % 1 > 0 else unwoken).append(_parse_session_name(member))
             orphaned += map(_parse_session_name, expired)
             timers += _parse_due_timers(int(now_ms), due_timers)
-        return OverdueWork(tuple(unwoken), tuple(due), tuple(orphaned), tuple(timers), seconds_until_due)
+        return OverdueWork(tuple(unwoken), tuple(due), tuple(orphaned), tuple(timers))
 
     async def _has_no_work(self) -> bool:
         """Whether no partition has a waiting session, lease or timer. A cluster cannot tell in one command: False."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from itertools import count
 from typing import Protocol
@@ -13,77 +13,39 @@ from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra.tenant_records import TenantStops
 from shared.ports.store import StoreUnavailable
 
-SWEEP_SECONDS = 5.0  # how late it is found at the latest that a wake was lost
 _PAUSE_SECONDS = 1.0
 _MOST_IDLE_SECONDS = 30.0
-_PARTITION_BUSY_SECONDS = 10.0  # what a turn that ended here leaves behind comes soon after it
 _OUTCOMES_BEHIND_TO_WARN = 10_000  # ended tasks that no learner has applied: somebody should know
 _TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WARNINGS = 30, 60
 
 log = structlog.get_logger()
 
 
-class UpkeepSchedule:
-    """Decides when to look at which partition: soon after a turn ended here, when something is due, and in regular
-    sweeps.
-
-    Sweeps are more frequent than the shortest deadline or lease, so that those of other executors are seen in time.
-    """
-
-    def __init__(self, sweep_seconds: float = SWEEP_SECONDS) -> None:
-        self._sweep_seconds = sweep_seconds
-        self._swept = float("-inf")
-        self._warm_until: dict[int, float] = {}
-        self._due_at: dict[int, float] = {}
-
-    def watch_partition_of(self, tenant: str, session_id: str) -> None:
-        self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _PARTITION_BUSY_SECONDS
-
-    def list_due_partitions(self, now: float) -> Collection[int]:
-        """The partitions to look at now."""
-        if now >= self._swept + self._sweep_seconds:
-            return range(PARTITIONS)
-        self._warm_until = {number: until for number, until in self._warm_until.items() if until > now}
-        return sorted({*self._warm_until, *(number for number, due_at in self._due_at.items() if due_at <= now)})
-
-    def record_survey(self, partitions: Collection[int], seconds_until_due: Mapping[int, float], now: float) -> None:
-        """Notes that these partitions were looked at, and in how many seconds something of each is due next."""
-        if len(partitions) == PARTITIONS:
-            self._swept = now
-        for number in partitions:
-            self._due_at.pop(number, None)
-        self._due_at.update({number: now + seconds for number, seconds in seconds_until_due.items()})
-
-
 class SessionRepairer(Protocol):
     """The reaper, as its loop uses it."""
 
     outcomes_behind: int
-    seconds_until_due: Mapping[int, float]
 
-    async def repair_once(self, partitions: Collection[int]) -> int: ...
+    async def repair_once(self) -> int: ...
 
     async def update_outcomes_behind(self) -> None: ...
 
 
-async def keep_reaping(reaper: SessionRepairer, schedule: UpkeepSchedule, has_looked: asyncio.Event) -> None:
+async def keep_reaping(reaper: SessionRepairer, has_looked: asyncio.Event) -> None:
     """Runs the reaper until cancelled. ``has_looked`` is set once it has looked for sessions of dead executors."""
-    clock, numbers = asyncio.get_running_loop().time, count()
+    numbers = count()
 
-    async def repair_due_partitions() -> None:
+    async def repair() -> None:
         tick = next(numbers)
-        if partitions := schedule.list_due_partitions(clock()):
-            woken = await reaper.repair_once(partitions)
-            schedule.record_survey(partitions, reaper.seconds_until_due, clock())
-            if woken:
-                log.info("sessions_woken", sessions=woken)
+        if woken := await reaper.repair_once():
+            log.info("sessions_woken", sessions=woken)
         if tick % _TICKS_BETWEEN_COUNTS == 0:
             await reaper.update_outcomes_behind()
         if reaper.outcomes_behind > _OUTCOMES_BEHIND_TO_WARN and tick % _TICKS_BETWEEN_WARNINGS == 0:
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
     while True:
-        await _run_pass(repair_due_partitions, "upkeep_failed")
+        await _run_pass(repair, "upkeep_failed")
         has_looked.set()
         await _sleep_with_jitter(_PAUSE_SECONDS)
 

@@ -1,4 +1,4 @@
-"""When the reaper looks where, who takes what it finds, and when what ended is archived."""
+"""Who takes what the reaper finds, and when what ended is archived."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
@@ -8,38 +8,12 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.turn.runner import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
-from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, UpkeepSchedule, keep_archiving
-from shared.domain.partition import PARTITIONS, partition_of
+from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, keep_archiving
+from shared.domain.partition import partition_of
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.idle_runner import IdleRunner
 from tests.each_row import each_row
-
-EVERYWHERE = list(range(PARTITIONS))
-
-
-def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls_due_then() -> None:
-    plan, due = UpkeepSchedule(sweep_seconds=5.0), UpkeepSchedule(sweep_seconds=60.0)
-    assert list(plan.list_due_partitions(100.0)) == EVERYWHERE
-    plan.record_survey(EVERYWHERE, {}, 100.0)
-    assert (list(plan.list_due_partitions(104.9)), list(plan.list_due_partitions(105.0))) == ([], EVERYWHERE)
-    due.record_survey(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
-    assert (list(due.list_due_partitions(101.0)), list(due.list_due_partitions(101.5))) == ([], [3])
-    due.record_survey([3], {}, 101.5)
-    assert (list(due.list_due_partitions(102.0)), list(due.list_due_partitions(130.0))) == ([], [9])
-
-
-async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
-    """Its session's release, or its next try, comes after it."""
-    plan = UpkeepSchedule(sweep_seconds=60.0)
-    clock = asyncio.get_running_loop().time()
-    plan.record_survey(EVERYWHERE, {}, clock)
-    plan.watch_partition_of("acme", "s1")
-    own = partition_of("acme", "s1")
-    assert list(plan.list_due_partitions(clock + 1)) == [own]
-    plan.record_survey([own], {}, clock + 1)
-    assert list(plan.list_due_partitions(clock + 5)) == [own]
-    assert list(plan.list_due_partitions(clock + 30)) == []
 
 
 class Archiving:

@@ -1,7 +1,7 @@
 """Runs a claimed session's turns one by one while its lease lasts. Each turn is run, skipped or given up."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import structlog
@@ -59,7 +59,7 @@ class SessionRunDependencies(NamedTuple):
     limits: RunnerLimits
     fault_counts: FaultCounts
     meter: Meter = NoMeter()  # it has no state
-    after_turn: Sequence[Callable[[str, str], None]] = ()
+    after_turn: Callable[[str, str], None] = lambda _tenant, _session_id: None
 
 
 class SessionRun:
@@ -124,8 +124,7 @@ class SessionRun:
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
             await self._release(self._compute_pause(work.attempts), error=error)
             return False
-        for callback in self._parts.after_turn:
-            callback(lease.tenant, lease.session_id)
+        self._parts.after_turn(lease.tenant, lease.session_id)
         return True
 
     async def _give_up_unreadable_turn(self, unread: UnreadableTurn) -> bool:
