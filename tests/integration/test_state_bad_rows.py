@@ -13,7 +13,7 @@ from typing_extensions import override
 from services.executor.adapters.redis_idle import Archiver
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.entrypoints.upkeep_loop import keep_reaping
+from services.executor.hosting import keep_reaping
 from services.executor.ports.turns import JournalEntry, Timer
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord, TurnKind

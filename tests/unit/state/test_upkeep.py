@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.turn.runner import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
-from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, keep_archiving
+from services.executor.hosting import PartitionsToArchive, keep_archiving
 from shared.domain.partition import partition_of
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
