@@ -9,8 +9,8 @@ import sys
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
-from services.policy.bootstrap import build
 from services.policy.entrypoints.commands import backtest, check
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.infra.counted_app import CountedApp
 from shared.infra.main_server import serve_until_stopped
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     configure_logging("policy", settings.log_level, settings.log_format)
     with open_tracer(settings, "policy") as tracer:
         metrics = Metrics("policy")
-        app = CountedApp(build(settings, metrics), metrics, MetricsPage(metrics))
+        app = CountedApp(build_application(settings.max_body_bytes, metrics), metrics, MetricsPage(metrics))
         serve_until_stopped(trace_requests(app, tracer), settings.host, settings.port)
     return 0
 

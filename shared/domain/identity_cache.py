@@ -1,8 +1,9 @@
 """Caches results computed from immutable objects that recur, such as the tools of a compiled catalogue."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
+
+from shared.domain.lru_cache import LruCache
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -16,17 +17,11 @@ class IdentityCache(Generic[Key, Value]):
     """
 
     def __init__(self, compute: Callable[[Key], Value], capacity: int) -> None:
-        self._compute, self._capacity = compute, capacity
-        self._entries: OrderedDict[int, tuple[Key, Value]] = OrderedDict()
+        self._compute = compute
+        self._entries = LruCache[int, tuple[Key, Value]](capacity)
 
     def __call__(self, key: Key) -> Value:
-        entry = self._entries.get(id(key))
-        if entry is None:
-            entry = self._entries[id(key)] = key, self._compute(key)
-            if len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)
-        else:
-            self._entries.move_to_end(id(key))
+        entry = self._entries.look_up(id(key)) or self._entries.put(id(key), (key, self._compute(key)))
         return entry[1]
 
 
@@ -39,14 +34,9 @@ class InternedTuples(Generic[Key]):
     """Returns one tuple object for all tuples of the same members, which an ``IdentityCache`` then recognises."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self._entries: OrderedDict[tuple[int, ...], tuple[Key, ...]] = OrderedDict()
+        self._entries = LruCache[tuple[int, ...], tuple[Key, ...]](capacity)
 
     def __call__(self, members: tuple[Key, ...]) -> tuple[Key, ...]:
         """The first tuple seen with these member objects. It holds them, so their ids are not reused."""
         key = tuple(map(id, members))
-        entry = self._entries.setdefault(key, members)
-        self._entries.move_to_end(key)
-        if len(self._entries) > self._capacity:
-            self._entries.popitem(last=False)
-        return entry
+        return self._entries.look_up(key) or self._entries.put(key, members)

@@ -155,11 +155,6 @@ class ModelReply(NamedTuple):
         """Whether the reply was cut off at ``max_tokens``: its last call is incomplete."""
         return self.stop_reason == "max_tokens"
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the reply has neither text nor a call."""
-        return not self.tool_uses and not self.text.strip()
-
 
 class ModelUnavailable(Exception):
     """No usable reply: the message says whether the endpoint failed or refused, or its reply was cut or malformed."""

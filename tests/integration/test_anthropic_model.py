@@ -322,7 +322,7 @@ async def test_a_models_own_blocks_go_back_to_it_byte_for_byte_and_to_no_other()
 @pytest.mark.parametrize("reason", get_args(StopReason))
 async def test_why_a_reply_ends_is_told_apart(reason: StopReason) -> None:
     reply, _ = await _answer(message("", reason))
-    assert (reply.stop_reason, reply.is_empty) == (reason, True)
+    assert (reply.stop_reason, reply.tool_uses, reply.text) == (reason, (), "")
 
 
 @pytest.mark.promise("model.request")

@@ -22,7 +22,7 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import LearnerGauges
-from services.policy.bootstrap import build as build_policy
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.domain import metric_names as names
 from shared.infra.counted_app import CountedApp, count_requests
@@ -191,7 +191,7 @@ def test_the_page_speaks_the_format_that_is_asked_for(accept: str, kind: str) ->
 @pytest.mark.promise("metrics.shown")
 async def test_verdicts_are_counted_where_they_are_given() -> None:
     metrics = Metrics("policy")
-    app = CountedApp(build_policy(PolicySettings(), metrics), metrics, MetricsPage(metrics))
+    app = CountedApp(build_application(PolicySettings().max_body_bytes, metrics), metrics, MetricsPage(metrics))
     rule = {"id": "r", "condition": "amount > 5", "action": "block", "reason": "too much"}
     asked = {"policies": [{"id": "p", "rules": [rule]}], "binding": True}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://policy") as client:

@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.ports.services import PolicyUnavailable
-from services.policy.bootstrap import build
 from services.policy.core.evaluate import evaluate
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.contracts.allowance import AllowanceRequest, OfferedTool
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, TextRule, Verdict
@@ -86,7 +86,7 @@ def _asked_of(services: httpx2.AsyncBaseTransport) -> HttpPolicy:
 
 
 def _service() -> ASGIApp:
-    return build(PolicySettings())
+    return build_application(PolicySettings().max_body_bytes)
 
 
 _RULES = Policy(id="P", rules=(Rule(id="R", condition="amount > 5", action="block"),))

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
-from services.policy.bootstrap import build
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.contracts.policy import Verdict
 from shared.infra.tls import client_tls_context
@@ -78,7 +78,7 @@ def _service() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 @pytest.fixture
 async def client() -> httpx.AsyncClient:
     """A client of the application in this process; an unexpected error shows as a 500."""
-    transport = httpx.ASGITransport(build(PolicySettings()), raise_app_exceptions=False)
+    transport = httpx.ASGITransport(build_application(PolicySettings().max_body_bytes), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://policy")
 
 

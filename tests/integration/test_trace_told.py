@@ -19,7 +19,7 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.ports.tools import ToolServers
-from services.policy.bootstrap import build as build_policy
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.contracts.policy import EvaluateRequest
 from shared.contracts.tenant import Connection
@@ -117,7 +117,7 @@ async def test_a_models_endpoint_is_told_only_where_the_operator_says_so(tells: 
 
 @pytest.mark.promise("trace.one_tree")
 async def test_the_policy_service_is_told() -> None:
-    kept, app = KeptSpans(), Listening(build_policy(PolicySettings()))
+    kept, app = KeptSpans(), Listening(build_application(PolicySettings().max_body_bytes))
     async with serving(app) as url:
         policy = HttpPolicy(url, tracer=kept.tracer)
         verdict = await policy.evaluate(EvaluateRequest())

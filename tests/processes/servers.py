@@ -7,7 +7,7 @@ from starlette.applications import Starlette
 
 from services.planner.bootstrap import build_planner as build_planner
 from services.planner.settings import PlannerSettings
-from services.policy.bootstrap import build as build_policy
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 
 
@@ -18,4 +18,4 @@ def planner_app(faults: str = "") -> FastAPI:
 
 @lru_cache(maxsize=1)
 def policy_app() -> Starlette:
-    return build_policy(PolicySettings())
+    return build_application(PolicySettings().max_body_bytes)

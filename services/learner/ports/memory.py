@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest
-from shared.domain.exact_json import JsonObject
 
 
 class TaskToSearch(Contract):
@@ -155,14 +154,6 @@ class RawFact(BaseModel):
     value: str
     text: str
     confidence: float = Field(ge=0, le=1)
-
-
-class FactFinder(Protocol):
-    def estimate_max_cost(self, sections: JsonObject) -> FactCost:
-        """The highest possible cost of finding facts in these sections."""
-
-    async def find_facts(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
-        """The facts found in a task's sections, and their cost; raises ``FactsUnavailable``."""
 
 
 class Forgetting(Protocol):

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 import httpx
 
-from services.policy.bootstrap import build
+from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
 
@@ -305,7 +305,7 @@ class _Made:
 
 async def answers(rows: Iterable[Asked]) -> list[Kept]:
     """What the service says of each."""
-    transport = httpx.ASGITransport(build(PolicySettings()))
+    transport = httpx.ASGITransport(build_application(PolicySettings().max_body_bytes))
     async with httpx.AsyncClient(transport=transport, base_url="http://policy") as client:
         found = []
         for path, body in rows:

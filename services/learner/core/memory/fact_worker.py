@@ -45,7 +45,7 @@ class _FactsAnswer(BaseModel):
     facts: tuple[memory.RawFact, ...]
 
 
-class ModelFacts(memory.FactFinder):
+class ModelFacts:
     """Finds facts with a model. ``price``: that of the smaller tier's model."""
 
     def __init__(self, model: Model, price: Price) -> None:
@@ -53,12 +53,13 @@ class ModelFacts(memory.FactFinder):
         self._price = price
 
     def estimate_max_cost(self, sections: JsonObject) -> memory.FactCost:
-        """The cost of all attempts with the longest possible answers."""
+        """The highest possible cost of finding facts in these sections: all attempts with the longest answers."""
         input_tokens = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION_TOKENS
         nanos = input_tokens * self._price.highest_input_price + _MAX_TOKENS * self._price.output
         return memory.FactCost(_ATTEMPTS, _ATTEMPTS * input_tokens, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
     async def find_facts(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.FactCost]:
+        """The facts found in a task's sections, and their cost; raises ``FactsUnavailable``."""
         cost, problem = memory.FactCost(), ""
         for _ in range(_ATTEMPTS):
             try:
@@ -156,7 +157,7 @@ class FactCounts:
 
 
 class FactWorker:
-    def __init__(self, repository: memory.FactRepository, finder: memory.FactFinder, budgets: TenantBudgets) -> None:
+    def __init__(self, repository: memory.FactRepository, finder: ModelFacts, budgets: TenantBudgets) -> None:
         self._facts = repository
         self._finder = finder
         self._budgets = budgets
