@@ -5,7 +5,7 @@ import itertools
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Never
@@ -32,7 +32,6 @@ from services.executor.ports.turns import TurnRunner
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
 from shared.domain import metric_names as names
-from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import side_server
 from shared.infra.installation import InstallationGaugeReader
 from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route
@@ -72,7 +71,6 @@ async def run_sessions(
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = make_heartbeat_in_thread(lambda: _open_leases(settings, owner))
-        news = PartitionsToArchive()
         limits = RunnerLimits(
             settings.lease_seconds,
             settings.executor_capacity,
@@ -86,7 +84,6 @@ async def run_sessions(
             limits,
             fault_counts,
             metrics,
-            news.add_partition_of,
         )
         runner = Runner(dependencies, slots, heartbeat)
         reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts)
@@ -101,8 +98,8 @@ async def run_sessions(
             keep_reaping(reaper, has_looked),
             keep_copying_tenant_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
-            keep_archiving(archiver.archive_once, news),
-            keep_evicting(evictor.evict_once, settings.session_idle_seconds),
+            keep_archiving(archiver),
+            keep_evicting(evictor, settings.session_idle_seconds),
             serve_imports(
                 RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
             ),
@@ -239,11 +236,18 @@ async def keep_copying_tenant_stops(stops: TenantStops) -> None:
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
-async def keep_evicting(evict_once: Callable[[Collection[int]], Awaitable[int]], idle_seconds: float) -> None:
+async def keep_archiving(archiver: Archiver) -> None:
+    """Archives ended tasks until cancelled."""
+    while True:
+        await _run_pass(archiver.archive_once, "archiving_failed")
+        await _sleep_with_jitter(_PAUSE_SECONDS)
+
+
+async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
     """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
     async def evict_idle() -> None:
-        if count := await evict_once(_ALL_PARTITIONS):
+        if count := await evictor.evict_once():
             log.info("sessions_evicted", sessions=count)
 
     while True:
@@ -251,60 +255,16 @@ async def keep_evicting(evict_once: Callable[[Collection[int]], Awaitable[int]],
         await _run_pass(evict_idle, "eviction_failed")
 
 
-async def _run_pass(one_pass: Callable[[], Awaitable[object]], failure_event: str) -> bool:
-    """Runs one pass of a loop; False if it failed, which is logged as ``failure_event``."""
+async def _run_pass(one_pass: Callable[[], Awaitable[object]], failure_event: str) -> None:
+    """Runs one pass of a loop. If it fails, that is logged as ``failure_event``."""
     try:
         await one_pass()
-        return True
     except StoreUnavailable as error:
         log.warning(failure_event, error=str(error))
     except Exception as error:  # the outer edge of a loop: one bad row must not end it, or hold up what else it mends
         log.exception(failure_event, error=repr(error))
-    return False
 
 
 async def _sleep_with_jitter(seconds: float) -> None:
     """Sleeps for about that many seconds, with jitter, so that executors do not look all at once."""
     await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
-
-
-_ARCHIVE_GATHER_SECONDS = 0.5  # tasks that end together are archived together
-_ARCHIVE_SWEEP_SECONDS = 30.0
-_ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
-
-
-class PartitionsToArchive:
-    """Collects the partitions in which this process has ended a task, until the archiving loop takes them."""
-
-    def __init__(self) -> None:
-        self._arrival = asyncio.Event()
-        self._partitions: set[int] = set()
-
-    def add_partition_of(self, tenant: str, session_id: str) -> None:
-        self._partitions.add(partition_of(tenant, session_id))
-        self._arrival.set()
-
-    async def await_partitions(self, seconds: float) -> Collection[int]:
-        """Waits for such partitions and returns them; all partitions after that many seconds without any."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._arrival.wait()
-        except TimeoutError:
-            return _ALL_PARTITIONS
-        await asyncio.sleep(_ARCHIVE_GATHER_SECONDS)
-        self._arrival.clear()
-        partitions, self._partitions = self._partitions, set()
-        return partitions
-
-
-async def keep_archiving(archive_once: Callable[[Collection[int]], Awaitable[int]], news: PartitionsToArchive) -> None:
-    """Archives ended tasks, in the partitions of ``news`` and in sweeps over all, until cancelled."""
-    loop = asyncio.get_running_loop()
-    swept = loop.time() - _ARCHIVE_SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
-    while True:
-        seconds_left = swept + _ARCHIVE_SWEEP_SECONDS - loop.time()
-        partitions = await news.await_partitions(seconds_left) if seconds_left > 0 else _ALL_PARTITIONS
-        if partitions is _ALL_PARTITIONS:
-            swept = loop.time()
-        if not await _run_pass(partial(archive_once, partitions), "archiving_failed"):
-            await asyncio.sleep(_PAUSE_SECONDS)

@@ -11,7 +11,6 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_idle import Archiver
 from shared.domain.exact_json import JsonObject
-from shared.domain.partition import PARTITIONS
 from shared.infra.archive_open import ArchiveSettings, generate_key
 from tests.integration.approval_stage import Office, asks, office
 from tests.integration.gateway_stage import at, list_at, object_at
@@ -94,7 +93,7 @@ async def test_what_has_left_the_store_is_told_from_the_archive(redis: Redis, re
     async with office(redis, redis_url, _world(), **archive) as here:
         await _written(here)
         stored = await _writes(here)
-        assert await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
+        assert await Archiver(redis, kept.open_task_archive()).archive_once() == 1
         await _forget(redis, ":ledger", ":approvals")
         archived = await _writes(here)
         await _forget(redis, ":record", ":alias:", ":listed:")
@@ -115,7 +114,7 @@ async def test_an_archived_task_that_cannot_be_read_hides_no_other(
         for name in ("t1", "t2"):
             world.claims.rows["C-1"]["status"] = "open"
             await _written(here, name)
-        await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS))
+        await Archiver(redis, kept.open_task_archive()).archive_once()
         damaged = _damage(tmp_path, "t1")
         await _forget(redis, ":ledger", ":approvals")
         short = await _writes(here, "?task=t1")
@@ -140,7 +139,7 @@ async def test_a_write_is_told_once_whichever_of_list_and_record_leaves_first(
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, _world(), **archive) as here:
         await _written(here)
-        await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS))
+        await Archiver(redis, kept.open_task_archive()).archive_once()
         session = str((await _writes(here))[0]["session_id"])
         listed = [len(await _lines(here, query)) for query in ("", f"&session={session}")]
         await _forget(redis, gone)

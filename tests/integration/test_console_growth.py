@@ -13,7 +13,6 @@ from services.executor.adapters.redis_idle import Archiver
 from services.gateway.features.tenants.service import DailySpending
 from services.gateway.features.tenants.store import TenantStates
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
-from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.archive_open import ArchiveSettings, generate_key
 from tests.doubles.redis_tasks import NOON
@@ -189,7 +188,7 @@ async def test_it_tells_the_same_once_all_but_the_record_is_archived(
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, world(), **archive) as here:
         await written(here)
-        assert await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
+        assert await Archiver(redis, kept.open_task_archive()).archive_once() == 1
         await forget(redis, ":ledger", ":approvals", ":events")
         archived = await page_of(here, "olga")
         spoil(tmp_path)

@@ -16,7 +16,6 @@ from services.learner.adapters.redis_forgetting import RedisForgetting
 from shared.contracts.archive import parse_archived_task
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.task import TaskRecord, TurnKind
-from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
@@ -28,7 +27,6 @@ from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.each_row import each_row
 from tests.integration import state_stage
 
-ALL = range(PARTITIONS)
 SESSION = keys.session_keys("acme", "s1").session
 MEMORY = SessionState(
     turns=(("user", "Was C-1 paid?"), ("agent", "Yes.")),
@@ -86,7 +84,7 @@ class House(NamedTuple):
 
     async def evicted(self, seconds: float = 0.0) -> int:
         """How many sessions leave at one look."""
-        return await Evictor(self.redis, self.archive, seconds).evict_once(ALL)
+        return await Evictor(self.redis, self.archive, seconds).evict_once()
 
     async def in_redis(self) -> str | None:
         return await cast("Awaitable[str | None]", self.redis.hget(SESSION, "state"))
@@ -99,7 +97,7 @@ class House(NamedTuple):
     async def read(self) -> tuple[keys.SessionMember, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
         idle = Evictor(self.redis, self.archive, 0.0)
-        (taken,) = await idle.claim(ALL)
+        (taken,) = await idle.claim()
         found = await idle.pack(taken)
         assert found is not None
         return taken, found
@@ -122,7 +120,7 @@ class House(NamedTuple):
 
     async def archived(self) -> int:
         """How many ended tasks are archived at one look."""
-        return await Archiver(self.redis, self.archive).archive_once(ALL)
+        return await Archiver(self.redis, self.archive).archive_once()
 
     async def lives(self, record: TaskRecord) -> dict[str, int]:
         """Seconds to live of each of the task's keys; -1 for good, -2 gone."""
@@ -282,7 +280,7 @@ async def test_dying_between_the_archive_and_redis_repeats_harmlessly(house: Hou
     idle = Evictor(house.redis, archive, 0.0)
     taken, found = await house.read()
     await archive.put(taken.tenant, taken.session_id, found.content)
-    assert await idle.claim(ALL) == ()  # nobody else takes it for a while
+    assert await idle.claim() == ()  # nobody else takes it for a while
     assert await idle.remove(taken, found.mark)
     assert await idle.remove(taken, found.mark)
     assert await house.remembered() == MEMORY

@@ -12,7 +12,6 @@ from services.executor.core.turn.replay_cursor import CannotReplay, split_into_a
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.archive import ArchivedTask, parse_archived_task
 from shared.contracts.task import TaskRecord
-from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
@@ -51,7 +50,7 @@ def _other_process(redis: Redis, begun: Begun) -> TurnStore:
 
 
 async def _archived(redis: Redis, folder: Path, record: TaskRecord) -> ArchivedTask:
-    assert await Archiver(redis, FolderArchive(folder)).archive_once(range(PARTITIONS)) == 1
+    assert await Archiver(redis, FolderArchive(folder)).archive_once() == 1
     return parse_archived_task(cast(bytes, await FolderArchive(folder).get("acme", record.task_id)))
 
 

@@ -81,7 +81,7 @@ async def test_a_task_that_cannot_be_archived_keeps_no_other_from_the_archive(
     await redis.delete(name)
     await redis.set(name, "spoilt")
     archive = FolderArchive(tmp_path)
-    await Archiver(redis, archive).archive_once(range(PARTITIONS))
+    await Archiver(redis, archive).archive_once()
     assert set(await archive.list("acme")) == {record.task_id for record in records} - {bad.task_id}
     left = [await redis.zrange(keys.partition_keys(number).unarchived, 0, -1) for number in range(PARTITIONS)]
     assert sum(len(members) for members in left) == 1
@@ -93,7 +93,7 @@ async def test_without_an_archive_a_spoilt_task_keeps_no_other_here(redis: Redis
     name = keys.task_keys("acme", records[1].session_id, records[1].task_id).record
     await redis.delete(name)
     await redis.set(name, "spoilt")
-    await Archiver(redis, None).archive_once(range(PARTITIONS))
+    await Archiver(redis, None).archive_once()
     left = [await redis.zrange(keys.partition_keys(number).unarchived, 0, -1) for number in range(PARTITIONS)]
     assert sum(len(members) for members in left) == 0
 
@@ -189,7 +189,7 @@ async def _end_it(redis: Redis, store: TaskStore) -> None:
     assert work is not None
     await two.turn_store(begun.lease, work).finish(state_stage.an_end(work, TaskState.CANCELED))
     assert await two.begin_next_turn(begun.lease) is None
-    assert await Archiver(redis, None).archive_once(range(PARTITIONS)) == 1
+    assert await Archiver(redis, None).archive_once() == 1
 
 
 @pytest.mark.promise("state.keys_listed")

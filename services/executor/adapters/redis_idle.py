@@ -17,6 +17,7 @@ from services.executor.core.session.context import run_in_parallel
 from services.executor.ports.turns import SessionState, SessionUnavailable
 from shared.contracts.archive import ARCHIVE_VERSION
 from shared.contracts.base import Contract
+from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_rows
 from shared.infra.ledger_rows import unpack_entry_json
@@ -46,9 +47,9 @@ class Archiver:
         self._shared = shared or SharedTexts(redis)
         self._uploads = asyncio.Semaphore(MOST_UPLOADS)
 
-    async def archive_once(self, partitions: Collection[int]) -> int:
-        """Archives the partitions' ended tasks; returns how many. May be repeated. Raises ``StoreUnavailable``."""
-        total = 0
+    async def archive_once(self) -> int:
+        """Archives all ended tasks; returns how many. May be repeated. Raises ``StoreUnavailable``."""
+        total, partitions = 0, await self._list_partitions_to_ask()
         while partitions:
             rows, partitions = await self._claim(partitions)
             tasks = await run_in_parallel(self._archive_task(*row) for row in rows)
@@ -58,6 +59,12 @@ class Archiver:
             await self._set_expiry(archived)
             total += len(archived)
         return total
+
+    async def _list_partitions_to_ask(self) -> Collection[int]:
+        """All partitions; none if no task waits in any. A cluster cannot tell that in one command."""
+        sets = [partition.unarchived for partition in keys.all_partitions()]
+        is_empty = not isinstance(self._redis, ClusterRedis) and await self._scripts.execute("EXISTS", *sets) == 0
+        return () if is_empty else range(PARTITIONS)
 
     async def _claim(self, partitions: Collection[int]) -> tuple[list[_ClaimedRow], list[int]]:
         """Claims ended tasks of these partitions for half a minute. Also returns the partitions that may have more."""
@@ -178,10 +185,10 @@ class Evictor(ScriptedStore):
         self._archive, self._idle_ms = archive, int(idle_seconds * 1000)
         self._uploads = asyncio.Semaphore(MOST_UPLOADS)
 
-    async def evict_once(self, partitions: Collection[int]) -> int:
-        """Evicts idle sessions of these partitions; returns how many. May be interrupted and repeated at any point."""
+    async def evict_once(self) -> int:
+        """Evicts idle sessions; returns how many. May be interrupted and repeated at any point."""
         total = 0
-        while sessions := await self.claim(partitions):
+        while sessions := await self.claim():
             if self._archive is None:
                 await self._take_off_idle_list(sessions)
                 continue
@@ -191,10 +198,10 @@ class Evictor(ScriptedStore):
                 break
         return total
 
-    async def claim(self, partitions: Collection[int]) -> tuple[keys.SessionMember, ...]:
+    async def claim(self) -> tuple[keys.SessionMember, ...]:
         """Claims idle sessions for half a minute."""
-        arguments = [max(1, MOST_AT_ONCE // len(partitions)), _RETRY_MS, self._idle_ms]
-        calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
+        arguments = [max(1, MOST_AT_ONCE // PARTITIONS), _RETRY_MS, self._idle_ms]
+        calls = [([partition.idle], arguments) for partition in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return tuple(keys.unpack_member(keys.SessionMember, member) for members in rows for member in members)
 

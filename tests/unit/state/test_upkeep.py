@@ -1,76 +1,42 @@
 """Who takes what the reaper finds, and when what ended is archived."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 
 import pytest
 from typing_extensions import override
 
+from services.executor.adapters.redis_idle import Archiver
 from services.executor.core.turn.runner import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
-from services.executor.hosting import PartitionsToArchive, keep_archiving
-from shared.domain.partition import partition_of
+from services.executor.hosting import keep_archiving
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.idle_runner import IdleRunner
 from tests.each_row import each_row
 
 
-class Archiving:
-    """Fails as often as it is told to; ``seen`` holds what it was given."""
+class Archiving(Archiver):
+    """Meets a store that is away at its first look."""
 
-    def __init__(self, *failures: Exception) -> None:
-        self.failures = list(failures)
-        self.seen: asyncio.Queue[Collection[int]] = asyncio.Queue()
+    def __init__(self) -> None:
+        self.looks, self.looked_again = 0, asyncio.Event()
 
-    async def archive_once(self, partitions: Collection[int]) -> int:
-        self.seen.put_nowait(partitions)
-        if self.failures:
-            raise self.failures.pop(0)
+    @override
+    async def archive_once(self) -> int:
+        self.looks += 1
+        if self.looks == 1:
+            raise StoreUnavailable("away")
+        self.looked_again.set()
         return 0
 
-    async def saw(self, partition: int) -> None:
-        """Returns when it was given the partition, within a bound."""
-        async with asyncio.timeout(20):
-            while partition not in await self.seen.get():
-                pass
 
-
-@asynccontextmanager
-async def _running(archiving: Archiving, news: PartitionsToArchive) -> AsyncIterator[None]:
-    loop = asyncio.create_task(keep_archiving(archiving.archive_once, news))
-    try:
-        yield
-    finally:
+@pytest.mark.promise("archive.off_the_path")
+async def test_a_store_that_is_away_is_asked_again() -> None:
+    archiving = Archiving()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        loop = group.create_task(keep_archiving(archiving))
+        await archiving.looked_again.wait()
         loop.cancel()
-        await asyncio.gather(loop, return_exceptions=True)
-
-
-@pytest.mark.promise("archive.off_the_path")
-async def test_the_partition_of_a_task_that_ended_here_is_looked_at_soon() -> None:
-    archiving, news = Archiving(), PartitionsToArchive()
-    async with _running(archiving, news):
-        news.add_partition_of("acme", "s1")
-        await archiving.saw(partition_of("acme", "s1"))
-
-
-@pytest.mark.promise("archive.off_the_path")
-async def test_a_store_that_is_away_is_asked_again_at_the_next_news() -> None:
-    archiving, news = Archiving(StoreUnavailable("away")), PartitionsToArchive()
-    async with _running(archiving, news):
-        for session in ("s1", "s2"):
-            news.add_partition_of("acme", session)
-            await archiving.saw(partition_of("acme", session))
-
-
-@pytest.mark.promise("archive.off_the_path")
-async def test_news_of_several_ends_come_together_and_once() -> None:
-    news = PartitionsToArchive()
-    for session in ("s1", "s2", "s1"):
-        news.add_partition_of("acme", session)
-    first = await news.await_partitions(5.0)
-    assert set(first) == {partition_of("acme", "s1"), partition_of("acme", "s2")}
-    assert len(await news.await_partitions(0.01)) == 64
 
 
 ONE = ("acme", "s1")

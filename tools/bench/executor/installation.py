@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_idle import Archiver
 from services.executor.adapters.redis_sessions import RedisSessions
-from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.redis import connect
@@ -69,7 +68,7 @@ class BenchInstallation:
 
     async def archive(self) -> None:
         """Bring to the archive what has ended."""
-        await self._archiver.archive_once(range(PARTITIONS))
+        await self._archiver.archive_once()
 
     async def learn(self) -> None:
         """Note each outcome as applied and trim it, as the learner does."""

@@ -1,7 +1,6 @@
 """Runs a claimed session's turns one by one while its lease lasts. Each turn is run, skipped or given up."""
 
 import asyncio
-from collections.abc import Callable
 from typing import NamedTuple
 
 import structlog
@@ -51,7 +50,7 @@ class RunnerLimits(NamedTuple):
 
 
 class SessionRunDependencies(NamedTuple):
-    """What every session run uses. ``after_turn`` is called with tenant and session after each turn."""
+    """What every session run uses."""
 
     sessions: Sessions
     wakes: SessionWakes
@@ -59,7 +58,6 @@ class SessionRunDependencies(NamedTuple):
     limits: RunnerLimits
     fault_counts: FaultCounts
     meter: Meter = NoMeter()  # it has no state
-    after_turn: Callable[[str, str], None] = lambda _tenant, _session_id: None
 
 
 class SessionRun:
@@ -124,7 +122,6 @@ class SessionRun:
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
             await self._release(self._compute_pause(work.attempts), error=error)
             return False
-        self._parts.after_turn(lease.tenant, lease.session_id)
         return True
 
     async def _give_up_unreadable_turn(self, unread: UnreadableTurn) -> bool:
