@@ -26,8 +26,8 @@ class BridgeCall(NamedTuple):
 class LegacyBridge:
     """Answers by ``tools``; a tool in ``once`` is refused from its second call in a session on.
 
-    A tool in ``malformed`` finds every call malformed. Any other tool is echoed: ``{"status": "ok", ...}``, whatever it
-    is said to do. ``listed`` is what discovery shows, each tool with its fields: texts, all of them required.
+    Any other tool is echoed: ``{"status": "ok", ...}``, whatever it is said to do. ``listed`` is what discovery shows,
+    each tool with its fields: texts, all of them required.
     """
 
     def __init__(
@@ -36,7 +36,6 @@ class LegacyBridge:
         self.tools = tools
         self.listing: list[Json] = [_listed(name, fields) for name, fields in (listed or {}).items()]
         self.once: set[str] = set()
-        self.malformed: set[str] = set()
         self.hanging: set[str] = set()
         self.cut: set[str] = set()
         self.calls: list[BridgeCall] = []
@@ -59,7 +58,7 @@ class LegacyBridge:
     async def call(self, request: Request) -> Response:
         body = await request.body()
         call = _read(body)
-        if call is None or call.tool in self.malformed:
+        if call is None:
             return _json({"detail": [{"loc": ["body", "tool"], "msg": "Field required"}]}, 422)
         self.bodies.append(body)
         again = any((done.tool, done.session_id) == (call.tool, call.session_id) for done in self.calls)

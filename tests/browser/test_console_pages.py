@@ -132,22 +132,6 @@ async def test_without_scripts_the_inbox_is_read_and_answered(shown: Scene) -> N
 
 
 @pytest.mark.long
-@pytest.mark.promise("console.walls")
-async def test_a_client_sees_their_own_tasks_and_nobody_elses(shown: Scene) -> None:
-    await shown.send("gate one")
-    await shown.send("mine", "ben")
-    async with visiting(shown.browser, shown.play.url) as ben:
-        await ben.sign_in(shown.keys["ben"])
-        await ben.page.get_by_role("link", name="Tasks", exact=True).click()
-        await expect(ben.page.get_by_role("link", name="mine")).to_be_visible()
-        await expect(ben.page.get_by_text("gate one")).to_have_count(0)
-        await ben.page.get_by_role("link", name="Overview").click()
-        await expect(ben.page.get_by_role("heading", name="Is it working?")).to_be_visible()
-        await expect(ben.page.get_by_text("What does it cost?")).to_have_count(0)
-        await expect(ben.page.get_by_role("link", name="Operations")).to_have_count(0)
-
-
-@pytest.mark.long
 @pytest.mark.promise("console.first_screen")
 async def test_the_first_page_looks_again_by_itself_where_nothing_happens(shown: Scene) -> None:
     """That no worker is there any more is no event: nobody would tell of it."""

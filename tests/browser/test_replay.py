@@ -83,19 +83,3 @@ async def test_without_scripts_a_run_is_stepped_through(shown: Scene) -> None:
         await expect(olga.page.locator("#turn-title")).to_have_text("Turn 1")
         await olga.page.get_by_text("What was said").click()
         await expect(olga.page.get_by_text("ben@corp.example")).to_be_visible()
-
-
-@pytest.mark.long
-@pytest.mark.promise("console.assessments")
-async def test_a_client_opens_their_own_and_removes_it(shown: Scene) -> None:
-    body = {"assessment": an_assessment().model_dump(mode="json")}
-    made = await shown.play.client.post("/assessments", json=body, headers={"X-API-Key": shown.keys["ben"]})
-    async with visiting(shown.browser, shown.play.url) as ben:
-        await ben.sign_in(shown.keys["ben"])
-        await ben.page.get_by_role("link", name="Learning").click()
-        await ben.page.get_by_role("link", name="Assessments").click()
-        await ben.page.get_by_role("link", name="Inbox triage").click()
-        assert made.json()["assessment_id"] in ben.page.url
-        await ben.page.get_by_text("Remove this assessment").click()
-        await ben.page.get_by_role("button", name="Remove it").click()
-        await expect(ben.page.get_by_text("No assessment is kept here")).to_be_visible()

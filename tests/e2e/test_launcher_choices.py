@@ -11,10 +11,8 @@ import pytest
 
 from cli.stack.plan import free_ports
 from shared.domain.exact_json import loads_object
-from tests.company_stage import company
-from tests.e2e.commands import bare_environment, call_purple, run_purple
+from tests.e2e.commands import bare_environment, run_purple
 from tests.e2e.waiting import eventually
-from tests.e2e.whole_stack import whole_stack
 
 PHONE = "Update the phone of employee EMP-447 to +1 555 4100."
 
@@ -65,20 +63,6 @@ async def test_at_a_terminal_it_asks_once(tmp_path: Path) -> None:
         process.kill()
         await process.wait()
         os.close(ours)
-
-
-@pytest.mark.long  # the reason by itself is in the suite: tests/unit/executor/test_worker_approval.py
-@pytest.mark.promise("launcher.unruled_writes")
-async def test_an_approver_is_told_that_no_rule_spoke(tmp_path: Path) -> None:
-    """The documented start of a stack with tools of one's own: its writes wait, with the reason."""
-    async with (
-        company(tmp_path) as foreign,
-        whole_stack(GREEN_AGENT_MCP_URL=foreign.url, UNRULED_WRITES="approve") as whole,
-    ):
-        result = await whole.send(PHONE, "unruled")
-        approvals = await call_purple("approvals", "list", "--url", whole.stack.url("gateway"), "--json")
-    assert result["status"]["state"] == "input-required"  # type: ignore[call-overload,index]  # JSON
-    assert "no rule applies to update_employee_phone" in approvals.out
 
 
 def _read_until(terminal: int, words: str) -> str:

@@ -158,48 +158,6 @@ async def test_usage_counts_the_input_once_and_a_known_prefix_as_cached(api: htt
     assert first["output_tokens"] > 0
 
 
-async def test_a_mark_in_the_first_message_is_a_breakpoint_of_its_own(api: httpx.AsyncClient) -> None:
-    """Another task reads as far as both are the same: all of it, or the system alone where the catalogue differs."""
-    system: JsonValue = [{"type": "text", "text": "y" * 400, "cache_control": {"type": "ephemeral"}}]
-
-    async def usage(catalogue: str, task: str) -> tuple[int, int, int]:
-        listed: JsonValue = {"type": "text", "text": catalogue, "cache_control": {"type": "ephemeral"}}
-        content: JsonValue = [listed, {"type": "text", "text": task}]
-        body = _body(system=system, messages=[{"role": "user", "content": content}])
-        told = (await api.post("/v1/messages", json=body)).json()["usage"]
-        return told["cache_read_input_tokens"], told["cache_creation_input_tokens"], told["input_tokens"]
-
-    first, again, other = await usage("a" * 800, "one"), await usage("a" * 800, "two"), await usage("b" * 800, "one")
-    assert first[0] == 0
-    assert again[:2] == (first[1], 0)
-    assert again[2] < 50
-    assert 100 < other[0] < first[1]
-    assert other[0] + other[1] == first[1]
-
-
-async def test_max_tokens_is_kept_and_said() -> None:
-    """The text is cut where the limit is, with the stop reason that says so; so does the fault ``truncated``."""
-    async with _client() as api:
-        cut = (await api.post("/v1/messages", json=_body(max_tokens=2))).json()
-    async with _client(PlannerSettings(planner_faults="truncated")) as api:
-        truncated = (await api.post("/v1/messages", json=_body())).json()
-    assert (cut["stop_reason"], len(cut["content"][0]["text"])) == ("max_tokens", 8)
-    assert truncated["stop_reason"] == "max_tokens"
-
-
-async def test_tokens_are_counted_and_the_model_is_listed_for_what_it_is(api: httpx.AsyncClient) -> None:
-    """``count_tokens`` needs no ``max_tokens``; nobody takes the planner for a language model."""
-    counted = await api.post("/v1/messages/count_tokens", json=_body(max_tokens="absent"))
-    listed = (await api.get("/v1/models")).json()
-    one = (await api.get(f"/v1/models/{MODEL}")).json()
-    missing = await api.get("/v1/models/claude")
-    assert counted.json()["input_tokens"] > 0
-    assert [model["id"] for model in listed["data"]] == [MODEL]
-    assert "not an LLM" in one["display_name"]
-    assert missing.status_code == 404
-    assert [(await api.get(path)).status_code for path in ("/health", "/ready")] == [200, 200]
-
-
 async def test_the_official_client_reads_its_streams_and_its_errors() -> None:
     """The same message whole and streamed; the SDK's own error types."""
     turn: MessageParam = {"role": "user", "content": "hello"}

@@ -73,13 +73,6 @@ async def test_the_answer_is_the_first_text_and_the_id_is_null(client: LegacyCli
     assert {call.session_id for call in served.calls} == set(served.asked_for) == {"legacy-read"}
 
 
-async def test_nothing_found_is_an_answer(client: LegacyClient) -> None:
-    async with bridge(accounts({})) as connection:
-        answer = await client.send("What is the status of account ACC-404?", "legacy-missing", connection.url)
-    assert answer.record.state is TaskState.COMPLETED
-    assert "ACC-404 was not found" in answer.text
-
-
 async def test_an_echoed_write_is_unverified_and_never_repeated(client: LegacyClient) -> None:
     """``{"status": "ok"}`` to anything, and a read that shows no change: it is made once, and not called done."""
     served = accounts({"ACC-77": "+1 555 0000"})
@@ -89,27 +82,6 @@ async def test_an_echoed_write_is_unverified_and_never_repeated(client: LegacyCl
     assert "unverified" in answer.text
     assert "Done and verified" not in answer.text
     assert len(served.called(READ)) >= 2  # the facts, and the proof
-
-
-async def test_a_constraint_violation_is_a_refusal_and_is_told(client: LegacyClient) -> None:
-    served = accounts({"ACC-77": "+1 555 0000"})
-    served.once.add(WRITE)
-    async with bridge(served) as connection:
-        await client.send(CHANGE, "legacy-once", connection.url)
-        second = await client.send(CHANGE.replace("0100", "0101"), "legacy-once", connection.url)
-    assert len(served.called(WRITE)) == 2
-    assert "CONSTRAINT_VIOLATION" in second.text
-    result = cast("dict[str, dict[str, str]]", second.body["result"])
-    assert result["status"]["state"] == "failed"
-
-
-async def test_a_malformed_call_is_a_refusal_and_is_told(client: LegacyClient) -> None:
-    served = accounts({"ACC-77": "+1 555 0000"})
-    served.malformed.add(WRITE)
-    async with bridge(served) as connection:
-        answer = await client.send(CHANGE, "legacy-malformed", connection.url)
-    assert answer.record.state is TaskState.FAILED
-    assert "Field required" in answer.text
 
 
 async def test_an_endpoint_that_lists_no_tools_is_told_and_a_question_to_it_has_no_answer(client: LegacyClient) -> None:
