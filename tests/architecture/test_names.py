@@ -37,17 +37,6 @@ def test_a_name_with_one_is_not(name: str) -> None:
     assert not is_bare(name)
 
 
-def test_properties_and_overrides_are_not_asked(tmp_path: Path) -> None:
-    text = """class Task:
-    @property
-    def settled(self): ...
-    @override
-    def told(self): ...
-    def found(self): ...
-"""
-    assert offenders(_project(tmp_path, task=text)) == Counter({"bare:Task.found": 1})
-
-
 def test_a_class_twice_and_names_of_the_house_are_found(tmp_path: Path) -> None:
     one, two = "class Desk: ...\nclass Call: ...\n", "class Call: ...\ndef open_door(): ...\n"
 
@@ -64,20 +53,6 @@ def test_so_are_parameters_variables_attributes_and_contracts(tmp_path: Path) ->
 
     named = ["import:desk", "variable:clerk", "variable:_seats", "variable:face", "contract:rooms"]
     assert found == Counter(named)
-
-
-def test_a_word_that_its_thing_has_in_the_world_outside_is_none(tmp_path: Path) -> None:
-    folder = tmp_path / "examples" / "company" / "tools"
-    folder.mkdir(parents=True)
-    (folder / "customers.py").write_text("seats = 3\nrooms = 4\n")
-
-    assert offenders(tmp_path) == Counter({"variable:rooms": 1})
-
-
-def test_moving_a_file_changes_nothing(tmp_path: Path) -> None:
-    text = "def told(): ...\n"
-
-    assert offenders(_project(tmp_path / "a", one=text)) == offenders(_project(tmp_path / "b", other=text))
 
 
 _PLANNER = Path(__file__).parents[2] / "services" / "planner"

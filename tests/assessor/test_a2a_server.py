@@ -10,7 +10,6 @@ import httpx
 import pytest
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import Task, TaskState, TaskStatus
-from httpx_sse import aconnect_sse
 from structlog.testing import capture_logs
 
 from services.assessor.adapters.proctor_client import ProctorClient
@@ -72,21 +71,6 @@ async def test_a_request_as_data_or_as_json_text_ends_with_results(http: httpx.A
     assert task["status"]["state"] == "completed"
     assert (artifact["name"], results["message_type"]) == ("assessment_results", "assessment_results")
     assert (results["scores"]["overall"]["score"], results["unjudged"]) == (9, ["polite"])
-
-
-async def test_whoever_follows_is_told_each_step(http: httpx.AsyncClient) -> None:
-    kinds, states = [], []
-    async with reached(Gold().participant) as participant:
-        body = asked(participant.url, method="message/stream")
-        async with aconnect_sse(http, "POST", "/", json=body) as stream:
-            async for event in stream.aiter_sse():
-                result = event.json()["result"]
-                states.append(result.get("status", {}).get("state") or result["kind"])
-                for part in (result.get("status", {}).get("message") or {}).get("parts", []):
-                    kinds.append(part["data"]["message_type"].removeprefix("update_"))
-
-    assert list(dict.fromkeys(kinds)) == STEPS
-    assert states[-2:] == ["artifact-update", "completed"]
 
 
 async def test_a_cancelled_assessment_ends_as_canceled_and_takes_its_key_back(http: httpx.AsyncClient) -> None:

@@ -68,19 +68,6 @@ async def test_an_undone_event_does_not_count_as_executed(running: Stage) -> Non
     assert await status_of(running, event) == "executed"
 
 
-async def test_something_new_ends_what_could_be_done_again(running: Stage) -> None:
-    await schedule(running, 10, "old")
-    await schedule(running, 100, "new")
-    await running.post("/simulator/time/advance", {"seconds": 50})
-    await running.post("/simulation/undo")
-    await running.post("/simulator/time/advance", {"seconds": 50})
-
-    answer = await running.post("/simulation/redo")
-
-    assert (answer["redone_count"], answer["message"]) == (0, "Nothing to redo")
-    assert await texts(running) == ["new"]
-
-
 async def test_a_reset_goes_back_to_what_was_loaded(running: Stage) -> None:
     """What ran by schedule waits again; what was cancelled stays so; time stays where it is."""
     ran = await schedule(running, 10)

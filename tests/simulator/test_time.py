@@ -9,16 +9,6 @@ from tests.simulator.writing import at, schedule, status_of, texts, time_of
 pytestmark = pytest.mark.promise("simulator.time")
 
 
-async def test_time_is_read_with_its_mode(stage: Stage) -> None:
-    assert await stage.get("/simulator/time") == {
-        "current_time": "2026-03-01T09:00:00Z",
-        "time_scale": 1.0,
-        "is_paused": False,
-        "auto_advance": False,
-        "mode": "manual",
-    }
-
-
 async def test_an_advance_runs_what_is_due_and_leaves_the_rest(running: Stage) -> None:
     """An event's own time is the time of what it wrote; it ran at the end of the advance."""
     first = await schedule(running, 60, "first")
@@ -67,16 +57,6 @@ async def test_a_failing_event_is_counted_and_told_and_changes_nothing(running: 
     event = await running.get(f"/events/{event_id}")
     assert (event["status"], event["error_message"]) == ("failed", "ActionFailed: no note none")
     assert await texts(running) == ["after it"]
-
-
-async def test_an_action_that_fails_half_way_is_taken_back_whole(running: Stage) -> None:
-    await schedule(running, 1, "stays")
-    body = {"scheduled_time": at(5), "modality": "notes", "data": {"operation": "throw", "note_id": "all"}}
-    await running.post("/events", body)
-
-    await running.post("/simulator/time/advance", {"seconds": 60})
-
-    assert await texts(running) == ["stays"]
 
 
 async def test_nothing_moves_while_paused(running: Stage) -> None:

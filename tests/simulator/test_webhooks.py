@@ -95,15 +95,6 @@ async def test_a_webhook_is_told_what_it_asked_for(running: Stage, sender: Notin
     assert [json.loads(attempt.body)["type"] for attempt in sender.attempts] == ["event.failed"]
 
 
-async def test_a_test_goes_out_at_once(running: Stage, sender: NotingSender) -> None:
-    webhook = await _made(running)
-
-    tested = await running.post(f"/webhooks/{webhook['webhook_id']}/test")
-
-    (delivery,) = await _deliveries(running, webhook)
-    assert (delivery["delivery_id"], delivery["event_type"]) == (tested["delivery_id"], "webhook.test")
-
-
 @pytest.mark.parametrize(
     ("answers", "attempts", "success"),
     [

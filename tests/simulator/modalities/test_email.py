@@ -4,7 +4,7 @@ import pytest
 
 from tests.doubles.simulated_surroundings import WALL
 from tests.each_row import each_row
-from tests.simulator.modalities.asking import USER, do, event_data, fails, part, refused, undo
+from tests.simulator.modalities.asking import USER, do, fails, part, refused, undo
 from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.email")
@@ -33,16 +33,6 @@ async def test_mail_that_is_sent_lies_read_in_sent(stage: Stage) -> None:
     found = await mail(stage, sent)
     assert (found["folder"], found["is_read"], found["priority"]) == ("sent", True, "high")
     assert found["cc_addresses"] == ["bo@example.org"]
-
-
-async def test_an_action_is_answered_with_its_event_and_what_it_was_about(stage: Stage) -> None:
-    answer = await stage.post("/email/send", OWN)
-
-    assert (answer["status"], answer["modality"], answer["message"]) == ("executed", "email", "Email sent")
-    [data] = await event_data(stage)
-    assert (data["operation"], data["subject"], data["to_addresses"]) == ("send", "Lunch", ["ann@example.org"])
-    assert answer["entity_ids"] == [answer["entity_id"]]
-    assert answer["event_id"] != answer["entity_id"]
 
 
 async def test_the_time_of_sending_is_kept_but_is_never_in_the_future(stage: Stage) -> None:

@@ -34,14 +34,6 @@ def test_the_time_is_the_scenarios_beginning_and_every_state_says_what_it_is_sin
     assert states["weather"] == {"modality_type": "weather", "last_updated": "2026-03-01T00:00:00Z"}
 
 
-def test_a_user_without_a_phone_has_the_usual_one() -> None:
-    scenario: JsonObject = {**SCENARIO, "characters": {"mia": {"name": "Mia", "email": MIA}}}
-
-    made = fill_usual_values({"environment": {"modality_states": {"sms": {}}}}, scenario)
-
-    assert _in(made, "environment", "modality_states", "sms")["user_phone_number"] == "+15550000000"
-
-
 def test_a_mail_has_its_key_and_thread_and_comes_to_the_user_as_do_those_and_texts_that_come_later() -> None:
     early = "2026-03-02T08:00:00Z"
     given: JsonObject = {"a": MAIL, "b": {**MAIL, "sent_at": early, "thread_id": "t"}}
@@ -110,15 +102,6 @@ def test_null_is_as_good_as_left_out_and_what_is_given_counts() -> None:
 @each_row("state", [{}, {"environment": {"modality_states": []}}, {"scenario": {}}])
 def test_what_has_the_wrong_shape_is_left_to_its_reader(state: JsonObject) -> None:
     assert fill_usual_values(state, SCENARIO) == state
-
-
-def test_a_request_around_the_world_stays() -> None:
-    made = fill_usual_values(
-        {"scenario": {"environment": {"modality_states": {"sms": {}}}}, "strict_modalities": True}, SCENARIO
-    )
-
-    assert made["strict_modalities"] is True
-    assert _in(made, "scenario", "environment", "modality_states", "sms")["modality_type"] == "sms"
 
 
 def _environment(states: JsonObject, time: JsonObject | None = None) -> JsonObject:

@@ -249,15 +249,6 @@ def test_calls_of_both_protocols_are_read_in_any_pieces(size: int) -> None:
     assert tap.unreadable == 0
 
 
-def test_what_is_no_call_is_none() -> None:
-    tap = _tap()
-    hear = tap.listen()
-    for body in ('{"method": "tools/list"}', "no json", "[]"):
-        hear(_request(body))
-
-    assert tap.calls == []
-
-
 @pytest.mark.promise("chaos.judges_itself")
 def test_a_request_that_cannot_be_read_is_counted() -> None:
     """A run that cannot see what was sent must not say that nothing was."""

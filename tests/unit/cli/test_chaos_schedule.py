@@ -1,6 +1,5 @@
 """The plan of a chaos run, restarts with care, what is said again after a lost tail, what a run was worth."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -78,17 +77,6 @@ def test_every_listed_fault_is_planned_as_often_as_it_must_strike(seconds: float
     assert times.keys() == set(planned.faults)
     assert all(times[name] >= LEAST_STRIKES for name in times)
     assert times["power-cut"] == (2 if seconds == THREE_MINUTES else 0)
-
-
-def test_a_slower_rate_sends_the_same_tasks_at_other_times() -> None:
-    """As many as the time holds, so that a seed stays the same run on a slower machine."""
-    full = schedule(1, 60.0)
-    half = full.at_rate(full.rate / 2)
-
-    assert 50 <= len(half.tasks) <= 55
-    assert [task.task for task in half.tasks] == [task.task for task in full.tasks[: len(half.tasks)]]
-    assert all(task.at < 60.0 for task in half.tasks)
-    assert half.strikes == full.strikes
 
 
 def test_a_line_that_can_fail_lies_between_any_two_processes(tmp_path: Path) -> None:
@@ -353,37 +341,6 @@ def test_nothing_is_struck_where_everything_is_restarted() -> None:
     assert planned.strikes == ()
     assert planned.tasks[-1].at > 300
     assert [task.task.text for task in planned.tasks[:50]] == [task.task.text for task in schedule(1, 30).tasks[:50]]
-
-
-class _ReadyGateways(httpx.AsyncBaseTransport):
-    """Those named are ready."""
-
-    def __init__(self, ready: Sequence[str]) -> None:
-        self.ready = set(ready)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200 if request.url.host in self.ready else 503)
-
-
-async def test_requests_go_round_the_gateways_that_are_ready() -> None:
-    """One that says no gets none, until it says yes again; with none ready there is nowhere to go."""
-    gateways = _ReadyGateways(["one", "two"])
-    async with httpx.AsyncClient(transport=gateways) as http, asyncio.timeout(10), asyncio.TaskGroup() as group:
-        balancer = Balancer(["http://one", "http://two"], http)
-        probing = group.create_task(balancer.serve())
-        assert {balancer.choose(), balancer.choose()} == {"http://one", "http://two"}
-        gateways.ready = {"two"}
-        await _until_chosen(balancer, {"http://two"})
-        gateways.ready = set()
-        await _until_chosen(balancer, {None})
-        gateways.ready = {"one"}
-        await _until_chosen(balancer, {"http://one"})
-        probing.cancel()
-
-
-async def _until_chosen(balancer: Balancer, urls: set[str | None]) -> None:
-    while {balancer.choose(), balancer.choose()} != urls:
-        await asyncio.sleep(0.01)
 
 
 def _told(*kinds: str) -> bytes:

@@ -54,10 +54,3 @@ def test_whose_something_is_is_looked_for_among_what_all_of_it_refers_to() -> No
     readers: list[Json] = [tool("list_kites"), tool("list_menders"), tool("list_pilots")]
     seen = [fact("f1", "list_kites", {}, rows)]
     assert said({"task": "How many kites does Ann Lee have?", "so_far": seen}, readers).calls == (("list_pilots", {}),)
-
-
-@each_row("question", "Which kites are overdue?", "How many kites are overdue?", "List all overdue kites.")
-def test_what_a_day_has_to_decide_is_not_decided_by_a_word(question: str) -> None:
-    rows: list[Json] = [{"id": "KIT-1", "state": "open", "due_on": "2026-03-01", "note": "It is over the sea"}]
-    text = planned(question, [fact("f1", "list_kites", {}, rows)], []).text
-    assert text == f'Could not be found out: "{question.rstrip(".")}": not understood: overdue.'

@@ -30,12 +30,6 @@ def test_what_is_asked_of_one_kind_is_not_done_to_another(task: str, said: str) 
     assert (calls(plan), said in plan.text, "pilot_id" in plan.text) == ([], True, False), plan.text
 
 
-@each_row("task", ["Change the phone of pilot PIL-2 to +1 555 0102.", "Change pilot PIL-2's phone to +1 555 0102."])
-def test_what_is_asked_of_the_tools_own_kind_is_done(task: str) -> None:
-    plan = planned(task, _SEEN, [_CALL], _READS)
-    assert calls(plan) == [("update_pilot_phone", {"pilot_id": "PIL-2", "phone": "+1 555 0102"})], plan.text
-
-
 def test_a_thing_that_is_not_there_is_said_not_to_be_found_whatever_the_tools_are_for() -> None:
     seen: list[Json] = [fact("f1", "get_club", {"club_id": "CLU-9"}, {"found": False, "error": "no such club"})]
     plan = planned("Change the phone of club CLU-9 to +1 555 0102.", seen, [_CALL], _READS)
@@ -53,11 +47,6 @@ def test_a_text_is_what_stands_behind_its_colon(task: str, tool_name: str, text:
     plan = planned(task, _SEEN, [_NOTE, _TELL], _READS)
     field = "subject" if tool_name == "create_note" else "message"
     assert calls(plan) == [(tool_name, {"pilot_id": "PIL-2", field: text})], plan.text
-
-
-def test_an_order_without_a_text_is_no_text() -> None:
-    plan = planned("Create a note for pilot PIL-2.", _SEEN, [_NOTE], _READS)
-    assert (calls(plan), "create_note needs subject" in plan.text) == ([], True)
 
 
 _TRAINER: Json = {"id": "PIL-2", "name": "Ann Lee", "phone": "+1 555 0101", "trainer_id": "PIL-4"}
@@ -78,11 +67,3 @@ def test_what_is_meant_for_another_is_not_done_to_the_one_that_is_named(task: st
 def test_what_is_meant_for_another_is_done_to_that_one_where_a_record_names_it() -> None:
     plan = planned("Notify the pilot of club CLU-3 that the hill is closed.", _SEEN, [_TELL], _READS)
     assert calls(plan) == [("notify_pilot", {"pilot_id": "PIL-2", "message": "The hill is closed."})]
-
-
-def test_the_words_that_say_whom_are_no_part_of_the_message() -> None:
-    task = "Notify the pilot that formed club CLU-3 that the hill is closed."
-    assert [given["message"] for _, given in calls(planned(task, _SEEN, [_TELL], _READS))] in (
-        [],
-        ["The hill is closed."],
-    )

@@ -52,17 +52,6 @@ def test_they_are_the_things_that_the_clause_before_names(question: str, answere
     assert "157.50" not in text
 
 
-@pytest.mark.promise("planner.answers_each_question")
-@each_row(
-    ("rows", "answered"),
-    ([{"asset_tag": "LAP-1", "status": "free"}, {"asset_tag": "MON-7", "status": "in_use"}], "LAP-1."),
-    ([{"make": "Brand", "status": "free"}, {"make": "Other", "status": "in_use"}], "make Brand, status free."),
-    ([{"asset_tag": "MON-7", "status": "in_use"}], "not understood: free"),
-)
-def test_things_without_an_id_are_called_by_the_one_code_that_they_have(rows: list[Json], answered: str) -> None:
-    assert answered in planned("Which assets are free?", [fact("f1", "list_assets", {}, rows)], []).text
-
-
 @pytest.mark.promise("planner.points_back")
 def test_they_are_nothing_where_no_clause_before_names_a_thing_that_was_read() -> None:
     text = planned("What do they come to in total?", [fact("f1", "list_kites", {}, _KITES)], []).text
@@ -115,15 +104,6 @@ def test_a_record_that_says_nothing_of_what_is_asked_is_no_answer(question: str)
     assert text == f'Could not be found out: "{question}".'
 
 
-@pytest.mark.promise("planner.answers_each_question")
-def test_the_word_before_an_identifier_is_what_it_identifies_whatever_its_tool_calls_it() -> None:
-    """Servers call by one noun what people call by two: a loan deal."""
-    fields: JsonObject = {"id": "LOA-3", "amount": 2340, "branch": "North"}
-    seen = [fact("f1", "get_loan", {"id": "LOA-3"}, fields)]
-    assert "2340" in planned("What is the amount of loan deal LOA-3?", seen, []).text
-    assert "North" in planned("Which branch does loan LOA-3 belong to?", seen, []).text
-
-
 @pytest.mark.promise("planner.yes_or_no")
 def test_a_list_decides_no_question_for_yes_or_no_and_each_of_two_things_gets_one() -> None:
     rows: list[Json] = [{"id": "KIT-1", "state": "open"}, {"id": "KIT-2", "state": "closed"}]
@@ -131,14 +111,6 @@ def test_a_list_decides_no_question_for_yes_or_no_and_each_of_two_things_gets_on
     assert planned("Are all kites closed?", seen, []).text == 'Could not be found out: "Are all kites closed?".'
     each = [fact(f"g{row}", "get_kite", {"kite_id": f"KIT-{row + 1}"}, rows[row]) for row in (0, 1)]
     assert planned("Are KIT-1 and KIT-2 closed?", each, []).text == "KIT-1: No: it is open. KIT-2: Yes: it is closed."
-
-
-@pytest.mark.promise("planner.answers_each_question")
-def test_a_day_is_a_field_that_holds_one() -> None:
-    seen = [fact("f1", "get_loan", {"id": "LOA-3"}, {"id": "LOA-3", "due_on": "2026-05-02", "amount": "8.00"})]
-    text = planned("When is LOA-3 due and by whom?", seen, []).text
-    assert text == 'The due on of LOA-3 is 2026-05-02. Could not be found out: "by whom?".'
-    assert planned("What is the due date of LOA-3?", seen, []).text == "The due on of LOA-3 is 2026-05-02."
 
 
 @pytest.mark.promise("planner.answers_each_question")

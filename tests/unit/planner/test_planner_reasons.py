@@ -6,7 +6,7 @@ from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import calls, fact, links, planned, tool
+from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
 _APPROVE: Json = tool("approve_kite", kite_id="string")
 _REJECT: Json = tool("reject_kite", kite_id="string", reason="string")
@@ -51,13 +51,6 @@ def test_a_reason_that_nobody_gave_is_missing_and_one_ends_where_somebody_is_to_
         assert (calls(plan), "needs reason" in plan.text) == ([], True)
     plan = planned("Reject kite KIT-7 because it is torn, then tell the pilot why.", _FACTS, [_APPROVE, _REJECT])
     assert [given["reason"] for _, given in calls(plan)] == ["it is torn"]
-
-
-@pytest.mark.promise("planner.loses_no_part")
-def test_two_parts_of_one_foreign_sentence_are_two_parts() -> None:
-    plan = planned("Bitte genehmige KIT-7 und lehne KIT-8 ab, weil es zu teuer ist.", _FACTS, [_APPROVE, _REJECT])
-    assert [given["kite_id"] for _, given in calls(plan)] == ["KIT-7", "KIT-8"]
-    assert links(plan) == [{"part": 1}, {"part": 2}]
 
 
 @pytest.mark.promise("planner.loses_no_part")
@@ -163,9 +156,3 @@ def test_a_condition_behind_a_foreign_reason_is_no_part_of_it(text: str, conditi
 def test_what_nobody_can_judge_behind_a_reason_is_said_and_nothing_is_done(link: str) -> None:
     plan = planned(f"Reject kite KIT-7 because of a mistake {link} it is open.", _FACTS, [_REJECT])
     assert (calls(plan), f'"{link} it is open"' in plan.text) == ([], True), plan.text
-
-
-@pytest.mark.promise("planner.loses_no_part")
-@each_row("text", 'Reject KIT-7 with "torn if it is wet".', 'Reject KIT-7 with "torn once it is wet".')
-def test_a_condition_in_quotation_marks_is_none(text: str) -> None:
-    assert _read(text) == [(text.rstrip("."), "", "")]

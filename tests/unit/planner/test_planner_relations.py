@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import fact, planned, said, tool
+from tests.unit.planner.planner_requests import fact, planned, said
 
 pytestmark = pytest.mark.promise("planner.answers_each_question")
 
@@ -150,23 +150,10 @@ def test_a_thing_on_the_way_that_nobody_can_tell_is_not_told_in_place_of_the_ans
     assert not any(fee in text for fee in ("12.00", "90.00", "95.00"))
 
 
-def test_its_total_is_that_of_the_thing_and_not_of_a_list() -> None:
-    question = "Which pilot booked flight FLI-3 and what is its total?"
-    answer = "Booked by: PIL-4 (Bob Ray). The total of FLI-3 is 80.50."
-    assert planned(question, [*_SEEN, _LISTED[0]], []).text == answer
-
-
 def test_the_largest_of_a_list_that_was_not_read_to_its_end_is_nothing() -> None:
     part: Json = {"flights": _FLIGHTS, "has_more": True}
     text = planned("Who is the pilot of the largest flight?", [fact("f0", "list_flights", {}, part)], []).text
     assert "PIL-4" not in text
-
-
-def test_what_the_record_of_a_name_refers_to_is_read() -> None:
-    readers: list[Json] = [tool("search_pilots", query="string"), tool("get_pilot", pilot_id="string")]
-    seen = [fact("f1", "search_pilots", {"query": "Ann Lee"}, [_PILOT])]
-    reply = said({"task": "What is the phone of the trainer of Ann Lee?", "so_far": seen}, readers)
-    assert reply.calls == (("get_pilot", {"pilot_id": "PIL-4"}),)
 
 
 @each_row(

@@ -1,17 +1,15 @@
 """Whatever a request holds, the planner answers in the form that was asked, and soon."""
 
-from decimal import Decimal
 from time import process_time
 
 from hypothesis import given, settings, strategies as st
 
 from services.planner.core.mentions import find_mentions
-from services.planner.core.records import read_figure
 from services.planner.core.request import parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import fact, said, tool, writer
+from tests.unit.planner.planner_requests import said, tool, writer
 
 _LEAF = (
     st.none()
@@ -57,38 +55,6 @@ def test_no_body_breaks_it(body: dict[str, Json]) -> None:
     assert reply(parse_request(body)).text
 
 
-def test_the_same_request_gets_the_same_answer() -> None:
-    """It keeps nothing and draws no lots."""
-    sections: dict[str, Json] = {"task": "Approve kite KIT-7 and set its fee to 5."}
-    assert said(sections, _TOOLS) == said(sections, _TOOLS)
-
-
-_HUGE: list[Json] = [Decimal("1e30"), Decimal("1e60"), Decimal("1e999"), Decimal("1e-999"), 10**40, "1" * 40]
-
-
-@each_row("fee", _HUGE)
-@each_row(
-    "task",
-    "What is the average fee of all kites?",
-    "Approve kite K-1 if the fee is over $5.",
-    "Set the fee of kite K-1 to 10% of its fee.",
-    "Set the fee of K-1 to half its fee.",
-    f"Set the fee of kite K-1 to 10% of {'1' * 400}.",
-    f"Set the fee of kite K-1 to {'1' * 400}% of its fee.",
-)
-def test_a_figure_that_is_no_sum_of_anything_breaks_no_reply(fee: Json, task: str) -> None:
-    seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "K-1"}, {"id": "K-1", "fee": fee, "price": 3})]
-    understood = dict(said({"task": task, "so_far": seen}, _TOOLS).calls).get("understand", {})
-    seen.append(fact("f2", "understand", understood, {"ok": True}))
-    answer = said({"task": task, "so_far": seen}, [*_READERS, *_WRITERS])
-    assert answer.calls or answer.text
-
-
-@each_row("code", "12e45678", "1e234", "1_000")
-def test_a_code_of_digits_and_letters_is_no_figure(code: str) -> None:
-    assert read_figure(code) is None
-
-
 @each_row("text", "1" * 20_000, ",111" * 5_000, "1," * 10_000, "$1" * 10_000, "1.1" * 7_000)
 def test_long_rows_of_digits_are_looked_through_once(text: str) -> None:
     started = process_time()
@@ -102,7 +68,3 @@ def test_long_runs_of_blanks_commas_or_letters_are_looked_through_once(run: str)
     for tools in (_TOOLS, [*_READERS, *_WRITERS]):
         assert said({"task": f"Approve kite KIT-7{run}then set its fee to 5."}, tools)
     assert process_time() - started < 5
-
-
-def test_a_heading_without_a_word_that_it_knows_breaks_no_reply() -> None:
-    assert said({"task": "İ: look at kite KIT-7."}, _TOOLS).calls

@@ -5,7 +5,7 @@ import pytest
 from services.planner.core.request import PlannerReply
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import calls, fact, planned, said, tool
+from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
 pytestmark = pytest.mark.promise("planner.tends")
 NOON = "2031-05-06T12:00:00+00:00"
@@ -127,14 +127,6 @@ def test_somebody_who_asked_is_told_when_the_one_entry_that_is_meant_begins() ->
     assert "Friday, 9 May 2031, 14:00 to 15:00 (UTC), Mill Lane" in str(call[1]["body"])
     assert calls(plan(task, BOSS, entries=(entry, {**entry, "entry_id": "e3"}))) == []
     assert calls(plan(task, BOSS, {**letter("m9", "me@x.example", "Re"), "in_reply_to": "m3"}, entries=(entry,))) == []
-
-
-def test_every_list_is_read_once() -> None:
-    tools: list[Json] = [tool("list_letters"), tool("list_entries"), tool("get_letter", letter_id="string")]
-
-    found = said({"task": "Archive newsletters.", "now": {"current_time": NOON, "turn": 1}}, tools)
-
-    assert [name for name, _ in found.calls] == ["list_letters", "list_entries"]
 
 
 @each_row(
