@@ -63,14 +63,6 @@ async def _run(*command: str | Path, environment: Mapping[str, str]) -> str:
     return out.decode().strip()
 
 
-@pytest.mark.long  # that a card is of its generation is in the suite: tests/unit/gateway/test_agent_card.py
-@pytest.mark.promise("gateway.scripted_agent")
-@pytest.mark.parametrize(("card", "lacks"), [("1.0", "url"), ("0.3", "supportedInterfaces")])
-async def test_one_command_starts_an_agent_with_the_card_of_its_generation(card: str, lacks: str) -> None:
-    async with _started("--card", card) as (url, _), open_http(base_url=url, trust_env=False) as http:
-        assert lacks not in loads_object((await http.get("/.well-known/agent-card.json")).text)
-
-
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.promise("gateway.scripted_agent")
 async def test_a_message_is_played_again_whatever_its_id(environment: dict[str, str]) -> None:

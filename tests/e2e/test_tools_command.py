@@ -7,7 +7,6 @@ import pytest
 from examples.company.protocols import ToolProtocol
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tests.company_stage import company
-from tests.doubles.remote_agent import SKILL, RemoteAgent, remote_agent
 from tests.e2e.commands import call_purple
 
 
@@ -41,20 +40,6 @@ async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: P
     assert str(file) in done.err
     assert isinstance(written["catalogue"], dict)
     assert len(written["catalogue"]) >= 45
-
-
-@pytest.mark.long  # that an agent's skills are tools is in the suite: tests/integration/test_agents_as_tools.py
-@pytest.mark.promise("tools.command")
-async def test_a_remote_agents_skills_are_its_tools_and_are_written_as_a_connection(tmp_path: Path) -> None:
-    file = tmp_path / "connection.json"
-    async with remote_agent(RemoteAgent()) as url:
-        done = await call_purple(
-            "tools", "--endpoint", url, "--protocol", "a2a", "--json", "--write-catalogue", str(file)
-        )
-    assert done.code == 0, done.err
-    report, written = loads_object(done.out), loads_object(file.read_text("utf-8"))
-    assert (report["protocol"], _classes(report)[SKILL]["class"]) == ("a2a", "change")
-    assert (written["protocol"], written["url"]) == ("a2a", url)
 
 
 @pytest.mark.promise("tools.command")
