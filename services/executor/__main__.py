@@ -11,7 +11,7 @@ import uvloop
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a quarter of the start
 
 from services.executor.adapters.stored_tenants import BadTenantFile
-from services.executor.bootstrap import run_executor, show_tools
+from services.executor.bootstrap import run_executor
 from services.executor.core.turn.worker import Worker
 from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
@@ -29,6 +29,8 @@ def main(arguments: list[str]) -> int:
     that cannot be used.
     """
     if arguments and arguments[0] == "tools":
+        from services.executor.tool_listing import show_tools  # only whoever lists needs it
+
         return show_tools(arguments[1:])
     if arguments and arguments[0] == "connections":
         from services.executor.connection_trials import try_connections  # only whoever tries needs it

@@ -1,9 +1,7 @@
 """Joins the executor's ports, adapters and worker."""
 
 import asyncio
-import logging
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib import import_module
@@ -13,7 +11,7 @@ from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.policy_http import HttpPolicy, RetryingPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.resilience import Resilience
-from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants, StoredTenants
+from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.process.synthesis import refuse_bad_builtin_processes
 from services.executor.core.session.budget import Ceilings, Tariff
@@ -21,31 +19,17 @@ from services.executor.core.session.context import AnswerRules, Limits, Ports, r
 from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts, load_prompts
 from services.executor.core.tools.listing import ListBounds
-from services.executor.core.tools.toolbox import build_record_keys
-from services.executor.entrypoints.tools import (
-    CatalogueExists,
-    ServerListing,
-    ToolsOptions,
-    format_report,
-    parse_arguments,
-    refuse_overwriting,
-    write_catalogue_file,
-)
 from services.executor.hosting import run_sessions
 from services.executor.optional_parts import BuildPart, ExecutorPartHost
-from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnRunner
-from services.executor.settings import CredentialSettings, ExecutorSettings
-from shared.contracts.tenant import Connection, TenantRecord
+from services.executor.settings import ExecutorSettings
 from shared.domain.model_price import NANOS_PER_DOLLAR
-from shared.domain.outgoing import AllowedAddresses
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.guard import Guard
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
 from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
 from shared.infra.parts import load_part
-from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.models import Tier
@@ -120,51 +104,6 @@ async def _load_sdk_after_delay() -> None:
     """Imports the model's SDK after a pause: the first task does not wait for it, and other processes start first."""
     await asyncio.sleep(_SDK_LOAD_DELAY_SECONDS)
     await asyncio.to_thread(import_module, "shared.infra.anthropic_model")
-
-
-def show_tools(arguments: Sequence[str]) -> int:
-    """Prints an endpoint's tools as the worker sees them; returns the exit code. Needs no Redis, model or settings."""
-    options = parse_arguments(arguments)
-    configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
-    file = options.write_catalogue
-    try:
-        if file:
-            refuse_overwriting(file, options.force)
-        listing = asyncio.run(_discover_tools(options))
-        if file:
-            write_catalogue_file(file, listing, options.force)
-    except (BadTenantFile, CatalogueExists) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    except OSError as error:
-        sys.stderr.write(f"The catalogue cannot be written to {file}: {error}\n")
-        return 2
-    except (ToolUnreachable, ToolSilent) as error:
-        sys.stderr.write(f"No tools could be listed at {options.endpoint}: {error}\n")
-        return 1
-    sys.stdout.write(format_report(options, listing) + "\n")
-    return 0
-
-
-async def _discover_tools(options: ToolsOptions) -> ServerListing:
-    tenant = FileTenants.read(options.tenant_file).record if options.tenant_file else TenantRecord(id="default")
-    connection = _find_connection(options, tenant)
-    async with (
-        open_credentials(CredentialSettings().credentials_dir) as credentials,
-        open_servers(AllowedAddresses(), credentials) as servers,
-    ):
-        tools = await servers.discover(connection)
-        protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted_tools(connection)
-        keys = build_record_keys(tenant.records, {tool.name: tool for tool in tools})
-        return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
-
-
-def _find_connection(options: ToolsOptions, tenant: TenantRecord) -> Connection:
-    """The connection to the endpoint from a tenant's record, with its catalogue; else a bare one to the endpoint."""
-    fallback = Connection.model_validate({"id": "default", "url": options.endpoint, "protocol": options.protocol})
-    endpoint = options.endpoint.rstrip("/")
-    known_connections = (connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint)
-    return next(known_connections, fallback)
 
 
 def _build_ceilings(settings: ExecutorSettings) -> Ceilings:

@@ -24,14 +24,14 @@ from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.core.tools.toolbox import build_record_keys
-from services.executor.entrypoints.tools import (
+from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
+from services.executor.tool_listing import (
     CatalogueExists,
     ServerListing,
     build_catalogue_document,
     describe_tools,
     write_catalogue_file,
 )
-from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

@@ -1,12 +1,18 @@
 """``python -m services.executor tools``: lists a server's tools and how the worker classifies each."""
 
 import argparse
+import asyncio
 import json
+import logging
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from services.executor.adapters.credentials import open_credentials
+from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
+from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.records.asked_fields import list_rule_fields_of_tool
 from services.executor.core.records.field_values import find_values
 from services.executor.core.records.read_backs import predict_proving_read
@@ -21,12 +27,15 @@ from services.executor.core.tools.classes import find_nouns_of_identifier, is_id
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.paging import ListPage, PagingRole, find_paging_arguments
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
-from services.executor.core.tools.toolbox import find_idempotency_argument
-from services.executor.ports.tools import Tool
+from services.executor.core.tools.toolbox import build_record_keys, find_idempotency_argument
+from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
+from services.executor.settings import CredentialSettings
 from shared.contracts.policy import Policy
-from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import ToolClass
+from shared.infra.process import configure_logging
 from shared.infra.starting import require_readable_url
 
 _PAGE_ROLES = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.CURSOR, PagingRole.AFTER, PagingRole.SIZE)
@@ -256,3 +265,48 @@ def _build_entry(connection: Connection, name: str, fields: Mapping[str, object]
         "errors_change_nothing": entry.errors_change_nothing,
         "found": notes or "not listed by the server",
     }
+
+
+def show_tools(arguments: Sequence[str]) -> int:
+    """Prints an endpoint's tools as the worker sees them; returns the exit code. Needs no Redis, model or settings."""
+    options = parse_arguments(arguments)
+    configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
+    file = options.write_catalogue
+    try:
+        if file:
+            refuse_overwriting(file, options.force)
+        listing = asyncio.run(_discover_tools(options))
+        if file:
+            write_catalogue_file(file, listing, options.force)
+    except (BadTenantFile, CatalogueExists) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"The catalogue cannot be written to {file}: {error}\n")
+        return 2
+    except (ToolUnreachable, ToolSilent) as error:
+        sys.stderr.write(f"No tools could be listed at {options.endpoint}: {error}\n")
+        return 1
+    sys.stdout.write(format_report(options, listing) + "\n")
+    return 0
+
+
+async def _discover_tools(options: ToolsOptions) -> ServerListing:
+    tenant = FileTenants.read(options.tenant_file).record if options.tenant_file else TenantRecord(id="default")
+    connection = _find_connection(options, tenant)
+    async with (
+        open_credentials(CredentialSettings().credentials_dir) as credentials,
+        open_servers(AllowedAddresses(), credentials) as servers,
+    ):
+        tools = await servers.discover(connection)
+        protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted_tools(connection)
+        keys = build_record_keys(tenant.records, {tool.name: tool for tool in tools})
+        return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
+
+
+def _find_connection(options: ToolsOptions, tenant: TenantRecord) -> Connection:
+    """The connection to the endpoint from a tenant's record, with its catalogue; else a bare one to the endpoint."""
+    fallback = Connection.model_validate({"id": "default", "url": options.endpoint, "protocol": options.protocol})
+    endpoint = options.endpoint.rstrip("/")
+    known_connections = (connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint)
+    return next(known_connections, fallback)
