@@ -58,15 +58,10 @@ class CircuitBreaker:
         self._last_call = 0
         self._trial_call: int | None = None  # the one that may close the breaker, while it is in flight
 
-    @property
-    def is_probing(self) -> bool:
-        """Whether a trial call is in flight."""
-        return self._trial_call is not None
-
     def get_state(self, now: float) -> CircuitState:
         if self._failures_in_a_row < self._limits.failures:
             return CircuitState.CLOSED
-        return CircuitState.OPEN if self.is_probing or now < self._until else CircuitState.HALF_OPEN
+        return CircuitState.OPEN if self._trial_call is not None or now < self._until else CircuitState.HALF_OPEN
 
     def seconds_until_retry(self, now: float) -> float:
         """For how many seconds the breaker will let no call pass."""
@@ -109,7 +104,6 @@ class CircuitBreaker:
 
 
 MOST_BREAKERS = 1024
-MOST_WAITED_SECONDS = 2.0  # seconds that a call waits for the one that decides
 _NO_ANSWER_ERRORS = (ToolUnreachable, ToolSilent)
 _OUTCOME_BY_ERROR = {
     ToolAddressForbidden: "forbidden",
@@ -143,7 +137,6 @@ class Resilience:
     ) -> None:
         """``pauses``: the seconds between attempts."""
         self._meter, self._pauses, self._limits, self._clock = meter or NoMeter(), pauses, limits, clock
-        self._decided: asyncio.Event | None = None  # somebody waits for the call that decides about a breaker
         self._breakers = LruCache[str, CircuitBreaker](MOST_BREAKERS)
 
     @property
@@ -195,16 +188,13 @@ class Resilience:
         return await self._ask_once(question._replace(timeout=until - monotonic()), send)
 
     async def _ask_once(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """Asks once. While a trial call's outcome decides about the breaker, waits for it, within the time-out."""
-        began, key = self._clock(), question.connection.server_key
+        key = question.connection.server_key
         breaker = self._breakers.look_up(key) or self._breakers.put(key, CircuitBreaker(self._limits))
-        if breaker.is_probing:
-            await self._wait_for_trial_call(breaker, question.timeout)
         call = breaker.admit_call(self._clock())
         if call is None:
             raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_until_retry(self._clock())))
         try:
-            answer = await send(max(0.001, question.timeout - (self._clock() - began)))
+            answer = await send(max(0.001, question.timeout))
         except ToolAddressForbidden:
             breaker.record_abandoned_call(call)
             raise
@@ -217,20 +207,7 @@ class Resilience:
             raise
         else:
             breaker.record_answer()
-        finally:
-            if self._decided is not None:
-                self._decided.set()
-                self._decided = None
         return answer
-
-    async def _wait_for_trial_call(self, breaker: CircuitBreaker, timeout: float) -> None:
-        try:
-            async with asyncio.timeout(min(MOST_WAITED_SECONDS, timeout / 2)):
-                while breaker.is_probing:
-                    self._decided = self._decided or asyncio.Event()
-                    await self._decided.wait()
-        except TimeoutError:
-            return
 
 
 def _describe_open_breaker(question: ServerQuestion, seconds_until_retry: float) -> str:
