@@ -24,7 +24,6 @@ from tests.deployment.dockerfile import (
     is_held_by_an_image,
     path_in_check,
 )
-from tests.deployment.dockerignore import lets_in
 from tests.each_row import each_row
 
 IMAGES = images()
@@ -321,19 +320,3 @@ def test_what_goes_into_a_build_is_held_by_some_image() -> None:
 def test_what_must_not_leave_the_machine_is_kept_out(path: str) -> None:
     """Also what lies about in a working copy and is not kept by git."""
     assert not goes_into_a_build(path)
-
-
-@each_row(
-    ("text", "path", "inside"),
-    ("*\n!a", "a/b/c", True),
-    ("*\n!a\na/b", "a/b/c", False),
-    ("a\n!a/b\n", "a/b", True),
-    ("# a\n\n*.md", "x.md", False),
-    ("*.md", "a/x.md", True),
-    ("**/*.md", "a/b/x.md", False),
-    ("**/x", "x/y", False),
-    ("a?c", "abc", False),
-)
-def test_lines_mean_what_they_mean_to_an_engine(text: str, path: str, inside: bool) -> None:
-    """The last that fits decides; a star ends at a slash, two do not; a folder takes along what is in it."""
-    assert lets_in(text, path) is inside

@@ -45,16 +45,6 @@ def test_a_class_twice_and_names_of_the_house_are_found(tmp_path: Path) -> None:
     assert found == Counter({"class:Desk": 1, "twice:Call": 2, "function:open_door": 1, "file:errands.py": 1})
 
 
-def test_so_are_parameters_variables_attributes_and_contracts(tmp_path: Path) -> None:
-    text = "import a as desk\ndef take(clerk): self._seats = [face for face in clerk.rooms]\n"
-    (tmp_path / "pyproject.toml").write_text('[[tool.importlinter.contracts]]\nname = "core > rooms"\nlayers = []\n')
-
-    found = offenders(_project(tmp_path, one=text))
-
-    named = ["import:desk", "variable:clerk", "variable:_seats", "variable:face", "contract:rooms"]
-    assert found == Counter(named)
-
-
 _PLANNER = Path(__file__).parents[2] / "services" / "planner"
 _NAME_AT_MOST = 3  # words; a longer value is a sentence
 _WORD = re.compile(r"[A-Za-z]+")

@@ -141,14 +141,3 @@ async def test_the_first_page_looks_again_by_itself_where_nothing_happens(shown:
         async with olga.page.expect_request(lambda request: "x-part" in request.headers) as looked:
             await olga.page.clock.fast_forward("00:31")
         assert (await looked.value).url.endswith("/console/")
-
-
-@pytest.mark.long
-async def test_the_theme_is_switched_at_once_and_remembered(shown: Scene) -> None:
-    async with visiting(shown.browser, shown.play.url) as olga:
-        await olga.sign_in(shown.keys["olga"])
-        await olga.page.get_by_label("Account and theme of olga").click()
-        await olga.page.get_by_role("button", name="Dark").click()
-        dark = await olga.page.evaluate("getComputedStyle(document.body).color")
-        await olga.page.reload()
-        assert await olga.page.evaluate("getComputedStyle(document.body).color") == dark == "rgb(242, 239, 250)"

@@ -121,16 +121,6 @@ async def test_a_bug_in_one_lane_is_not_hidden_by_an_outage_in_another(redis: Re
         await learner.run_once()
 
 
-async def test_an_event_that_comes_twice_is_counted_once(redis: Redis) -> None:
-    await leave(redis, [an_outcome(1), an_outcome(1), an_outcome(2)])
-    learner = _learner(redis)
-    await _rounds(learner)
-    await leave(redis, [an_outcome(2)])
-    await _rounds(learner)
-    assert (learner.counts.learned, learner.counts.known) == (2, 2)
-    assert await hash_of(redis, keys.learned_keys("acme").counts) == expected_counts([an_outcome(1), an_outcome(2)])
-
-
 @pytest.mark.promise("learner.poison")
 @pytest.mark.parametrize("reads_on", [False, True])
 async def test_poison_goes_to_the_dead_letters_and_what_is_behind_is_learned(redis: Redis, reads_on: bool) -> None:

@@ -148,16 +148,6 @@ async def test_a_body_that_is_no_json_object_is_refused(api: httpx.AsyncClient, 
     assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
 
 
-async def test_usage_counts_the_input_once_and_a_known_prefix_as_cached(api: httpx.AsyncClient) -> None:
-    """Four characters a token; a system prefix with a breakpoint is written first and read from then on."""
-    system: JsonValue = [{"type": "text", "text": "x" * 400, "cache_control": {"type": "ephemeral"}}]
-    first, second = [(await api.post("/v1/messages", json=_body(system=system))).json()["usage"] for _ in range(2)]
-    assert first["cache_creation_input_tokens"] > 100
-    assert first["cache_read_input_tokens"] == 0
-    assert second["cache_read_input_tokens"] == first["cache_creation_input_tokens"]
-    assert first["output_tokens"] > 0
-
-
 async def test_the_official_client_reads_its_streams_and_its_errors() -> None:
     """The same message whole and streamed; the SDK's own error types."""
     turn: MessageParam = {"role": "user", "content": "hello"}

@@ -256,14 +256,3 @@ def test_a_request_that_cannot_be_read_is_counted() -> None:
     tap.listen()(_request("5\r\nhello\r\n", "Transfer-Encoding: chunked"))
 
     assert tap.unreadable == 1
-
-
-def test_whoever_waits_for_a_write_is_told_of_it_before_it_goes_on_and_of_no_read() -> None:
-    tap = _tap()
-    met: list[str] = []
-    tap.on_write = lambda call: met.append(call.tool)
-    hear = tap.listen()
-    hear(_request(dumps(_OVER_THE_BRIDGE)))
-    hear(_request(dumps(_OVER_MCP)))
-
-    assert met == ["create_refund"]

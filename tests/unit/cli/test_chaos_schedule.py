@@ -33,7 +33,6 @@ from tools.chaos.sight import HeldSession, Sight
 from tools.chaos.strikes import BY_NAME, LEAST_STRIKES, Blow, second_tries
 from tools.chaos.tails import LostTail, TailRepair
 from tools.chaos.tenants import FIRST
-from tools.chaos.wiring import Wiring
 
 THREE_MINUTES, USUAL_SECONDS = 180.0, 330.0
 
@@ -77,23 +76,6 @@ def test_every_listed_fault_is_planned_as_often_as_it_must_strike(seconds: float
     assert times.keys() == set(planned.faults)
     assert all(times[name] >= LEAST_STRIKES for name in times)
     assert times["power-cut"] == (2 if seconds == THREE_MINUTES else 0)
-
-
-def test_a_line_that_can_fail_lies_between_any_two_processes(tmp_path: Path) -> None:
-    """No process is told the address of another, but that of its line."""
-    wiring = Wiring.arrange(tmp_path, {}, executors=3)
-    ends = wiring.lines("unix:///far/redis.sock", "unix:///far/queue.sock")
-    specs = wiring.specs({name: f"line-{name}" for name in ends})
-    known = {
-        name: value
-        for spec in specs
-        for name, value in spec.environ.items()
-        if name.endswith("_URL") and name not in ("PURPLE_AGENT_CARD_URL", "ARCHIVE_URL")
-    }
-    assert {spec.name for spec in specs} >= {"gateway-1", "gateway-2", "executor-1", "executor-3", "company-rest"}
-    assert len({spec.url for spec in specs}) == len(specs)
-    assert known
-    assert all("line-" in value for value in known.values() if value)
 
 
 @pytest.mark.promise("chaos.judges_itself")

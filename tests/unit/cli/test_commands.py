@@ -102,16 +102,6 @@ def test_another_package_of_that_name_is_no_checkout(tmp_path: Path) -> None:
     assert _purple(tmp_path, "chaos", "--minutes", "1").returncode == 2
 
 
-def test_in_a_checkout_they_are_found(tmp_path: Path) -> None:
-    (tmp_path / "tools").symlink_to(ROOT / "tools")
-    (tmp_path / "services").symlink_to(ROOT / "services")
-
-    done = _purple(tmp_path, "bench", "--help")
-
-    assert done.returncode == 0
-    assert "overhead" in done.stdout
-
-
 @each_row(("quiet", "said"), [(False, "Starting ...\n"), (True, "")])
 def test_a_log_gets_one_line_and_a_machine_none(quiet: bool, said: str) -> None:
     console = Console(file=StringIO())

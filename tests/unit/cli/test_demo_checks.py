@@ -12,7 +12,6 @@ import pytest
 from cli.gateway.messages import Event, TaskView
 from examples.demo.books import MANAGER, BookChange, BooksSnapshot, DemoTask, DemoTurn, IdsWhere
 from examples.demo.checks import ObservedTask, find_problems
-from examples.demo.script import TASKS
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
 
@@ -89,22 +88,6 @@ def test_a_question_must_be_answered_with_the_exact_list(answer: str, holds: boo
 
 def test_a_row_that_vanishes_is_a_change() -> None:
     assert BooksSnapshot({}, ()).changes_since(PENDING) == (BookChange(*CELL, None),)
-
-
-def test_a_notice_is_to_be_reported_as_sent_and_what_its_story_must_tell_as_told() -> None:
-    reported: list[Json] = [{"tool": "approve_expense", "status": "sent"}]
-    observed = replace(
-        GOOD,
-        task=replace(TASK, notices=("approve_expense",), tells=(("silent", ""), ("now_called", "state"))),
-        views=(GOOD.views[0], _view("completed", metadata={**METADATA, "writes": reported})),
-        events=(_event(silent="cut off"), _event(now_called="state")),
-    )
-    assert find_problems(observed) == ()
-
-
-def test_the_tasks_have_names_of_their_own_and_the_demo_has_ten_at_least() -> None:
-    names = [task.name for task in TASKS]
-    assert len(names) == len({*names}) >= 10
 
 
 def _database(folder: Path, *statements: str) -> Path:
