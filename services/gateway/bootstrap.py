@@ -31,13 +31,10 @@ from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import Keyring, RateMeter
 from services.gateway.features.learning import LearnedData, LearningEndpoints
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
-from services.gateway.features.memory.routes import MemoryEndpoints
-from services.gateway.features.memory.store import TenantMemories
-from services.gateway.features.records.policy_check import find_policy_problems
-from services.gateway.features.records.routes import TenantRecordEndpoints
-from services.gateway.features.records.service import RecordService
+from services.gateway.features.memory import MemoryEndpoints, TenantMemories
+from services.gateway.features.records import RecordService, TenantRecordEndpoints, find_policy_problems
 from services.gateway.features.services import FeatureServices
-from services.gateway.features.solver.routes import SolverEndpoint
+from services.gateway.features.solver import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
@@ -47,10 +44,8 @@ from services.gateway.features.tasks.routes import ResolutionEndpoints
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness
-from services.gateway.features.tenants.routes import TenantEndpoints
-from services.gateway.features.tenants.store import TenantStates
+from services.gateway.features.tenants import TenantEndpoints, TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
-from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.openapi.document import DescribedApp, docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
@@ -161,7 +156,7 @@ def _build_services(
         ),
         records=RedisTenantRecords(state),
         files=build_message_files(settings),
-        webhooks=opened.webhooks.registrar,
+        webhooks=opened.webhooks.service,
         ids_mark_repeats=settings.message_id_window > 0,
     )
     tasks = TaskService(
@@ -181,7 +176,7 @@ def _build_services(
         approvals=ApprovalService(Approvals(state), signals.send_signal, utc_now),
         tenants=TenantStates(state),
         learned=LearnedData(state),
-        webhooks=WebhookService(tasks.get_task, opened.webhooks.registrar),
+        webhooks=opened.webhooks.service,
         dead_letters=DeadLetters(state, TaskStore(state, opened.listener), wakes, utc_now),
         memory=TenantMemories(state),
         audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(archive) if archive else None),
@@ -193,15 +188,14 @@ def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, shutdown: ShutdownState
 ) -> JsonRpcEndpoint:
     """Add the routes of the A2A protocols, and the gateway's own routes for tasks; returns the JSON-RPC endpoint."""
-    profile, identity = settings.client_profile, opened.identity.identity
-    card = build_agent_card(profile)
-    methods = A2aMethods(services, identity, profile, card)
-    rest_endpoint, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
+    identity, card = opened.identity.identity, build_agent_card(settings)
+    methods = A2aMethods(services, identity, settings, card)
+    rest_endpoint, rpc = A2aRest(methods, settings), JsonRpcEndpoint(methods, settings)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
     task_paths = RestEndpoints(
-        services.tasks, identity, readiness.find_problems, profile.model_notice, rest_endpoint.get_task_in_1_0
+        services.tasks, identity, readiness.find_problems, settings.model_notice, rest_endpoint.get_task_in_1_0
     )
-    card_paths = card_routes(card, utc_now(), profile)
+    card_paths = card_routes(card, utc_now(), settings)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for router in (card_paths, rest_endpoint.list_routes(), task_paths.list_routes()):

@@ -1,16 +1,17 @@
 """The gateway's settings, read once at its start."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from services.gateway.a2a.card_keys import CardKeys, read_card_keys
-from services.gateway.a2a.profile import SKILLS, GatewayProfile
+from services.gateway.card_keys import CardKeys, read_card_keys
 from services.gateway.edge.request_limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.webhooks.settings import PushSettings
+from services.gateway.skills import SKILLS
 from shared.domain.address_ranges import why_open_host_refused
 from shared.infra.archive_open import ArchiveSettings, parse_keys
 from shared.infra.parts import check_parts
@@ -249,27 +250,10 @@ class GatewaySettings(
         )
 
     @property
-    def client_profile(self) -> GatewayProfile:
-        return GatewayProfile(
-            url=self.card_url,
-            model_notice=self.model_notice,
-            max_body_bytes=self.max_body_bytes,
-            max_message_bytes=self.message_bytes,
-            default_card=self.a2a_card,
-            processes=self.a2a_processes,
-            provider=self.a2a_provider,
-            provider_url=self.a2a_provider_url,
-            documentation_url=self.a2a_documentation_url,
-            offers_streaming=self.a2a_streaming == "on",
-            offers_push=self.push_offered,
-            shows_extended_card=self.a2a_extended_card == "on" and bool(self.auth_methods),
-            accepts_files=bool(self.archive_url),
-            auth_methods=self.auth_methods,
-            discovery_url=self.discovery_url,
-            keys=self.card_keys,
-        )
+    def shows_extended_card(self) -> bool:
+        return self.a2a_extended_card == "on" and bool(self.auth_methods)
 
-    @property
+    @cached_property
     def card_keys(self) -> CardKeys | None:
         return read_card_keys(load_card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
 

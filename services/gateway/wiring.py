@@ -16,7 +16,7 @@ from services.gateway.a2a.webhook_bodies import build_webhook_body
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
-from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService
+from services.gateway.features.deliveries.service import DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import KeyIdentity, KeyOrTokenIdentity, UnverifiedIdentity
@@ -33,7 +33,7 @@ from services.gateway.features.participation.participation import (
 )
 from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.service import PrepareMessageOrAnswer
-from services.gateway.features.webhooks.service import WebhookRegistrar
+from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
@@ -95,7 +95,7 @@ class IdentityWiring:
 
 
 class WebhookWiring:
-    """Webhooks. ``registrar`` and ``queue``, the queue of deliveries: None if webhooks are not offered.
+    """Webhooks. ``queue``: the queue of deliveries, None if webhooks are not offered.
 
     ``addresses``: the addresses to which webhooks and notices may lead.
     """
@@ -105,13 +105,13 @@ class WebhookWiring:
     ) -> None:
         self._settings, self._listener, self._meter = settings, listener, meter
         self.addresses = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=is_embedded)
-        self.registrar: WebhookRegistrar | None = None
+        self.service = WebhookService()
         self.queue: RedisDeliveryQueue | None = None
         if settings.push_offered:
             seal = SecretCipher(settings.secrets.derive_sealing_keys())
             self.queue = RedisDeliveryQueue(state, seal, meter)
             webhooks = RedisWebhooks(state, seal)
-            self.registrar = WebhookRegistrar(webhooks, self.addresses, settings.secrets, settings.webhooks_per_task)
+            self.service = WebhookService(webhooks, self.addresses, settings.secrets, settings.webhooks_per_task)
 
     @asynccontextmanager
     async def open(self, model_notice: str) -> AsyncIterator[None]:
@@ -119,19 +119,13 @@ class WebhookWiring:
         if self.queue is None:
             yield
             return
-        settings = self._settings
-        rules = DeliveryRules(
-            timeout=settings.push_timeout,
-            first_pause=settings.push_first_pause,
-            longest_pause=settings.push_longest_pause,
-            tries=settings.push_tries,
-            slots=settings.push_concurrency,
-            per_tenant=max(1, settings.push_concurrency // 4),
-        )
-        async with aclosing(WebhookHttpClient(Guard(self.addresses), rules.timeout, rules.slots, self._meter)) as post:
+        settings, guard = self._settings, Guard(self.addresses)
+        post = WebhookHttpClient(guard, settings.push_timeout, settings.push_concurrency, self._meter)
+        async with aclosing(post):
             write_body = partial(build_webhook_body, model_notice)
-            service = DeliveryService(self.queue, post, write_body, settings.secrets, utc_now, random.random, rules)
-            loop = DeliveryLoop(service, self.queue, lambda: self._listener.open_news_event(DELIVERIES_CHANNEL), rules)
+            service = DeliveryService(self.queue, post, write_body, settings, utc_now, random.random)
+            listen = partial(self._listener.open_news_event, DELIVERIES_CHANNEL)
+            loop = DeliveryLoop(service, self.queue, listen, settings)
             async with loop.run_in_background():
                 yield
 

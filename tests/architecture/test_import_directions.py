@@ -29,8 +29,8 @@ PLANTED = {
     "a feature in no layer": ("services/gateway/features/strange.py", "services.gateway.edge"),
     "a service does I/O": ("services/gateway/features/tasks/service.py", "redis"),
     "a feature knows the store of another": (
-        "services/gateway/features/memory/service.py",
-        "services.gateway.features.tenants.store",
+        "services/gateway/features/streams/service.py",
+        "services.gateway.features.identity.store",
     ),
     "the edge knows a feature": ("services/gateway/edge/odd.py", "services.gateway.features.identity"),
     "a part is imported by name": ("services/gateway/odd_part.py", "services.gateway.parts.console"),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from redis.asyncio import Redis
 
-from services.gateway.features.memory.store import TenantMemories
+from services.gateway.features.memory import TenantMemories
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_lessons import RedisLessons

@@ -10,8 +10,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_idle import Archiver
-from services.gateway.features.tenants.service import DailySpending
-from services.gateway.features.tenants.store import TenantStates
+from services.gateway.features.tenants import DailySpending, TenantStates
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
 from shared.infra import keys
 from shared.infra.archive_open import ArchiveSettings, generate_key

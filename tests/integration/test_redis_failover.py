@@ -15,7 +15,7 @@ from typing_extensions import override
 from cli.main import app
 from cli.restored import record_restore
 from services.executor.ports.turns import Lease, LedgerConflict, TurnStore
-from services.gateway.features.memory.store import TenantMemories
+from services.gateway.features.memory import TenantMemories
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes

@@ -32,7 +32,7 @@ from services.gateway.features.identity.api_keys import (
     parse_key_request,
 )
 from services.gateway.features.identity.store import Keyring
-from services.gateway.features.solver.routes import SOLVER_PATH as SOLVER
+from services.gateway.features.solver import SOLVER_PATH as SOLVER
 from services.learner.adapters.redis_knowledge import RedisFactRepository
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind

@@ -24,13 +24,13 @@ from services.gateway.features.deliveries.model import (
     WebhookWork,
     list_pending_updates,
 )
-from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService
+from services.gateway.features.deliveries.service import DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
 from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery, SignedPost, TaskWebhook
-from services.gateway.features.webhooks.rows import FailingDeliveries
 from services.gateway.features.webhooks.secrets import read_secrets
-from services.gateway.features.webhooks.store import RedisWebhooks
+from services.gateway.features.webhooks.settings import PushSettings
+from services.gateway.features.webhooks.store import FailingDeliveries, RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import loads_object
 from shared.domain.partition import partition_of
@@ -238,9 +238,9 @@ class World(HttpPoster):
     async def deliver(self) -> None:
         """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
         lines = RedisDeliveryQueue(self._redis, SEAL)
-        rules = DeliveryRules(first_pause=0, tries=1000)
-        body, secrets = partial(build_webhook_body, ""), read_secrets(SECRET)
-        courier = DeliveryService(lines, self, body, secrets, lambda: datetime.now(UTC), random.random, rules)
+        given, body = PushSettings(webhook_secret=SECRET), partial(build_webhook_body, "")
+        patient = given.model_copy(update={"push_first_pause": 0, "push_tries": 1000})
+        courier = DeliveryService(lines, self, body, patient, lambda: datetime.now(UTC), random.random)
         while due := (await lines.list_due(10, 10)).deliveries:
             for claim in await lines.claim(due, 60):
                 try:

@@ -14,11 +14,12 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
-from services.gateway.a2a.profile import SKILLS, GatewayProfile
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
+from services.gateway.card_keys import JWKS_PATH, CardKeys
 from services.gateway.edge.replies import add_probe_route
 from services.gateway.features.tasks.options import OUTPUT_MODES
+from services.gateway.settings import GatewaySettings
+from services.gateway.skills import SKILLS
 from shared.domain.version import VERSION
 
 _CONDITIONAL_REQUEST_CHECKER = StaticFiles()  # it compares If-None-Match and If-Modified-Since with a response
@@ -38,25 +39,25 @@ _FILE_TYPES = (
 )
 
 
-def build_agent_card(profile: GatewayProfile) -> new.AgentCard:
-    schemes = _build_schemes(profile)
+def build_agent_card(settings: GatewaySettings) -> new.AgentCard:
+    schemes = _build_schemes(settings)
     card = new.AgentCard(
         name="Purple Agent",
-        description=f"{_DESCRIPTION} Model: {profile.model_notice}." if profile.model_notice else _DESCRIPTION,
+        description=f"{_DESCRIPTION} Model: {settings.model_notice}." if settings.model_notice else _DESCRIPTION,
         version=VERSION,
-        provider=new.AgentProvider(organization=profile.provider, url=profile.provider_url)
-        if profile.provider
+        provider=new.AgentProvider(organization=settings.a2a_provider, url=settings.a2a_provider_url)
+        if settings.a2a_provider
         else None,
-        documentation_url=profile.documentation_url or None,
-        supported_interfaces=_list_interfaces(profile.url),
+        documentation_url=settings.a2a_documentation_url or None,
+        supported_interfaces=_list_interfaces(settings.card_url),
         capabilities=new.AgentCapabilities(
-            streaming=profile.offers_streaming,
-            push_notifications=profile.offers_push,
-            extended_agent_card=profile.shows_extended_card,
+            streaming=settings.a2a_streaming == "on",
+            push_notifications=settings.push_offered,
+            extended_agent_card=settings.shows_extended_card,
         ),
         security_schemes=schemes,
         security_requirements=[new.SecurityRequirement(schemes={name: new.StringList()}) for name in schemes],
-        default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if profile.accepts_files else ())],
+        default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if settings.archive_url else ())],
         default_output_modes=list(OUTPUT_MODES),
         skills=[
             new.AgentSkill(
@@ -67,18 +68,18 @@ def build_agent_card(profile: GatewayProfile) -> new.AgentCard:
                 examples=[skill.example],
             )
             for skill in SKILLS
-            if not profile.processes or skill.id in profile.processes
+            if not settings.a2a_processes or skill.id in settings.a2a_processes
         ],
     )
-    return profile.keys.sign(card) if profile.keys else card
+    return settings.card_keys.sign(card) if settings.card_keys else card
 
 
-def card_routes(card: new.AgentCard, last_modified: datetime, profile: GatewayProfile) -> APIRouter:
+def card_routes(card: new.AgentCard, last_modified: datetime, settings: GatewaySettings) -> APIRouter:
     """The routes of the card and of the keys that verify it.
 
     The merged card has the signature of the 1.0 card, since verifiers of 1.0 ignore the fields of 0.3.
     """
-    router, changed, keys = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0), profile.keys
+    router, changed, keys = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0), settings.card_keys
     shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
     shapes = {"merged": _merged_card, "1.0": FORMAT_1_0.show_card, "0.3": FORMAT_0_3.show_card}
 
@@ -89,7 +90,7 @@ def card_routes(card: new.AgentCard, last_modified: datetime, profile: GatewayPr
     async def get_card(request: Request) -> Response:
         """The A2A agent card: the agent's skills, capabilities, URLs and authentication schemes."""
         version = request.headers.get("a2a-version", "")
-        fallback = profile.default_card if not version or profile.default_card == "0.3" else "merged"
+        fallback = settings.a2a_card if not version or settings.a2a_card == "0.3" else "merged"
         body = serialize_card("1.0" if version.startswith("1") else fallback)
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
@@ -117,21 +118,21 @@ def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:
         yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
 
 
-def _build_schemes(profile: GatewayProfile) -> dict[str, new.SecurityScheme]:
+def _build_schemes(settings: GatewaySettings) -> dict[str, new.SecurityScheme]:
     schemes: dict[str, new.SecurityScheme] = {}
-    if "keys" in profile.auth_methods:
+    if "keys" in settings.auth_methods:
         in_header = new.APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
         schemes["apiKey"] = new.SecurityScheme(api_key_security_scheme=in_header)
-    if profile.auth_methods:
+    if settings.auth_methods:
         kinds = " or ".join(
-            {"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[method] for method in profile.auth_methods
+            {"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[method] for method in settings.auth_methods
         )
         bearer = new.HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
-        bearer.bearer_format = "JWT" if profile.auth_methods == ("jwt",) else ""
+        bearer.bearer_format = "JWT" if settings.auth_methods == ("jwt",) else ""
         schemes["bearer"] = new.SecurityScheme(http_auth_security_scheme=bearer)
-    if profile.discovery_url:
+    if settings.discovery_url:
         issuer = new.OpenIdConnectSecurityScheme(
-            open_id_connect_url=profile.discovery_url, description="Who issues tokens."
+            open_id_connect_url=settings.discovery_url, description="Who issues tokens."
         )
         schemes["openId"] = new.SecurityScheme(open_id_connect_security_scheme=issuer)
     return schemes

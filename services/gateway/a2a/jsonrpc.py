@@ -14,12 +14,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a import schema, streams
 from services.gateway.a2a.methods import A2aMethods
-from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0, LEGACY_FORMAT, AnswerFormat
 from services.gateway.edge import replies
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
+from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
@@ -93,19 +93,19 @@ _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of
 
 
 class JsonRpcEndpoint:
-    def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
-        self.a2a_methods, self.methods, self._profile = methods, rpc_methods(methods), profile
-        self._shared = _SHARED_METHODS if profile.offers_streaming else _SHARED_METHODS[:2]
+    def __init__(self, methods: A2aMethods, settings: GatewaySettings) -> None:
+        self.a2a_methods, self.methods, self._settings = methods, rpc_methods(methods), settings
+        self._shared = _SHARED_METHODS if settings.a2a_streaming == "on" else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:
         """Answer a JSON-RPC call of A2A 1.0, A2A 0.3 or the early protocol."""
         call, names_1_0 = RpcCall(None, "", {}), replies.has_version_1_header(request)
         try:
             check_content_type(request)
-            body = await read_body(request, self._profile.max_message_bytes)
+            body = await read_body(request, self._settings.message_bytes)
             call = parse_call(body)
             if call.method not in MESSAGE_METHODS:
-                check_body_size(len(body), self._profile.max_body_bytes, call)
+                check_body_size(len(body), self._settings.max_body_bytes, call)
             return await self._answer_call(call, request)
         except BadCall as bad_call:
             status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200

@@ -10,17 +10,17 @@ from a2a.types.a2a_pb2 import AgentCard
 from pydantic import JsonValue
 
 from services.gateway.a2a import streams
-from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.views import LEGACY_FORMAT, AnswerFormat, ClientView
-from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
+from services.gateway.edge.errors import InvalidField, NoExtendedCard, NoVisibleTask, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id_at, text_at
 from services.gateway.edge.replies import encode_json
-from services.gateway.features.identity.model import Caller, Identity
+from services.gateway.features.identity.model import Caller, Identity, may_set_webhooks
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import send_and_stream, subscribe_to_task
 from services.gateway.features.tasks.message import merged_metadata, read_message
 from services.gateway.features.tasks.options import read_history_length, read_list_options, read_send_options
 from services.gateway.features.webhooks.model import read_webhook
+from services.gateway.settings import GatewaySettings
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import A2aVersion
@@ -31,9 +31,11 @@ _MOST_WEBHOOKS = 100
 
 
 class A2aMethods:
-    def __init__(self, services: FeatureServices, identity: Identity, profile: GatewayProfile, card: AgentCard) -> None:
-        self._services, self._identity, self._card, self._profile = services, identity, card, profile
-        self._json_cache, self._model_notice = TaskJsonCache(), profile.model_notice
+    def __init__(
+        self, services: FeatureServices, identity: Identity, settings: GatewaySettings, card: AgentCard
+    ) -> None:
+        self._services, self._identity, self._card, self._settings = services, identity, card, settings
+        self._json_cache, self._model_notice = TaskJsonCache(), settings.model_notice
 
     async def send_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
@@ -110,28 +112,31 @@ class A2aMethods:
 
     async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CreateTaskPushNotificationConfig: register a URL that receives the task's updates from now on."""
-        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
+        task_id, caller = self._read_webhook_task_id(call, answer_format)
         path = f"{answer_format.parameter_prefix}pushNotificationConfig"
         shown_id = task_id if answer_format is LEGACY_FORMAT else None
         webhook = read_webhook(call.params, path, answer_format.dialect, shown_id)
         webhook = webhook.model_copy(update={"config_id": webhook.config_id or task_id})
-        await self._services.webhooks.register(task_id, webhook, caller)
+        await self._services.webhooks.register(await self._read_settable_task(task_id, caller), webhook)
         # only whoever has just set the token is told it again
         return answer_format.show_webhook(webhook, task_id, webhook.token)
 
     async def get_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
-        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
+        task_id, caller = self._read_webhook_task_id(call, answer_format)
         read_id = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
-        webhook = await self._services.webhooks.find(task_id, read_id(call.params, "id", "id"), caller)
+        config_id = read_id(call.params, "id", "id")
+        record = await self._services.tasks.get_task(task_id, caller)
+        webhook = await self._services.webhooks.find(record, config_id, task_id)
         return answer_format.show_webhook(webhook, task_id, "")
 
     async def list_webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
-        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
+        task_id, caller = self._read_webhook_task_id(call, answer_format)
         after_id = text_at(call.params, "pageToken", "pageToken") or ""
         size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
-        webhooks = [webhook.webhook for webhook in await self._services.webhooks.list_webhooks(task_id, caller)]
+        record = await self._services.tasks.get_task(task_id, caller)
+        webhooks = [registered.webhook for registered in await self._services.webhooks.list_webhooks(record)]
         page = [webhook for webhook in webhooks if webhook.config_id > after_id]
         token = page[size - 1].config_id if len(page) > size else ""
         return answer_format.show_webhooks(
@@ -140,17 +145,18 @@ class A2aMethods:
 
     async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
-        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
-        await self._services.webhooks.remove(task_id, required_id_at(call.params, "id", "id"), caller)
+        task_id, caller = self._read_webhook_task_id(call, answer_format)
+        config_id = required_id_at(call.params, "id", "id")
+        await self._services.webhooks.remove(await self._read_settable_task(task_id, caller), config_id)
         return answer_format.empty_result
 
     async def get_extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetExtendedAgentCard: the agent's card, for authenticated callers only."""
-        if not self._profile.shows_extended_card:
+        if not self._settings.shows_extended_card:
             raise Unsupported(NO_EXTENDED_CARD_TEXT)
         if not self.identify_caller(call, answer_format).principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
-        return answer_format.show_card(self._card, self._profile.keys)
+        return answer_format.show_card(self._card, self._settings.card_keys)
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
@@ -165,15 +171,20 @@ class A2aMethods:
         return required_id_at(call.params, "id", f"{answer_format.parameter_prefix}id"), caller
 
     def _check_streaming_offered(self) -> None:
-        if not self._profile.offers_streaming:
+        if not self._settings.a2a_streaming == "on":
             raise Unsupported(NO_STREAMS_TEXT)
 
-    def _read_webhook_task_and_caller(
-        self, call: streams.MethodCall, answer_format: AnswerFormat
-    ) -> tuple[str, Caller]:
+    def _read_webhook_task_id(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
         if not self._services.webhooks.are_offered:
             raise PushUnsupported
         return required_id_at(call.params, "taskId", "taskId"), self.identify_caller(call, answer_format)
+
+    async def _read_settable_task(self, task_id: str, caller: Caller) -> TaskRecord:
+        """The task, if the caller may set its webhooks; raises ``NoVisibleTask``."""
+        record = await self._services.tasks.get_task(task_id, caller)
+        if not may_set_webhooks(caller.principal, record):
+            raise NoVisibleTask(record.task_id)
+        return record
 
     async def _add_file_contents(self, record: TaskRecord, answer_format: AnswerFormat) -> TaskRecord:
         """The record with the bytes of its files, if the format includes them; streams and lists only link them."""

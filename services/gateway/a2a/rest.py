@@ -16,7 +16,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.methods import A2aMethods
-from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_message_0_3, read_rest_webhook_0_3
 from services.gateway.a2a.streams import BARE_ENVELOPE, JSON_TYPE, HandleMethodCall, MethodCall, build_response
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
@@ -31,6 +30,7 @@ from services.gateway.edge.replies import (
     rest_fault_reply,
 )
 from services.gateway.features.identity.middleware import caller_of_request
+from services.gateway.settings import GatewaySettings
 from shared.contracts.tenant import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
 
@@ -85,8 +85,8 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
 
 
 class A2aRest:
-    def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
-        self._methods, self._profile = methods, profile
+    def __init__(self, methods: A2aMethods, settings: GatewaySettings) -> None:
+        self._methods, self._settings = methods, settings
         self._get_task_path = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.get_task)
 
     def list_routes(self) -> APIRouter:
@@ -126,7 +126,7 @@ class A2aRest:
 
     async def _read_body(self, path: RestPath, request: Request) -> JsonObject:
         check_content_type(request)
-        limit = self._profile.max_message_bytes if "/message:" in path.path else self._profile.max_body_bytes
+        limit = self._settings.message_bytes if "/message:" in path.path else self._settings.max_body_bytes
         return await read_object(request, limit, may_be_empty=True)
 
 

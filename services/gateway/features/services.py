@@ -7,11 +7,11 @@ from services.gateway.features.assessments import AssessmentRepository
 from services.gateway.features.audit.export import AuditExport
 from services.gateway.features.dead_letters import DeadLetters
 from services.gateway.features.learning import LearnedData
-from services.gateway.features.memory.store import TenantMemories
+from services.gateway.features.memory import TenantMemories
 from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.signals import TaskSignals
-from services.gateway.features.tenants.store import TenantStates
+from services.gateway.features.tenants import TenantStates
 from services.gateway.features.webhooks.service import WebhookService
 
 

@@ -32,7 +32,7 @@ from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.failures import classify_failure
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, NoSuchPath
 from services.executor.ports.tools import ToolAnswer
-from services.gateway.features.solver.service import extract_answers
+from services.gateway.features.solver import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -17,9 +17,8 @@ from jwt.utils import base64url_decode, base64url_encode
 from pydantic import ValidationError
 
 from services.gateway.a2a.card import build_agent_card
-from services.gateway.a2a.card_keys import CardKeys, read_card_keys
-from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
+from services.gateway.card_keys import CardKeys
 from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
 
@@ -37,8 +36,8 @@ def _settings(**settings: object) -> GatewaySettings:
     return GatewaySettings.model_validate({"redis_url": "redis://127.0.0.1:1", "authentication": "keys", **settings})
 
 
-def _face(**settings: object) -> GatewayProfile:
-    return _settings(**{**_INSTALLATION, **settings}).client_profile
+def _face(**settings: object) -> GatewaySettings:
+    return _settings(**{**_INSTALLATION, **settings})
 
 
 _FACE = _face()
@@ -131,6 +130,11 @@ def _pem(*keys: EllipticCurvePrivateKey) -> str:
     return "".join(written)
 
 
+def _keys_of(face: GatewaySettings) -> CardKeys:
+    assert face.card_keys is not None
+    return face.card_keys
+
+
 def _verify(card: AgentCard, keys: CardKeys) -> None:
     """As the official library does it, with the keys that the agent publishes."""
     published = {one.key_id: one for one in PyJWKSet.from_dict(keys.public_key_set).keys}
@@ -140,8 +144,8 @@ def _verify(card: AgentCard, keys: CardKeys) -> None:
 @pytest.mark.promise("gateway.card_signed")
 @each_row("shape", ["1.0", "merged"])
 def test_the_card_is_signed_and_the_official_library_verifies_it_after_its_way_over_the_wire(shape: str) -> None:
-    keys = read_card_keys(_pem(_key()), _FACE.url)
-    card = build_agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
+    face = _face(a2a_provider="Ünï", a2a_provider_url="https://a.example", a2a_card_keys=_pem(_key()))
+    card, keys = build_agent_card(face), _keys_of(face)
     shown = FORMAT_1_0.show_card(card, None) if shape == "1.0" else agent_card_to_dict(card)
     received = ParseDict(json.loads(json.dumps(shown)), AgentCard(), ignore_unknown_fields=True)
     _verify(received, keys)
@@ -156,20 +160,20 @@ def test_the_card_is_signed_and_the_official_library_verifies_it_after_its_way_o
 @pytest.mark.promise("gateway.card_signed")
 def test_after_a_rotation_the_new_key_signs_and_older_cards_are_still_verified() -> None:
     old, new = _key(), _key()
-    before = read_card_keys(_pem(old), _FACE.url)
+    before = _face(a2a_card_keys=_pem(old))
     public = old.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
-    after = read_card_keys(_pem(new) + public, _FACE.url)
-    for keys in (before, after):
-        _verify(build_agent_card(_FACE._replace(keys=keys)), after)
+    after = _face(a2a_card_keys=_pem(new) + public)
+    for face in (before, after):
+        _verify(build_agent_card(face), _keys_of(after))
     with pytest.raises(KeyError):
-        _verify(build_agent_card(_FACE._replace(keys=after)), before)
+        _verify(build_agent_card(after), _keys_of(before))
 
 
 @pytest.mark.promise("gateway.card_signed")
 def test_the_pure_card_of_0_3_is_signed_as_it_stands() -> None:
     """By its canonical JSON (RFC 8785), for verifiers that read no more than that; not with the signature of 1.0."""
-    keys = read_card_keys(_pem(_key()), _FACE.url)
-    card = build_agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
+    face = _face(a2a_provider="Ünï", a2a_provider_url="https://a.example", a2a_card_keys=_pem(_key()))
+    card, keys = build_agent_card(face), _keys_of(face)
     shown = FORMAT_0_3.show_card(card, keys)
     first, _ = OldCard.model_validate(shown).signatures or []
     unsigned = {name: value for name, value in shown.items() if name != "signatures"}

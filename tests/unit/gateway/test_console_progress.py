@@ -33,9 +33,9 @@ from services.gateway.features.console.views.progress import (
 )
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
-from services.gateway.features.memory.service import LinkedEntity
+from services.gateway.features.memory import LinkedEntity
 from services.gateway.features.tasks.listing import TaskListPage, TaskListPosition, TaskLists, TaskQuery
-from services.gateway.features.tenants.service import DailySpending, TenantState
+from services.gateway.features.tenants import DailySpending, TenantState
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
 from shared.domain.bandit import Arm

@@ -1,7 +1,7 @@
 """Webhooks: what is read of them, where they may not lead, their signatures, and how long a failing one waits."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -12,11 +12,8 @@ from typing_extensions import override
 from services.gateway.__main__ import main
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
-from services.gateway.features.deliveries.service import (
-    DeliveryRules,
-    DeliveryService,
-    choose_due_deliveries,
-)
+from services.gateway.features.deliveries.service import DeliveryService, choose_due_deliveries
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import (
     DeliveryProgress,
     SignedPost,
@@ -35,11 +32,11 @@ from tests.each_row import each_row
 from tests.refusals import refusal_of
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
-RULES = DeliveryRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
+RULES = PushSettings(webhook_secret="bmV3" * 8, push_longest_pause=60, push_tries=6)
 CLAIM = deliveries.ClaimedDelivery("acme:n1", "acme", "1")
 
 
-class OneLine(deliveries.DeliveryQueue):
+class OneLine(RedisDeliveryQueue):
     """A line with one notice; ``settled`` is what was made of it."""
 
     def __init__(self, progress: DeliveryProgress) -> None:
@@ -48,16 +45,6 @@ class OneLine(deliveries.DeliveryQueue):
             progress,
         )
         self.settled: list[tuple[DeliveryProgress, deliveries.DeliveryStep, float]] = []
-
-    @override
-    async def list_due(self, most: int, each: int) -> deliveries.DueDeliveries:
-        raise NotImplementedError
-
-    @override
-    async def claim(
-        self, due: Sequence[deliveries.DueDelivery], seconds: float
-    ) -> Sequence[deliveries.ClaimedDelivery]:
-        raise NotImplementedError
 
     @override
     async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.DeliveryWork | None:
@@ -95,9 +82,8 @@ def _write_nothing(_work: deliveries.WebhookWork, _news: deliveries.WebhookUpdat
     raise NotImplementedError
 
 
-def _courier(lines: deliveries.DeliveryQueue, post: deliveries.HttpPoster, luck: float = 1.0) -> DeliveryService:
-    secrets = read_secrets("bmV3" * 8)
-    return DeliveryService(lines, post, _write_nothing, secrets, lambda: NOON, lambda: luck, RULES)
+def _courier(lines: OneLine, post: deliveries.HttpPoster, luck: float = 1.0) -> DeliveryService:
+    return DeliveryService(lines, post, _write_nothing, RULES, lambda: NOON, lambda: luck)
 
 
 @pytest.mark.promise("push.retried")
@@ -161,14 +147,16 @@ async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
 )
 def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str, int]) -> None:
     """And nothing waits while there is a place that it may have."""
-    rules = DeliveryRules(slots=10, per_tenant=4)
+    rules = PushSettings(push_concurrency=16)
     due = [deliveries.DueDelivery(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
     taken = choose_due_deliveries(due, Counter(busy), rules)
     counts = Counter(busy) + Counter(one.tenant for one in taken)
     assert taken == sorted(taken, key=lambda one: int(one.score))
-    assert all(counts[tenant] <= rules.per_tenant for tenant in {one.tenant for one in taken})
+    assert all(counts[tenant] <= rules.deliveries_per_tenant for tenant in {one.tenant for one in taken})
     left = {one.tenant for one in due if one not in taken}
-    assert counts.total() >= rules.slots or all(counts[tenant] >= rules.per_tenant for tenant in left)
+    assert counts.total() >= rules.push_concurrency or all(
+        counts[tenant] >= rules.deliveries_per_tenant for tenant in left
+    )
 
 
 URL = "https://hooks.example/a"

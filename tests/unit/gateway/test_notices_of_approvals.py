@@ -27,7 +27,7 @@ from services.gateway.features.approvals.notices import (
     build_signed_post,
 )
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.deliveries.model import DeliverySink
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import SignedPost
 from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
 from shared.contracts.plan import WritePlan
@@ -88,7 +88,7 @@ class ListedNotices(DueNotices):
         self.due.remove(due)
 
 
-class HeardPosts(DeliverySink):
+class HeardPosts(RedisDeliveryQueue):
     def __init__(self) -> None:
         self.heard: list[SignedPost] = []
 
@@ -108,7 +108,10 @@ async def _told(
 
 
 def _notifier(
-    notices: DueNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
+    notices: DueNotices,
+    approvals: Approvals,
+    posts: RedisDeliveryQueue,
+    environ: Mapping[str, str] = MappingProxyType({}),
 ) -> Notifier:
     reach = AllowedAddresses(permits_public=True, schemes=frozenset({"https"}))
     references = partial(resolve_env_reference, environ=environ)

@@ -7,7 +7,7 @@ import pytest
 
 from services.gateway.edge.errors import Unavailable
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.records.service import PolicyCheck, RecordChange, RecordService
+from services.gateway.features.records import PolicyCheck, RecordChange, RecordService
 from shared.contracts.policy import Policy
 from shared.contracts.task import Principal
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion

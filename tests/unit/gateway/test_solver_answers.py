@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
-from services.gateway.features.solver.service import (
+from services.gateway.features.solver import (
     SolverAnswerFormat,
     asks_for_certain_order,
     build_solver_view,

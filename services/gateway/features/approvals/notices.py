@@ -16,7 +16,7 @@ from services.gateway.features.approvals.approvals import (
     UnreadableReference,
 )
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
-from services.gateway.features.deliveries.model import DeliverySink
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
 from shared.contracts.approval import NoticeEvent, NoticeTarget
@@ -167,7 +167,7 @@ class Notifier:
         self,
         notices: DueNotices,
         approvals: Approvals,
-        queue: DeliverySink | None,
+        queue: RedisDeliveryQueue | None,
         addresses: AllowedAddresses,
         resolve_env_reference: ResolveEnvReference,
         public_url: str,

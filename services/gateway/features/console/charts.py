@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from services.gateway.features.console.views.health import DayCounts
 from services.gateway.features.console.views.progress import ProcessCard, QualityHistory
 from services.gateway.features.console.views.tasks import format_nanos_as_dollars
-from services.gateway.features.tenants.service import DailySpending
+from services.gateway.features.tenants import DailySpending
 
 theme.margin = 0.0
 theme.title_font_family = theme.axis_font_family = theme.tick_font_family = "inherit"

@@ -25,7 +25,7 @@ from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskLists, TaskQuery, limit_to_owner
-from services.gateway.features.tenants.service import DailySpending, TenantState
+from services.gateway.features.tenants import DailySpending, TenantState
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable

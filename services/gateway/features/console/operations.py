@@ -38,7 +38,7 @@ from services.gateway.features.console.views.progress import (
 )
 from services.gateway.features.console.views.tasks import RUNNING_STATES, list_writes_in_doubt
 from services.gateway.features.tasks.listing import TaskQuery
-from services.gateway.features.tenants.service import DailySpending, TenantState
+from services.gateway.features.tenants import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped

@@ -165,7 +165,7 @@ class TaskPages(PageGroup):
             figures=evidence.build_figure_rows(record, grounds),
             quality_parts=evidence.list_quality_parts(record),
             usage=evidence.sum_usage_by_tier(events),
-            deliveries=await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.are_offered else (),
+            deliveries=await webhooks.list_webhooks(record) if webhooks.are_offered else (),
             newest=events[-1][0] if events else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             doubts=views.list_writes_in_doubt(record),

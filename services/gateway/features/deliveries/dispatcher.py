@@ -13,12 +13,13 @@ import structlog
 
 from services.gateway.features.deliveries.model import (
     ClaimedDelivery,
-    DeliveryQueue,
     HttpPoster,
     NoReceiverAnswer,
     ReceiverAnswer,
 )
-from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_due_deliveries
+from services.gateway.features.deliveries.service import DeliveryService, choose_due_deliveries
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
+from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain import metric_names as names
 from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
 from shared.infra.guard import Guard
@@ -82,9 +83,9 @@ class DeliveryLoop:
     """
 
     def __init__(
-        self, service: DeliveryService, queue: DeliveryQueue, listen: OpenListener, rules: DeliveryRules
+        self, service: DeliveryService, queue: RedisDeliveryQueue, listen: OpenListener, settings: PushSettings
     ) -> None:
-        self._service, self._queue, self._listen, self._rules = service, queue, listen, rules
+        self._service, self._queue, self._listen, self._settings = service, queue, listen, settings
         self._busy: Counter[str] = Counter()
 
     @asynccontextmanager
@@ -105,9 +106,10 @@ class DeliveryLoop:
         self, group: asyncio.TaskGroup, running: set[asyncio.Task[None]], news: asyncio.Event
     ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
-        due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
-        chosen = choose_due_deliveries(due.deliveries, self._busy, self._rules)
-        for claim in await self._queue.claim(chosen, self._rules.lease):
+        settings = self._settings
+        due = await self._queue.list_due(settings.push_concurrency, settings.deliveries_per_tenant)
+        chosen = choose_due_deliveries(due.deliveries, self._busy, settings)
+        for claim in await self._queue.claim(chosen, settings.delivery_lease):
             self._busy[claim.tenant] += 1
             delivery = group.create_task(self._deliver(claim, news))
             running.add(delivery)

@@ -1,4 +1,4 @@
-"""Deliveries: the ports of their queue, and which updates of a task its webhook receives.
+"""Deliveries: what is queued, claimed and posted, and which updates of a task its webhook receives.
 
 A line of the queue is one webhook of a task, or one notice; its updates are delivered in order.
 """
@@ -12,14 +12,6 @@ from services.gateway.features.tasks.service import ends_task
 from services.gateway.features.webhooks.model import DeliveryProgress, SignedPost, TaskWebhook
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
-
-
-class DeliverySink(Protocol):
-    async def enqueue(self, delivery: SignedPost) -> None:
-        """Queue a post, which is tried until it is delivered or given up. It may be repeated.
-
-        May raise ``StoreUnavailable``.
-        """
 
 
 class DueDelivery(NamedTuple):
@@ -79,29 +71,6 @@ class DeliveryStep(StrEnum):
     DONE = "done"  # it rests until there is news
     RETRY = "retry"
     DISABLE = "off"  # it is told nothing more
-
-
-class DeliveryQueue(Protocol):
-    """The durable queue of deliveries. Each is claimed by one process. All may raise ``StoreUnavailable``."""
-
-    async def list_due(self, most_per_partition: int, most_per_tenant: int) -> DueDeliveries:
-        """Lists the due webhooks and notices, the longest due first, up to so many of each partition and of each
-        tenant.
-        """
-
-    async def claim(self, deliveries: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
-        """Claims those deliveries that no other process has claimed, and returns them; a claim lasts ``seconds``."""
-
-    async def read(self, claim: ClaimedDelivery) -> DeliveryWork | None:
-        """Read what is to be delivered under the claim; None if its task is gone, or another version wrote it."""
-
-    async def store_result(
-        self, claim: ClaimedDelivery, work: DeliveryWork, progress: DeliveryProgress, step: DeliveryStep, seconds: float
-    ) -> str:
-        """Store how far the delivery has come. ``seconds``: how long it stays claimed, or until the next try.
-
-        Returns the token of the claim; empty if another process has the line by now, or it is gone.
-        """
 
 
 class NoReceiverAnswer(Exception):

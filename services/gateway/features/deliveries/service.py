@@ -10,8 +10,10 @@ import structlog
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
+from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, check_headers
-from services.gateway.features.webhooks.secrets import WebhookMasterSecrets, derive_delivery_id, sign_body
+from services.gateway.features.webhooks.secrets import derive_delivery_id, sign_body
+from services.gateway.features.webhooks.settings import PushSettings
 
 _LONGEST_RETRY_AFTER = 64
 
@@ -34,25 +36,6 @@ _UNREADABLE_TEXT = "no key here opens what was kept of it: WEBHOOK_SECRET was ch
 _JSON_HEADERS = {"Content-Type": "application/json"}
 _TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
 _MOST_BACKOFF_EXPONENT = 30
-
-
-class DeliveryRules(NamedTuple):
-    """Limits of deliveries. ``timeout``: seconds for an answer; ``first_pause``, ``longest_pause``: between two tries.
-
-    ``tries``: for one delivery, in all. ``slots``: deliveries at once in this process, ``per_tenant`` of one tenant.
-    """
-
-    timeout: float = 15
-    first_pause: float = 5
-    longest_pause: float = 3600
-    tries: int = 12
-    slots: int = 32
-    per_tenant: int = 8
-
-    @property
-    def lease(self) -> float:
-        """The seconds for which a line is claimed: enough for one delivery and storing its result."""
-        return 2 * self.timeout + 1
 
 
 # The update as JSON, in the webhook's protocol.
@@ -86,16 +69,16 @@ class DeliveryService:
 
     def __init__(
         self,
-        queue: deliveries.DeliveryQueue,
+        queue: RedisDeliveryQueue,
         post: deliveries.HttpPoster,
         write_body: WriteBody,
-        secrets: WebhookMasterSecrets,
+        settings: PushSettings,
         clock: Callable[[], datetime],
         random_fraction: Callable[[], float],
-        rules: DeliveryRules,
     ) -> None:
         self._queue, self._post, self._write_body = queue, post, write_body
-        self._secrets, self._clock, self._random_fraction, self._rules = secrets, clock, random_fraction, rules
+        self._settings, self._secrets = settings, settings.secrets
+        self._clock, self._random_fraction = clock, random_fraction
 
     async def deliver(self, claim: deliveries.ClaimedDelivery) -> None:
         """Deliver the updates of a claimed webhook or notice. After ``StoreUnavailable`` it is tried again later."""
@@ -175,7 +158,7 @@ class DeliveryService:
 
     def _count_failure(self, progress: DeliveryProgress, error: str, *, is_gone: bool = False) -> DeliveryProgress:
         tries = progress.tries + 1
-        is_given_up = is_gone or tries >= self._rules.tries
+        is_given_up = is_gone or tries >= self._settings.push_tries
         failed = {"tries": tries, "error": error, "disabled": is_given_up, "at": self._clock()}
         return progress.model_copy(update=failed)
 
@@ -185,22 +168,22 @@ class DeliveryService:
         For steps other than a retry, the seconds of the lease.
         """
         if step is not deliveries.DeliveryStep.RETRY:
-            return self._rules.lease
-        doubled = self._rules.first_pause * float(2 ** min(progress.tries - 1, _MOST_BACKOFF_EXPONENT))
-        randomised = min(doubled, self._rules.longest_pause) * (0.5 + self._random_fraction() / 2)
-        return max(randomised, min(wait, self._rules.longest_pause))
+            return self._settings.delivery_lease
+        doubled = self._settings.push_first_pause * float(2 ** min(progress.tries - 1, _MOST_BACKOFF_EXPONENT))
+        randomised = min(doubled, self._settings.push_longest_pause) * (0.5 + self._random_fraction() / 2)
+        return max(randomised, min(wait, self._settings.push_longest_pause))
 
 
 def choose_due_deliveries(
-    due: Sequence[deliveries.DueDelivery], busy: Counter[str], rules: DeliveryRules
+    due: Sequence[deliveries.DueDelivery], busy: Counter[str], settings: PushSettings
 ) -> list[deliveries.DueDelivery]:
     """The due deliveries to claim now, the longest due first, within the free slots of the process and each tenant."""
     chosen: list[deliveries.DueDelivery] = []
     counts = Counter(busy)
     for delivery in due:
-        if counts.total() >= rules.slots:
+        if counts.total() >= settings.push_concurrency:
             break
-        if counts[delivery.tenant] < rules.per_tenant:
+        if counts[delivery.tenant] < settings.deliveries_per_tenant:
             counts[delivery.tenant] += 1
             chosen.append(delivery)
     return chosen

@@ -8,7 +8,7 @@ import structlog
 from redis.asyncio import Redis
 
 from services.gateway.features.deliveries import model as deliveries
-from services.gateway.features.webhooks import rows
+from services.gateway.features.webhooks import store as rows
 from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery, SignedPost, TaskWebhook
 from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
@@ -35,8 +35,8 @@ class _DeliveryKeys(NamedTuple):
     is_removed_once_delivered: bool
 
 
-class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
-    """The queue of deliveries in Redis. Every method may raise ``StoreUnavailable``."""
+class RedisDeliveryQueue:
+    """The durable queue of deliveries. Each is claimed by one process. All methods may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, seal: SecretCipher, meter: Meter = NO_METER) -> None:
         self._scripts = Scripts(redis)
@@ -45,6 +45,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         self._places = ["0" for _ in keys.all_partitions()]  # in each partition, where the next look reads on
 
     async def enqueue(self, delivery: SignedPost) -> None:
+        """Queue a post, which is tried until it is delivered or given up. It may be repeated."""
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
         delivery_keys = _keys_of_delivery(member)
         sealed = self._seal.encrypt(delivery.model_dump_json())
@@ -52,6 +53,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         await self._scripts.run("put_delivery", [delivery_keys.hash, delivery_keys.deliveries], arguments)
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
+        """The due webhooks and notices, the longest due first, so many of each partition and of each tenant at most."""
         arguments = [most_per_partition, most_per_tenant, _DUE_PAGE, _MOST_DUE_OF_PARTITION]
         calls: list[ScriptCall] = [
             ([partition.deliveries], [*arguments, place])
@@ -72,6 +74,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     async def claim(
         self, due_deliveries: Sequence[deliveries.DueDelivery], seconds: float
     ) -> Sequence[deliveries.ClaimedDelivery]:
+        """Claims those deliveries that no other process has claimed, and returns them; a claim lasts ``seconds``."""
         lease_ms = round(1000 * seconds)
         calls: list[ScriptCall] = []
         for delivery in due_deliveries:
@@ -85,6 +88,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         ]
 
     async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.DeliveryWork | None:
+        """Read what is to be delivered under the claim; None if its task is gone, or another version wrote it."""
         member = keys.unpack_delivery(claim.member)
         delivery_keys = _keys_of_delivery(member)
         text = await self._scripts.execute("HGET", delivery_keys.hash, claim.member)
@@ -106,6 +110,10 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         step: deliveries.DeliveryStep,
         seconds: float,
     ) -> str:
+        """Store how far the delivery has come. ``seconds``: how long it stays claimed, or until the next try.
+
+        Returns the token of the claim; empty if another process has the line by now, or it is gone.
+        """
         if progress.tries or progress.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))
         delivery_keys = _keys_of_delivery(keys.unpack_delivery(claim.member))

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from services.gateway.edge.errors import InvalidField, PushUnsupported
+from services.gateway.edge.errors import InvalidField
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.webhooks.service import WebhookRegistrar
+from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.exact_json import dumps
 from shared.domain.outgoing import AllowedAddresses, why_refused
@@ -17,7 +17,7 @@ class MessageRules(NamedTuple):
     """The rules for messages. ``most_characters``: of all texts and data together, earlier turns included.
 
     ``most_metadata``: characters of the metadata as JSON. ``tool_addresses``: addresses of tool servers, in addition to
-    those of a tenant's record. ``webhooks``: None if webhooks are not offered. ``ids_mark_repeats``: a message with the
+    those of a tenant's record. ``ids_mark_repeats``: a message with the
     id of an earlier one is a repeat of it.
     """
 
@@ -27,7 +27,7 @@ class MessageRules(NamedTuple):
     tool_addresses: AllowedAddresses = AllowedAddresses()
     records: TenantRecords | None = None
     files: MessageFiles = MessageFiles(None, AllowedAddresses())
-    webhooks: WebhookRegistrar | None = None
+    webhooks: WebhookService = WebhookService()
     ids_mark_repeats: bool = True
 
     async def check(self, message: ClientMessage, caller: Caller) -> None:
@@ -40,8 +40,6 @@ class MessageRules(NamedTuple):
         if url and problem and not await self._has_connection(caller.tenant, url):
             raise InvalidField("metadata.tools_endpoint", problem)
         if message.webhook is not None:
-            if self.webhooks is None:
-                raise PushUnsupported
             self.webhooks.check(message.webhook)
         self.files.check_files(message.files)
 

@@ -200,7 +200,7 @@ class TaskService:
         self, record: TaskRecord, message: ClientMessage, caller: Caller, *, includes_past: bool = False
     ) -> None:
         """Register the message's webhook. ``includes_past``: for all updates since the start, as for a new task."""
-        if message.webhook and self._webhooks:
+        if message.webhook:
             if not may_set_webhooks(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
             await self._webhooks.register(record, message.webhook, includes_past=includes_past)

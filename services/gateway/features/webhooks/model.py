@@ -2,16 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import check_type, id_at, list_at, object_at, text_at
 from shared.contracts.base import Contract
-from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import A2aVersion
 
@@ -68,24 +67,6 @@ class FailingDelivery(Contract):
 
 class TooManyWebhooks(Exception):
     """The task already has as many webhooks as allowed; nothing was stored."""
-
-
-class WebhookStore(Protocol):
-    """The webhooks of tasks. All methods may raise ``StoreUnavailable`` and may be repeated."""
-
-    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool, limit: int) -> None:
-        """Register a webhook for updates from now on or, with ``includes_past``, from the task's start.
-
-        It replaces a webhook with the same id and continues its progress, unless that was given up. A webhook of an
-        ended task receives the end. Raises ``TooManyWebhooks``.
-        """
-
-    async def list_webhooks(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
-
-    async def drop(self, record: TaskRecord, config_id: str) -> None:
-        """Remove a webhook, if it exists."""
-
-    async def list_failing_deliveries(self, tenant: str) -> Sequence[FailingDelivery]: ...
 
 
 class SignedPost(Contract):

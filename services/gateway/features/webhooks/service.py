@@ -1,101 +1,96 @@
-"""Registers, shows and removes webhooks of tasks, for callers who may do so."""
+"""Registers, shows and removes webhooks of tasks."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
-from services.gateway.features.identity.model import Caller, may_see_all_tasks, may_set_webhooks
-from services.gateway.features.webhooks import model as hooks
+from services.gateway.edge.errors import InvalidField, PushUnsupported, UnknownWebhook
+from services.gateway.features.identity.model import Caller, may_see_all_tasks
+from services.gateway.features.webhooks.model import (
+    FailingDelivery,
+    RegisteredWebhook,
+    TaskWebhook,
+    TooManyWebhooks,
+)
 from services.gateway.features.webhooks.secrets import WebhookMasterSecrets
+from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.outgoing import AllowedAddresses, why_refused
 
 _CONFIG_PATH = "pushNotificationConfig"
-
-
-class WebhookRegistrar(NamedTuple):
-    """Registers webhooks. ``addresses``: those that they may have; ``most_webhooks``: how many a task may have."""
-
-    webhooks: hooks.WebhookStore
-    addresses: AllowedAddresses
-    secrets: WebhookMasterSecrets
-    most_webhooks: int = 10
-
-    def check(self, webhook: hooks.TaskWebhook) -> None:
-        """Raises ``InvalidField`` for a URL that the gateway may not call."""
-        if problem := why_refused(webhook.url, self.addresses):
-            raise InvalidField(f"{_CONFIG_PATH}.url", problem)
-
-    async def register(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, includes_past: bool = False) -> None:
-        """Register a webhook for updates from now on, or from the task's start. Without an id, it gets the task's.
-
-        Raises ``InvalidField`` for its URL, or if the task has too many webhooks.
-        """
-        self.check(webhook)
-        identified = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
-        try:
-            await self.webhooks.put(record, identified, includes_past=includes_past, limit=self.most_webhooks)
-        except hooks.TooManyWebhooks:
-            raise InvalidField(_CONFIG_PATH, f"a task has at most {self.most_webhooks} webhooks") from None
-
-
-# The task of that id; raises ``NoVisibleTask`` if the caller may not see it.
-ReadTask = Callable[[str, Caller], Awaitable[TaskRecord]]
+_NO_ADDRESSES, _NO_SECRETS = AllowedAddresses(), WebhookMasterSecrets(())
 
 
 class WebhookService:
-    """Registers, shows and removes webhooks of tasks. Callers who may read a task may see its webhooks.
+    """Registers, shows and removes webhooks of tasks, which callers must have been permitted to read or to change.
 
-    ``registrar``: None if webhooks are not offered; all methods then raise ``PushUnsupported``. All raise
-    ``NoVisibleTask`` and may raise ``StoreUnavailable``.
+    ``webhooks``: None if webhooks are not offered; all methods then raise ``PushUnsupported``. ``addresses``: those
+    that webhooks may have. ``most_webhooks``: how many a task may have. All methods may raise ``StoreUnavailable``.
     """
 
-    def __init__(self, read_task: ReadTask, registrar: WebhookRegistrar | None) -> None:
-        self._read_task, self._registrar = read_task, registrar
+    def __init__(
+        self,
+        webhooks: RedisWebhooks | None = None,
+        addresses: AllowedAddresses = _NO_ADDRESSES,
+        secrets: WebhookMasterSecrets = _NO_SECRETS,
+        most_webhooks: int = 10,
+    ) -> None:
+        self._webhooks, self._addresses, self._secrets, self._most_webhooks = (
+            webhooks,
+            addresses,
+            secrets,
+            most_webhooks,
+        )
 
     @property
     def are_offered(self) -> bool:
-        return self._registrar is not None
+        return self._webhooks is not None
 
-    async def register(self, task_id: str, webhook: hooks.TaskWebhook, caller: Caller) -> None:
-        """Register a webhook; it replaces one with the same id. Raises ``InvalidField``."""
-        registrar = self._require_registrar()
-        await registrar.register(await self._read_settable_task(task_id, caller), webhook)
+    def check(self, webhook: TaskWebhook) -> None:
+        """Raises ``InvalidField`` for a URL that the gateway may not call."""
+        self._require_webhooks()
+        if problem := why_refused(webhook.url, self._addresses):
+            raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
-    async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
-        registrar = self._require_registrar()
-        return await registrar.webhooks.list_webhooks(await self._read_task(task_id, caller))
+    async def register(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool = False) -> None:
+        """Register a webhook for updates from now on, or from the task's start. Without an id, it gets the task's.
 
-    async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskWebhook:
-        """The webhook with that id, or the task's first if the id is None; raises ``UnknownWebhook``."""
-        webhooks = [registered.webhook for registered in await self.list_webhooks(task_id, caller)]
-        for webhook in webhooks:
-            if config_id in (None, webhook.config_id):
-                return webhook
-        raise UnknownWebhook(f"task {task_id!r} has no webhook{f' {config_id!r}' if config_id else ''}")
+        It replaces one with the same id. Raises ``InvalidField`` for its URL, or if the task has too many webhooks.
+        """
+        self.check(webhook)
+        identified = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
+        limit = self._most_webhooks
+        try:
+            await self._require_webhooks().put(record, identified, includes_past=includes_past, limit=limit)
+        except TooManyWebhooks:
+            raise InvalidField(_CONFIG_PATH, f"a task has at most {limit} webhooks") from None
 
-    async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
+    async def list_webhooks(self, record: TaskRecord) -> Sequence[RegisteredWebhook]:
+        return await self._require_webhooks().list_webhooks(record)
+
+    async def find(self, record: TaskRecord, config_id: str | None, shown_id: str) -> TaskWebhook:
+        """The webhook with that id, or the task's first if the id is None; raises ``UnknownWebhook``.
+
+        ``shown_id``: the task's id as the client knows it.
+        """
+        for registered in await self.list_webhooks(record):
+            if config_id in (None, registered.webhook.config_id):
+                return registered.webhook
+        raise UnknownWebhook(f"task {shown_id!r} has no webhook{f' {config_id!r}' if config_id else ''}")
+
+    async def remove(self, record: TaskRecord, config_id: str) -> None:
         """Remove a webhook, if it exists."""
-        registrar = self._require_registrar()
-        await registrar.webhooks.drop(await self._read_settable_task(task_id, caller), config_id)
+        await self._require_webhooks().drop(record, config_id)
 
-    async def list_failing_deliveries(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
+    async def list_failing_deliveries(self, caller: Caller) -> Sequence[FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
-        webhooks = self._require_registrar().webhooks
+        webhooks = self._require_webhooks()
         return await webhooks.list_failing_deliveries(caller.tenant) if may_see_all_tasks(caller.principal) else ()
 
     def list_secrets(self, tenant: str) -> tuple[str, ...]:
         """The tenant's webhook secrets, the newest first; callers must check that an operator asks."""
-        return self._require_registrar().secrets.derive_secrets(tenant)
+        self._require_webhooks()
+        return self._secrets.derive_secrets(tenant)
 
-    def _require_registrar(self) -> WebhookRegistrar:
-        if self._registrar is None:
+    def _require_webhooks(self) -> RedisWebhooks:
+        if self._webhooks is None:
             raise PushUnsupported
-        return self._registrar
-
-    async def _read_settable_task(self, task_id: str, caller: Caller) -> TaskRecord:
-        """The task, if the caller may set its webhooks."""
-        record = await self._read_task(task_id, caller)
-        if not may_set_webhooks(caller.principal, record):
-            raise NoVisibleTask(record.task_id)
-        return record
+        return self._webhooks

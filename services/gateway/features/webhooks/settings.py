@@ -54,3 +54,13 @@ class PushSettings(Settings):
     @property
     def push_offered(self) -> bool:
         return self.a2a_push != "off" and bool(self.secrets.masters)
+
+    @property
+    def delivery_lease(self) -> float:
+        """The seconds for which a line is claimed: enough for one delivery and storing its result."""
+        return 2 * self.push_timeout + 1
+
+    @property
+    def deliveries_per_tenant(self) -> int:
+        """How many deliveries of one tenant a replica makes at once."""
+        return max(1, self.push_concurrency // 4)

@@ -1,38 +1,96 @@
-"""The webhooks of tasks in Redis."""
+"""The webhooks of tasks in Redis, encrypted, with their progress; and the list of webhooks and notices that fail."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.webhooks import model as hooks
-from services.gateway.features.webhooks.rows import FailingDeliveries, pack_progress, parse_row
+from services.gateway.features.webhooks.model import (
+    DeliveryProgress,
+    FailingDelivery,
+    RegisteredWebhook,
+    TaskWebhook,
+    TooManyWebhooks,
+)
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 
 
-class RedisWebhooks(hooks.WebhookStore):
-    """The webhooks of tasks in Redis. Every method may raise ``StoreUnavailable``."""
+class DeliveryRow(NamedTuple):
+    """A stored webhook or notice: its progress, and its encrypted content."""
+
+    progress: DeliveryProgress
+    sealed: str
+
+
+_FIELDS_BEFORE_JSON = {"cursor", "disabled"}  # scripts read these, so they stand before the JSON
+
+
+def parse_row(text: str) -> DeliveryRow:
+    flag, cursor, progress_json, sealed = text.split("\n", 3)
+    progress = DeliveryProgress.model_validate_json(progress_json)
+    return DeliveryRow(progress.model_copy(update={"cursor": cursor, "disabled": flag != "on"}), sealed)
+
+
+def pack_progress(progress: DeliveryProgress) -> str:
+    return progress.model_dump_json(exclude=_FIELDS_BEFORE_JSON)
+
+
+_MOST_FAILING = 1000  # of one tenant
+
+
+class FailingDeliveries:
+    """The webhooks and notices of a tenant whose deliveries fail. ``member``: names one of them."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        self._scripts = scripts
+
+    async def list_newest(self, tenant: str) -> Sequence[FailingDelivery]:
+        """The tenant's failing webhooks and notices, the newest failure first."""
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.failing_webhooks_key(tenant)))
+        failing = map(FailingDelivery.model_validate_json, rows.values())
+        return sorted(failing, key=lambda delivery: (str(delivery.at), delivery.subject), reverse=True)
+
+    async def add(self, tenant: str, member: str, failing: FailingDelivery) -> None:
+        """Add a failing webhook or notice to the tenant's list, unless the list is full."""
+        key, row = keys.failing_webhooks_key(tenant), failing.model_dump_json()
+        is_listed = await self._scripts.execute("HEXISTS", key, member)
+        if is_listed or cast(int, await self._scripts.execute("HLEN", key)) < _MOST_FAILING:
+            await self._scripts.execute("HSET", key, member, row)
+        await self._scripts.execute("EXPIRE", key, keys.FAILING_WEBHOOK_SECONDS)
+
+    async def remove(self, tenant: str, member: str) -> None:
+        """Remove a webhook or notice from the list, after it was delivered or dropped."""
+        await self._scripts.execute("HDEL", keys.failing_webhooks_key(tenant), member)
+
+
+class RedisWebhooks:
+    """The webhooks of tasks in Redis. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     def __init__(self, redis: Redis, seal: SecretCipher) -> None:
         self._scripts = Scripts(redis)
         self._seal = seal
         self._failing = FailingDeliveries(self._scripts)
 
-    async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, includes_past: bool, limit: int) -> None:
+    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool, limit: int) -> None:
+        """Register a webhook for updates from now on or, with ``includes_past``, from the task's start.
+
+        It replaces a webhook with the same id and continues its progress, unless that was given up. A webhook of an
+        ended task receives the end. Raises ``TooManyWebhooks``.
+        """
         member = _pack_member(record, webhook.config_id)
         text = await self._scripts.execute("HGET", _task_keys(record).push, member)
         registered = None if text is None else self._parse_row(str(text))
         if registered is not None and registered.webhook == webhook and not registered.progress.disabled:
             return  # a message that was sent again must not disturb what is under way
-        progress = hooks.DeliveryProgress(cursor="0" if includes_past else "")
+        progress = DeliveryProgress(cursor="0" if includes_past else "")
         if registered is not None and not registered.progress.disabled:
             progress = registered.progress.model_copy(update={"tries": 0, "error": ""})
         await self._write_webhook(record, member, webhook, progress, limit)
 
-    async def list_webhooks(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
+    async def list_webhooks(self, record: TaskRecord) -> Sequence[RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", _task_keys(record).push))
         webhooks = [webhook for webhook in (self._parse_row(text) for text in rows.values()) if webhook is not None]
         return sorted(webhooks, key=lambda webhook: webhook.webhook.config_id)
@@ -44,26 +102,24 @@ class RedisWebhooks(hooks.WebhookStore):
         await self._scripts.execute_many(*commands)
         await self._failing.remove(record.tenant, member)
 
-    async def list_failing_deliveries(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
+    async def list_failing_deliveries(self, tenant: str) -> Sequence[FailingDelivery]:
         return await self._failing.list_newest(tenant)
 
     async def _write_webhook(
-        self, record: TaskRecord, member: str, webhook: hooks.TaskWebhook, progress: hooks.DeliveryProgress, limit: int
+        self, record: TaskRecord, member: str, webhook: TaskWebhook, progress: DeliveryProgress, limit: int
     ) -> None:
         task, partition = _task_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.encrypt(webhook.model_dump_json())
         arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, limit]
         if await self._scripts.run("put_delivery", names, arguments) == -1:
-            raise hooks.TooManyWebhooks(record.task_id)
+            raise TooManyWebhooks(record.task_id)
 
-    def _parse_row(self, text: str) -> hooks.RegisteredWebhook | None:
+    def _parse_row(self, text: str) -> RegisteredWebhook | None:
         """Parse a stored webhook; None if no key can decrypt it."""
         try:
             row = parse_row(text)
-            return hooks.RegisteredWebhook(
-                hooks.TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed)), row.progress
-            )
+            return RegisteredWebhook(TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed)), row.progress)
         except (CannotDecrypt, ValueError):
             return None
 

@@ -15,7 +15,7 @@ from services.gateway.features.console.views.formatting import (
 )
 from services.gateway.features.console.views.progress import QualityTrend
 from services.gateway.features.console.views.tasks import format_duration, format_nanos_as_dollars
-from services.gateway.features.tenants.service import DailySpending, TenantState
+from services.gateway.features.tenants import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
 from shared.domain.words import TaskState

@@ -7,7 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from services.gateway.features.console.views.formatting import Badge, count_with_noun, humanize_name
 from services.gateway.features.console.views.tasks import format_nanos_as_dollars
-from services.gateway.features.memory.service import LinkedEntity
+from services.gateway.features.memory import LinkedEntity
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import Trust, judge_trust

@@ -1,8 +1,6 @@
-"""What the gateway tells clients of itself: the agent's skills, its capabilities, and facts about the installation."""
+"""The skills on the agent card: one for each kind of process."""
 
 from typing import NamedTuple
-
-from services.gateway.a2a.card_keys import CardKeys
 
 
 class Skill(NamedTuple):
@@ -120,30 +118,3 @@ SKILLS = (
         "Which of our vendors have no tax id on file? Flag them for review",
     ),
 )
-
-
-class GatewayProfile(NamedTuple):
-    """The settings that concern clients; what the gateway offers, the card says and the methods enforce.
-
-    ``model_notice``: the text about the model that is shown with each task. ``default_card``: the card for clients that
-    name no version (``merged``, ``1.0``, ``0.3``). ``processes``: those offered as skills, all if empty.
-    ``auth_methods``: ``keys``, ``jwt`` or both. ``discovery_url``: the OpenID Connect discovery URL of the tokens'
-    issuer; empty if there is none. ``keys``: what the card is signed with.
-    """
-
-    url: str
-    model_notice: str
-    max_body_bytes: int
-    max_message_bytes: int
-    default_card: str
-    processes: tuple[str, ...]
-    provider: str
-    provider_url: str
-    documentation_url: str
-    offers_streaming: bool
-    offers_push: bool
-    shows_extended_card: bool
-    accepts_files: bool
-    auth_methods: tuple[str, ...]
-    discovery_url: str
-    keys: CardKeys | None

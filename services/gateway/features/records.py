@@ -1,14 +1,18 @@
-"""Operators' actions on a tenant's record: read, replace, list versions, restore, withdraw."""
+"""``/tenants/{tenant}/record``: operators read, replace, restore and withdraw their tenant's record."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
 from typing import NamedTuple
 
+import httpx
+from starlette.responses import JSONResponse, Response
+
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, Unavailable
 from services.gateway.edge.fields import count_at, short_text_at
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.identity.model import Caller
-from shared.contracts.policy import Policy
+from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import (
     BadRecord,
@@ -19,7 +23,44 @@ from shared.contracts.tenant_document import (
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import AllowedAddresses, why_refused
-from shared.ports.tenant_records import TenantRecords
+from shared.infra.tls import client_tls_context
+from shared.ports.tenant_records import TenantRecords, VersionConflict
+
+_TIMEOUT = httpx.Timeout(5.0, connect=2.0)
+
+
+async def find_policy_problems(url: str, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+    """The errors in the policies' rules. ``url``: the policy service's; if empty, rules are not checked.
+
+    An unchecked invalid rule blocks the tasks to which it is applied. Raises ``Unavailable``.
+    """
+    if not policies or not url:
+        return ()
+    request = EvaluateRequest(policies=tuple(policies), text="")
+    headers = {"content-type": "application/json"}
+    try:
+        async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=client_tls_context()) as client:
+            answer = await client.post(f"{url.rstrip('/')}/v1/evaluate", content=request.to_json(), headers=headers)
+    except httpx.HTTPError as error:
+        raise Unavailable(f"the policy service does not answer ({type(error).__name__})") from error
+    return _read_problems(policies, answer)
+
+
+def _read_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[FieldProblem, ...]:
+    if answer.status_code in (400, 413, 422):
+        return (FieldProblem("policies", f"the policy service takes none of them: {answer.text[:300]}"),)
+    try:
+        verdict = Verdict.from_json(answer.content) if answer.status_code == 200 else None
+    except ValueError:
+        verdict = None
+    if verdict is None:
+        raise Unavailable(f"the policy service answered HTTP {answer.status_code} and no verdict")
+    places = {policy.id: index for index, policy in enumerate(policies)}
+    return tuple(
+        FieldProblem(f"policies.{places.get(problem.policy_id, problem.policy_id)}.{problem.rule_id}", problem.message)
+        for problem in verdict.problems
+    )
+
 
 PolicyCheck = Callable[[Sequence[Policy]], Awaitable[tuple[FieldProblem, ...]]]  # may raise ``Unavailable``
 _LONGEST_COMMENT = 500
@@ -203,3 +244,79 @@ def build_version_view(version: TenantVersion) -> dict[str, Json]:
 def _changed_fields(earlier: JsonObject, later: JsonObject) -> list[Json]:
     names = sorted({*earlier, *later} - {"version"})
     return [name for name in names if earlier.get(name) != later.get(name)]
+
+
+class TenantRecordEndpoints(ApiEndpoints[RecordService]):
+    rules = PathRules(requires_operator=True)
+
+    @api_path("GET", "/tenants/{tenant}/record")
+    async def get_record(self, call: ApiCall) -> Response:
+        """Show the tenant's present record, with its version as ``ETag``. It contains references to secrets only."""
+        tenant = call.path_value("tenant")
+        return _version_reply(tenant, await self._service.get_version(tenant, None))
+
+    @api_path("POST", "/tenants/{tenant}/record/show")
+    async def show_record(self, call: ApiCall) -> Response:
+        """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller."""
+        tenant = call.path_value("tenant")
+        number = parse_version_number(call.body) if call.body.get("version") is not None else None
+        return _version_reply(tenant, await self._service.get_version(tenant, number))
+
+    @api_path("PUT", "/tenants/{tenant}/record")
+    async def put_record(self, call: ApiCall) -> Response:
+        """Replace the tenant's record.
+
+        ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which tasks use from their
+        next turn on. 400 names each invalid field, 412 the version that was stored meanwhile.
+        """
+        tenant = call.path_value("tenant")
+        change = parse_change(call.body, call.request.headers.get("if-match"))
+        return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
+
+    @api_path("POST", "/tenants/{tenant}/record/history")
+    async def list_versions(self, call: ApiCall) -> Response:
+        """List the versions of the tenant's record, the newest first: who stored each, when, and what changed."""
+        tenant = call.path_value("tenant")
+        return _answer_json(build_history_view(tenant, await self._service.list_versions(tenant)))
+
+    @api_path("POST", "/tenants/{tenant}/record/restore")
+    async def restore_version(self, call: ApiCall) -> Response:
+        """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
+        tenant, base = call.path_value("tenant"), parse_if_match(call.request.headers.get("if-match"))
+        number, comment = parse_version_number(call.body), read_comment(call.body)
+        return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
+
+    @api_path("POST", "/tenants/{tenant}/record/withdraw")
+    async def withdraw_record(self, call: ApiCall) -> Response:
+        """Withdraw the tenant's stored record: executors use that of their TENANT_FILE again."""
+        tenant, base = call.path_value("tenant"), parse_if_match(call.request.headers.get("if-match"))
+        return await _answer_change(tenant, self._service.withdraw(tenant, base, read_comment(call.body), call.caller))
+
+
+async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
+    """The response to a change: the new version, or an error with the reason."""
+    try:
+        return _version_reply(tenant, await change)
+    except BadRecord as bad_record:
+        error = f"the record cannot be used: {bad_record}"
+        fields = [{"field": field, "problem": problem} for field, problem in bad_record.problems]
+        return JSONResponse({"error": error, "fields": fields}, status_code=400)
+    except VersionConflict as conflict:
+        error = f"{conflict}: read it again and change that"
+        return JSONResponse(
+            {"error": error, "version": conflict.current_version}, 412, _build_etag(conflict.current_version)
+        )
+
+
+def _version_reply(tenant: str, version: TenantVersion) -> Response:
+    view = {**build_version_view(version), "tenant": tenant, "record": version.document}
+    return _answer_json(view, _build_etag(version.version))
+
+
+def _answer_json(value: Json, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response that keeps numbers exact."""
+    return Response(dumps(value), media_type="application/json", headers=dict(headers or {}))
+
+
+def _build_etag(number: int) -> dict[str, str]:
+    return {"ETag": f'"{number}"', "Cache-Control": "no-store"}
