@@ -1,7 +1,7 @@
 """Decides what a client's message becomes: a turn of a new or known task, a signal, or a repeat of another."""
 
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from typing_extensions import override
 
@@ -33,18 +33,6 @@ class FoundTask(NamedTuple):
     record: TaskRecord | None = None
     signalled_turn_id: str = ""
     answered_turn_id: str = ""
-
-
-class ClientIds(Protocol):
-    """Maps clients' own task ids to tasks, and records messages' turns. All methods may raise ``StoreUnavailable``."""
-
-    async def find(self, key: MessageKey) -> FoundTask: ...
-
-    async def record_task(self, key: MessageKey, task_id: str) -> None: ...
-
-    async def record_signal(self, key: MessageKey, turn_id: str) -> None: ...
-
-    async def record_answer_received(self, key: MessageKey, turn_id: str) -> None: ...
 
 
 class TimeAndFreshId(NamedTuple):

@@ -11,7 +11,6 @@ from services.gateway.features.identity.model import Caller, may_read, may_set_w
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import (
     AcceptTurn,
-    ClientIds,
     FoundTask,
     Intake,
     JoinTurn,
@@ -24,6 +23,7 @@ from services.gateway.features.tasks.intake import (
     decide_intake,
 )
 from services.gateway.features.tasks.message import ClientMessage
+from services.gateway.features.tasks.store import RedisClientIds
 from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
@@ -59,7 +59,7 @@ class TaskService:
     def __init__(
         self,
         tasks: Tasks,
-        client_ids: ClientIds,
+        client_ids: RedisClientIds,
         take_time_and_id: Callable[[], TimeAndFreshId],
         rules: MessageRules,
         wait_seconds: float,

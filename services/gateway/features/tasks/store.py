@@ -4,10 +4,9 @@ import asyncio
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
-from typing_extensions import override
 
 from services.gateway.edge.shutdown import ShutdownState
-from services.gateway.features.tasks.intake import ClientIds, FoundTask, MessageKey
+from services.gateway.features.tasks.intake import FoundTask, MessageKey
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys
@@ -36,17 +35,16 @@ def _fields_of_message(fingerprint: str) -> list[str]:
     return [_TASK_FIELD, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
 
 
-class RedisClientIds(ScriptedStore, ClientIds):
-    """Clients' own task ids in Redis. Every method may raise ``StoreUnavailable``."""
+class RedisClientIds(ScriptedStore):
+    """Maps clients' own task ids to tasks, and records messages' turns. All methods may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, tasks: Tasks) -> None:
         super().__init__(redis)
         self._tasks = tasks
         self._cached_tasks = LruCache[tuple[str, str], _CachedTask](_MOST_CACHED_TASKS)
 
-    @override
     async def find(self, key: MessageKey) -> FoundTask:
-        """As in ``ClientIds``; one round trip for a task that this process has cached."""
+        """The newest task with the id; one round trip for a task that this process has cached."""
         tenant, alias, fingerprint = key
         cached = self._cached_tasks.look_up((tenant, alias))
         if cached is None:
