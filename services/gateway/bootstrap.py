@@ -12,11 +12,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import build_agent_card, card_routes
-from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
-from services.gateway.edge.keep_alive import DrainMiddleware
+from services.gateway.edge.keep_alive import SHUTDOWN_KEY
 from services.gateway.edge.replies import add_error_handlers
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter
 from services.gateway.edge.shutdown import ShutdownState
@@ -60,7 +59,7 @@ from services.gateway.wiring import (
 )
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.infra.channel_listener import ChannelListener
-from shared.infra.counted_app import CountedApp, RequestCounts
+from shared.infra.counted_app import CountedApp
 from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.metrics import Metrics
 from shared.infra.parts import load_part
@@ -96,7 +95,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     services = _build_services(settings, opened, shutdown, tracer)
     host = PartHost(settings, opened.state, opened.identity.identity, services, utc_now)
     parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
-    lifespan = _make_lifespan(settings, opened, parts)
+    lifespan = _make_lifespan(settings, opened, parts, shutdown)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     add_error_handlers(app)
     rpc = _add_a2a_routes(app, settings, opened, services, shutdown)
@@ -105,7 +104,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     for part in parts:
         app.router.routes.extend(part.routes)
     app.add_api_route("/docs", lambda: docs_page(app.openapi()), include_in_schema=False, response_model=None)
-    app.outermost_app = _add_middleware(app, settings, opened, shutdown, rpc)
+    app.outermost_app = _add_middleware(app, settings, opened, rpc)
     return app
 
 
@@ -119,19 +118,19 @@ def _connect(settings: GatewaySettings) -> _Connections:
 
 
 def _make_lifespan(
-    settings: GatewaySettings, opened: _Connections, parts: Sequence[GatewayPart]
-) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    settings: GatewaySettings, opened: _Connections, parts: Sequence[GatewayPart], shutdown: ShutdownState
+) -> Callable[[FastAPI], AbstractAsyncContextManager[dict[str, object]]]:
     state, listener, webhooks = opened.state, opened.listener, opened.webhooks
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, object]]:
         notifier = run_notifier(webhooks, state, listener, settings.card_url)
         deliveries = webhooks.open(settings.model_notice)
         metrics_server = serve_metrics(settings, state, opened.metrics)
         async with listener, opened.identity.open(), deliveries, notifier, metrics_server, AsyncExitStack() as stack:
             for part in parts:
                 await stack.enter_async_context(part.open())
-            yield
+            yield {SHUTDOWN_KEY: shutdown}
         await state.aclose()
         await opened.queue.aclose()
 
@@ -232,7 +231,7 @@ def _build_own_routers(settings: GatewaySettings, opened: _Connections, services
 
 
 def _add_middleware(
-    app: DescribedApp, settings: GatewaySettings, opened: _Connections, shutdown: ShutdownState, rpc: JsonRpcEndpoint
+    app: DescribedApp, settings: GatewaySettings, opened: _Connections, rpc: JsonRpcEndpoint
 ) -> ASGIApp:
     """Wrap the application in its middleware, the innermost first; returns the ASGI app that requests enter."""
     identity, meter = opened.identity.identity, opened.metrics
@@ -241,10 +240,7 @@ def _add_middleware(
     callers = CallerMiddleware(tenant_path, identity, opened.identity.throttle)  # who calls
     origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site
     limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
-    drain = DrainMiddleware(limiter, shutdown)  # no stream goes on when the process stops
-    counted = CountedApp(drain, meter)  # counts and times
-    # the same for a usual read, which passes them in one step
-    return GetTaskFastPath(counted, rpc.a2a_methods, limiter, origin_guard, callers, identity, RequestCounts(meter))
+    return CountedApp(limiter, meter)  # counts and times
 
 
 def _take_time_and_id() -> TimeAndFreshId:

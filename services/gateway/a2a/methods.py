@@ -73,12 +73,6 @@ class A2aMethods:
         task_id, caller = self._read_task_and_caller(call, answer_format)
         path = f"{answer_format.parameter_prefix}historyLength"
         length = read_history_length(call.params, path, answer_format.dialect)
-        return await self.serialize_task(task_id, caller, answer_format, length)
-
-    async def serialize_task(
-        self, task_id: str, caller: Caller, answer_format: AnswerFormat, length: int | None = None
-    ) -> bytes:
-        """The task as JSON bytes, from the cache if its record has not changed."""
         view = ClientView(self._model_notice, task_id, length)
         record = await self._services.tasks.get_task(task_id, caller)
         cached = self._json_cache.find(record, answer_format, view)
