@@ -8,11 +8,11 @@ from uuid import uuid4
 
 from fastapi import APIRouter, FastAPI
 from redis.asyncio import Redis
+from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import build_agent_card, card_routes
-from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
+from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
 from services.gateway.edge.keep_alive import SHUTDOWN_KEY
@@ -35,12 +35,11 @@ from services.gateway.features.records import RecordService, TenantRecordEndpoin
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
-from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.routes import ResolutionEndpoints
-from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.tasks.service import MessageRules, TaskService
 from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness
 from services.gateway.features.tenants import TenantEndpoints, TenantStates
@@ -95,16 +94,20 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     services = _build_services(settings, opened, shutdown, tracer)
     host = PartHost(settings, opened.state, opened.identity.identity, services, utc_now)
     parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
-    lifespan = _make_lifespan(settings, opened, parts, shutdown)
-    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = DescribedApp(
+        title="Purple Agent gateway",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_make_lifespan(settings, opened, parts, shutdown),
+        middleware=_list_middleware(settings, opened),
+    )
     add_error_handlers(app)
-    rpc = _add_a2a_routes(app, settings, opened, services, shutdown)
+    _add_a2a_routes(app, settings, opened, services, shutdown)
     for router in _build_own_routers(settings, opened, services):
         app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
     app.add_api_route("/docs", lambda: docs_page(app.openapi()), include_in_schema=False, response_model=None)
-    app.outermost_app = _add_middleware(app, settings, opened, rpc)
     return app
 
 
@@ -185,8 +188,8 @@ def _build_services(
 
 def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, shutdown: ShutdownState
-) -> JsonRpcEndpoint:
-    """Add the routes of the A2A protocols, and the gateway's own routes for tasks; returns the JSON-RPC endpoint."""
+) -> None:
+    """Add the routes of the A2A protocols, and the gateway's own routes for tasks."""
     identity, card = opened.identity.identity, build_agent_card(settings)
     methods = A2aMethods(services, identity, settings, card)
     rest_endpoint, rpc = A2aRest(methods, settings), JsonRpcEndpoint(methods, settings)
@@ -195,11 +198,9 @@ def _add_a2a_routes(
         services.tasks, identity, readiness.find_problems, settings.model_notice, rest_endpoint.get_task_in_1_0
     )
     card_paths = card_routes(card, utc_now(), settings)
-    # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for router in (card_paths, rest_endpoint.list_routes(), task_paths.list_routes()):
         app.router.routes.extend(router.routes)
-    return rpc
 
 
 def _build_own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
@@ -230,17 +231,17 @@ def _build_own_routers(settings: GatewaySettings, opened: _Connections, services
     return [*map(partial(api_router, identity, settings.max_body_bytes), endpoints), solver.list_routes()]
 
 
-def _add_middleware(
-    app: DescribedApp, settings: GatewaySettings, opened: _Connections, rpc: JsonRpcEndpoint
-) -> ASGIApp:
-    """Wrap the application in its middleware, the innermost first; returns the ASGI app that requests enter."""
-    identity, meter = opened.identity.identity, opened.metrics
-    rpc_first = JsonRpcMiddleware(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
-    tenant_path = TenantPathMiddleware(rpc_first)  # the tenant that a path begins with
-    callers = CallerMiddleware(tenant_path, identity, opened.identity.throttle)  # who calls
-    origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site
-    limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
-    return CountedApp(limiter, meter)  # counts and times
+def _list_middleware(settings: GatewaySettings, opened: _Connections) -> list[Middleware]:
+    """What each request passes before the routes, the outermost first."""
+    throttle = opened.identity.throttle
+    own_pages = [] if settings.auth_methods else [Middleware(OriginGuard, public_url=settings.card_url)]
+    return [
+        Middleware(CountedApp, meter=opened.metrics),
+        Middleware(RequestLimiter, limits=settings.request_limits),
+        *own_pages,  # no page of another site
+        Middleware(CallerMiddleware, identity=opened.identity.identity, throttle=throttle),
+        Middleware(TenantPathMiddleware),  # the tenant that a path begins with
+    ]
 
 
 def _take_time_and_id() -> TimeAndFreshId:

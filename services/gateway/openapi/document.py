@@ -12,7 +12,6 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import JsonValue
 from starlette.responses import HTMLResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from services.gateway.features.identity.api_paths import CALLERS_KEY
@@ -49,23 +48,7 @@ _STATUSES_WITH_BODY = (408, 413, 415)
 
 
 class DescribedApp(FastAPI):
-    """A FastAPI application with the complete OpenAPI document, and with its own middleware in front.
-
-    ``outermost_app``: the outermost middleware, which passes requests on to ``serve_routes``. It takes the place of
-    Starlette's middleware stack, which would wrap each message of each request four times.
-    """
-
-    outermost_app: ASGIApp | None = None
-
-    @override
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.outermost_app is None or scope["type"] != "http":
-            return await self.serve_routes(scope, receive, send)
-        scope["app"] = self
-        return await self.outermost_app(scope, receive, send)
-
-    async def serve_routes(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await super().__call__(scope, receive, send)
+    """A FastAPI application with the complete OpenAPI document."""
 
     @override
     def openapi(self) -> Schema:

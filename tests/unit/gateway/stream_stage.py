@@ -8,10 +8,9 @@ from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation.participation import refuse_assessments
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
-from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.message import ClientMessage, read_message
-from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.tasks.service import MessageRules, TaskService
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import A2aVersion, TaskState

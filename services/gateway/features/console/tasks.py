@@ -21,8 +21,8 @@ from services.gateway.features.console.views import evidence, tasks as views
 from services.gateway.features.console.views.timeline import EventsWithIds, build_stages, build_timeline_states
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
-from services.gateway.features.tasks.service import ends_task
 from services.gateway.features.tasks.signals import parse_resolution
+from services.gateway.features.tasks.views import ends_task
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from services.gateway.features.streams import updates
-from services.gateway.features.tasks.service import ends_task
+from services.gateway.features.tasks.views import ends_task
 from services.gateway.features.webhooks.model import DeliveryProgress, SignedPost, TaskWebhook
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import A2aVersion, TaskState

@@ -65,7 +65,7 @@ class CallerMiddleware:
         self._throttle = FailureThrottle(monotonic, throttle)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"]
+        path = scope.get("path", "")
         if scope["type"] != "http" or path in _UNAUTHENTICATED_PATHS or path.startswith(_UNAUTHENTICATED_FOLDERS):
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)

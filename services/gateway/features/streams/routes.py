@@ -14,8 +14,8 @@ from services.gateway.edge.replies import RETRY_LATER_HEADERS, add_probe_route, 
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
-from services.gateway.features.tasks.service import TaskService, ends_task
-from services.gateway.features.tasks.views import build_public_view
+from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.tasks.views import build_public_view, ends_task
 from shared.domain.version import VERSION
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, TaskSnapshot

@@ -10,7 +10,8 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import EventPosition, Resumption, SeenEvents, Snapshot, TasklessReply
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.service import AcceptedMessage, TaskService, ends_task, is_end_of
+from services.gateway.features.tasks.service import AcceptedMessage, TaskService
+from services.gateway.features.tasks.views import ends_task, is_end_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
 from shared.ports.tasks import EventsLost, TaskSnapshot

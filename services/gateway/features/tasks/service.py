@@ -1,4 +1,4 @@
-"""The task service, for all protocols: accepts messages, waits for their turns, reads and watches tasks."""
+"""The task service, for all protocols: checks and accepts messages, waits for their turns, reads and watches tasks."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, suppress
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
-from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import (
     AcceptTurn,
     FoundTask,
@@ -24,11 +24,69 @@ from services.gateway.features.tasks.intake import (
 )
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.store import RedisClientIds
-from services.gateway.features.tasks.views import is_assessment_turn
+from services.gateway.features.tasks.views import is_assessment_turn, is_end_of
+from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.tenant_document import BadRecord
+from shared.domain.exact_json import dumps
+from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, PrepareAcceptance, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
+from shared.ports.tenant_records import TenantRecords
+
+
+class MessageRules(NamedTuple):
+    """The rules for messages. ``most_characters``: of all texts and data together, earlier turns included.
+
+    ``most_metadata``: characters of the metadata as JSON. ``tool_addresses``: addresses of tool servers, in addition to
+    those of a tenant's record. ``ids_mark_repeats``: a message with the
+    id of an earlier one is a repeat of it.
+    """
+
+    most_parts: int = 100
+    most_characters: int = 262_144
+    most_metadata: int = 65_536
+    tool_addresses: AllowedAddresses = AllowedAddresses()
+    records: TenantRecords | None = None
+    files: MessageFiles = MessageFiles(None, AllowedAddresses())
+    webhooks: WebhookService = WebhookService()
+    ids_mark_repeats: bool = True
+
+    async def check(self, message: ClientMessage, caller: Caller) -> None:
+        """Check a message's tool server, webhook and files.
+
+        Raises ``InvalidField``, ``PushUnsupported`` and ``UnsupportedContent``.
+        """
+        url = message.tools_endpoint
+        problem = why_refused(url, self.tool_addresses) if url else None  # the executor checks the address again
+        if url and problem and not await self._has_connection(caller.tenant, url):
+            raise InvalidField("metadata.tools_endpoint", problem)
+        if message.webhook is not None:
+            self.webhooks.check(message.webhook)
+        self.files.check_files(message.files)
+
+    def check_size(self, message: ClientMessage) -> None:
+        """Raises ``InvalidField`` if the message exceeds a limit, which the error names."""
+        parts = "task" if message.solver else "message.parts"
+        if message.part_count > self.most_parts:
+            raise InvalidField(parts, f"there are {message.part_count} parts; at most {self.most_parts} are taken")
+        history = message.solver.history if message.solver else ()
+        if len(message.whole_text) + sum(len(turn.content) for turn in history) > self.most_characters:
+            raise InvalidField(parts, f"texts and data are over the limit of {self.most_characters} characters")
+        instruction_characters = len(message.practice.instructions) if message.practice else 0
+        if len(dumps(message.other_metadata)) + instruction_characters > self.most_metadata:
+            raise InvalidField("metadata", f"is over the limit of {self.most_metadata} characters as JSON")
+
+    async def _has_connection(self, tenant: str, url: str) -> bool:
+        """Whether the tenant's record has a connection with that URL."""
+        try:
+            record = await self.records.get_current_record(tenant) if self.records else None
+        except BadRecord:  # written by another version of the gateway: the executor refuses it too
+            return False
+        connections = record.connections if record else ()
+        return any(connection.url and connection.url.rstrip("/") == url.rstrip("/") for connection in connections)
+
 
 # The message from which a task is made; or, for an assessor's message, its answer: the record of a task that is not
 # stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
@@ -204,15 +262,3 @@ class TaskService:
             if not may_set_webhooks(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
             await self._webhooks.register(record, message.webhook, includes_past=includes_past)
-
-
-def is_end_of(event: TaskEvent, turn_id: str) -> bool:
-    """Whether an event ends the turn, or the whole task with it."""
-    return ends_task(event) or (event.kind == "turn_finished" and event.data.get("turn_id") == turn_id)
-
-
-def ends_task(event: TaskEvent) -> bool:
-    return event.kind == "turn_finished" and event.data.get("state") in _END_STATES
-
-
-_END_STATES = frozenset(state.value for state in TaskState if state.is_terminal)

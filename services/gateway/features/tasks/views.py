@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete
-from shared.contracts.task import Artifact, TaskRecord
+from shared.contracts.task import Artifact, TaskEvent, TaskRecord
 from shared.domain.exact_json import objects_in
 from shared.domain.instants import format_duration, parse_duration
 from shared.domain.words import TaskState
@@ -23,6 +23,18 @@ _LONGEST_NOTES = 4_000  # characters of the notes
 def is_assessment_turn(record: TaskRecord) -> bool:
     """Whether the task is a turn of an assessment."""
     return record.request.practice is not None and record.request.practice.turn > 0
+
+
+def is_end_of(event: TaskEvent, turn_id: str) -> bool:
+    """Whether an event ends the turn, or the whole task with it."""
+    return ends_task(event) or (event.kind == "turn_finished" and event.data.get("turn_id") == turn_id)
+
+
+def ends_task(event: TaskEvent) -> bool:
+    return event.kind == "turn_finished" and event.data.get("state") in _END_STATES
+
+
+_END_STATES = frozenset(state.value for state in TaskState if state.is_terminal)
 
 
 def list_artifacts(record: TaskRecord) -> tuple[Artifact, ...]:
