@@ -4,8 +4,7 @@ from collections import defaultdict
 
 from typing_extensions import override
 
-from services.gateway.features.tasks.intake import FoundTask, MessageKey
-from services.gateway.features.tasks.store import RedisClientIds
+from services.gateway.features.tasks.store import FoundTask, MessageKey, RedisClientIds
 from shared.ports.tasks import Tasks
 
 

@@ -7,8 +7,7 @@ from contextlib import AsyncExitStack, aclosing
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.tasks.intake import MessageKey
-from services.gateway.features.tasks.store import MOST_RECORDED_MESSAGES, RedisClientIds
+from services.gateway.features.tasks.store import MOST_RECORDED_MESSAGES, MessageKey, RedisClientIds
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.channel_listener import ChannelListener

@@ -3,8 +3,7 @@
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.features.tasks.intake import MessageKey
-from services.gateway.features.tasks.store import RedisClientIds
+from services.gateway.features.tasks.store import MessageKey, RedisClientIds
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from shared.infra import keys

@@ -18,8 +18,7 @@ from services.executor.ports.turns import DayCharges, JournalEntry
 from services.gateway.features.deliveries.model import DeliveryStep, WebhookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.learning import LearnedData
-from services.gateway.features.tasks.intake import MessageKey
-from services.gateway.features.tasks.store import RedisClientIds
+from services.gateway.features.tasks.store import MessageKey, RedisClientIds
 from services.gateway.features.webhooks.model import SignedPost, TaskWebhook
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.learner.adapters.redis_learned_files import change_learned, digest_of_list

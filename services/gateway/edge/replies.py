@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge import errors
-from services.gateway.edge.body import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BadCall
 from services.gateway.edge.errors import GatewayRefusal
+from services.gateway.edge.fields import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BadCall
 from shared.ports.archive import ArchiveUnavailable, UnreadableArchive
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
+from services.gateway.edge.fields import INVALID_REQUEST, BadCall, check_body_size
 from services.gateway.edge.replies import RETRY_LATER_HEADERS, error_reply
 
 _ORIGIN_PATTERN = re.compile(

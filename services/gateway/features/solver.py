@@ -12,9 +12,8 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse
 
-from services.gateway.edge.body import BadCall, read_object
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, TaskHasEnded
-from services.gateway.edge.fields import check_type, list_at, required_id_at, text_at
+from services.gateway.edge.fields import BadCall, check_type, list_at, read_object, required_id_at, text_at
 from services.gateway.edge.replies import INTERNAL_ERROR_TEXT, error_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity

@@ -10,8 +10,6 @@ from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import (
     AcceptTurn,
-    FoundTask,
-    MessageKey,
     SignalTurn,
     TimeAndFreshId,
     compute_fingerprint,
@@ -19,6 +17,7 @@ from services.gateway.features.tasks.intake import (
 )
 from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.signals import TaskSignals
+from services.gateway.features.tasks.store import FoundTask, MessageKey
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import A2aVersion, Role, TaskState

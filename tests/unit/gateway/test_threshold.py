@@ -14,8 +14,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 from typing_extensions import override
 
-from services.gateway.edge.body import MAX_JSON_NESTING, MAX_JSON_VALUES, BadCall, parse_json
 from services.gateway.edge.errors import TooManyRequests
+from services.gateway.edge.fields import MAX_JSON_NESTING, MAX_JSON_VALUES, BadCall, parse_json
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_or_local_host, is_own_page
 from services.gateway.features.tasks.guarded_tasks import GuardedTasks
 from shared.contracts.task import TaskRecord, Turn

@@ -7,9 +7,8 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.body import read_object
 from services.gateway.edge.errors import NotFound
-from services.gateway.edge.fields import object_at
+from services.gateway.edge.fields import object_at, read_object
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity, check_operator
 from shared.domain.exact_json import JsonObject

@@ -9,30 +9,10 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnd
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
 from services.gateway.features.tasks.message import ClientMessage, MessageDecision, parse_decision
+from services.gateway.features.tasks.store import FoundTask
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, digest
 from shared.domain.words import A2aVersion, TaskState
-
-
-class MessageKey(NamedTuple):
-    """Identifies a message of a task. ``alias``: the client's id of the task; ``fingerprint``: of the message."""
-
-    tenant: str
-    alias: str
-    fingerprint: str = ""
-
-
-class FoundTask(NamedTuple):
-    """The newest task with a client's id, and what is recorded of one message with that id.
-
-    ``signalled_turn_id``: the turn of a decision that was already stored. ``answered_turn_id``: the last turn whose
-    answer the client has received; before that, an equal message is a repeat.
-    """
-
-    key: MessageKey
-    record: TaskRecord | None = None
-    signalled_turn_id: str = ""
-    answered_turn_id: str = ""
 
 
 class TimeAndFreshId(NamedTuple):

@@ -11,10 +11,8 @@ from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
 from services.gateway.features.tasks.intake import (
     AcceptTurn,
-    FoundTask,
     Intake,
     JoinTurn,
-    MessageKey,
     SignalTurn,
     TimeAndFreshId,
     caller_scoped_id,
@@ -23,7 +21,7 @@ from services.gateway.features.tasks.intake import (
     decide_intake,
 )
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.store import RedisClientIds
+from services.gateway.features.tasks.store import FoundTask, MessageKey, RedisClientIds
 from services.gateway.features.tasks.views import is_assessment_turn, is_end_of
 from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskEvent, TaskRecord

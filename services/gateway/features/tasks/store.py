@@ -6,7 +6,6 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 
 from services.gateway.edge.shutdown import ShutdownState
-from services.gateway.features.tasks.intake import FoundTask, MessageKey
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys
@@ -16,6 +15,28 @@ from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.infra.stored_tasks import read_record
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
+
+
+class MessageKey(NamedTuple):
+    """Identifies a message of a task. ``alias``: the client's id of the task; ``fingerprint``: of the message."""
+
+    tenant: str
+    alias: str
+    fingerprint: str = ""
+
+
+class FoundTask(NamedTuple):
+    """The newest task with a client's id, and what is recorded of one message with that id.
+
+    ``signalled_turn_id``: the turn of a decision that was already stored. ``answered_turn_id``: the last turn whose
+    answer the client has received; before that, an equal message is a repeat.
+    """
+
+    key: MessageKey
+    record: TaskRecord | None = None
+    signalled_turn_id: str = ""
+    answered_turn_id: str = ""
+
 
 _TASK_FIELD = "task"
 _MOST_CACHED_TASKS = 1024
