@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
-from services.gateway.card_keys import CardKeys
+from services.gateway.configuration.card_keys import CardKeys
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
 from services.gateway.features.tasks.views import (
