@@ -16,9 +16,9 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.features.identity.api_keys import KeyRequest, generate_key_values, make_key
 from services.gateway.features.identity.store import Keyring
+from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect

@@ -11,8 +11,8 @@ import structlog
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
 from services.gateway.bootstrap import build_app, build_shutdown_state
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.first_key import FIRST_KEY_COMMAND, run_first_key_command
+from services.gateway.settings import GatewaySettings
 from shared.infra.counted_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging

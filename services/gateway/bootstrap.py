@@ -15,7 +15,6 @@ from services.gateway.a2a.card import build_agent_card, card_routes
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.edge.keep_alive import SHUTDOWN_KEY
 from services.gateway.edge.replies import add_error_handlers
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter
@@ -47,6 +46,7 @@ from services.gateway.features.tenants import TenantEndpoints, TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.openapi.document import DescribedApp, docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
+from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     IdentityWiring,
     WebhookWiring,

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 from starlette.routing import BaseRoute
 
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.features.identity.model import Identity
 from services.gateway.features.services import FeatureServices
+from services.gateway.settings import GatewaySettings
 
 
 @dataclass(frozen=True)

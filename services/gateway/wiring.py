@@ -13,7 +13,6 @@ import httpx
 from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import build_webhook_body
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
@@ -37,6 +36,7 @@ from services.gateway.features.tasks.service import PrepareMessageOrAnswer
 from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
+from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.tool_calls import read_user_messages
 from shared.domain.outgoing import addresses_for_files, addresses_for_tools, addresses_for_webhooks

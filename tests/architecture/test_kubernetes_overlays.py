@@ -8,8 +8,8 @@ import pytest
 from promql_parser import parse
 
 from services.executor.settings import ExecutorSettings as ExecutorSettings
-from services.gateway.configuration.settings import GatewaySettings as GatewaySettings
 from services.gateway.edge.keep_alive import JSON_HEARTBEAT, SSE_HEARTBEAT
+from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain import metric_names
 from shared.infra.main_server import KEEP_ALIVE_SECONDS
 from tests.deployment import prometheus_rule

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import httpx
 
 from services.gateway.bootstrap import build_app
-from services.gateway.configuration.settings import GatewaySettings
+from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.archive_open import generate_key
 from shared.infra.embedded_redis import EmbeddedRedis

@@ -21,8 +21,8 @@ from services.executor.core.authorize.approval import (
 )
 from services.executor.ports.turns import Lease, SessionState, Timer, TurnEnd, TurnWork
 from services.gateway.bootstrap import build_app
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.first_key import create_first_key
+from services.gateway.settings import GatewaySettings
 from shared.contracts.approval import Approval
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict

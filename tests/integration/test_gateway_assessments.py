@@ -14,7 +14,6 @@ from redis.asyncio import Redis
 from cli.assess.command import upload_assessment
 from cli.console import CommandError
 from cli.stack.registry import RunningStack, register_stack
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.edge.errors import InvalidField, UnknownAssessment
 from services.gateway.features.assessments import AssessmentRepository, KeptAssessment
 from services.gateway.features.console.sessions import form_token
@@ -26,6 +25,7 @@ from services.gateway.features.participation.participation import (
     UndecryptableKey,
 )
 from services.gateway.parts.worlds import find_world
+from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.tool_calls import BridgedWorld
 from shared.contracts.assessment.results import Assessment, build_card
 from shared.contracts.learning_files import ForgetScope

@@ -12,10 +12,10 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.features.identity.api_keys import KeyRequest, NewKeyValues, OperatorExists, make_key
 from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import create_first_key
+from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import Role
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, signed

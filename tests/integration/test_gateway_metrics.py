@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from cli.stack.plan import free_ports
-from services.gateway.configuration.settings import GatewaySettings
+from services.gateway.settings import GatewaySettings
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner

@@ -21,9 +21,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from services.executor.adapters.made_tools import RedisMadeTools
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.bootstrap import build_app
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.features.console.sessions import form_token
 from services.gateway.first_key import create_first_key
+from services.gateway.settings import GatewaySettings
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.archive_open import generate_key

@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.features.identity.api_paths import OPERATORS_TEXT
 from services.gateway.first_key import create_first_key
+from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.integration.gateway_stage import Stage, at, object_at, stage
 

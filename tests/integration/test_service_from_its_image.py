@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from cli.stack.plan import free_ports
 from services.executor.settings import ExecutorSettings
-from services.gateway.configuration.settings import GatewaySettings
+from services.gateway.settings import GatewaySettings
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.parts import check_parts, load_part
 from shared.infra.starting import CannotStart, read_settings
@@ -150,7 +150,7 @@ UNNAMED = (
 )
 BUILD = """
 from services.gateway.bootstrap import build_app
-from services.gateway.configuration.settings import GatewaySettings
+from services.gateway.settings import GatewaySettings
 from shared.infra.starting import CannotStart
 
 for parts in ("", "console"):

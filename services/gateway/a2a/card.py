@@ -15,11 +15,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
-from services.gateway.configuration.card_keys import JWKS_PATH, CardKeys
-from services.gateway.configuration.settings import GatewaySettings
-from services.gateway.configuration.skills import SKILLS
 from services.gateway.edge.replies import add_probe_route
 from services.gateway.features.tasks.options import OUTPUT_MODES
+from services.gateway.settings import GatewaySettings
+from services.gateway.settings.card_keys import JWKS_PATH, CardKeys
+from services.gateway.settings.skills import SKILLS
 from shared.domain.version import VERSION
 
 _CONDITIONAL_REQUEST_CHECKER = StaticFiles()  # it compares If-None-Match and If-Modified-Since with a response

@@ -13,11 +13,11 @@ from starlette.responses import Response
 from services.gateway.a2a import schema, streams
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0, LEGACY_FORMAT, AnswerFormat
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.edge import replies
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.fields import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
+from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 

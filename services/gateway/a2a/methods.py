@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from services.gateway.a2a import streams
 from services.gateway.a2a.views import LEGACY_FORMAT, AnswerFormat, ClientView
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, NoVisibleTask, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id_at, text_at
 from services.gateway.edge.replies import encode_json
@@ -21,6 +20,7 @@ from services.gateway.features.streams.service import send_and_stream, subscribe
 from services.gateway.features.tasks.message import merged_metadata, read_message
 from services.gateway.features.tasks.options import read_history_length, read_list_options, read_send_options
 from services.gateway.features.webhooks.model import read_webhook
+from services.gateway.settings import GatewaySettings
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import A2aVersion

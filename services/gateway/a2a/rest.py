@@ -19,7 +19,6 @@ from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_message_0_3, read_rest_webhook_0_3
 from services.gateway.a2a.streams import BARE_ENVELOPE, JSON_TYPE, HandleMethodCall, MethodCall, build_response
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.edge.fields import check_content_type, read_object
 from services.gateway.edge.replies import (
     PRIVATE_HEADERS,
@@ -31,6 +30,7 @@ from services.gateway.edge.replies import (
     rest_fault_reply,
 )
 from services.gateway.features.identity.middleware import caller_of_request
+from services.gateway.settings import GatewaySettings
 from shared.contracts.tenant import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
 

@@ -4,7 +4,6 @@ import pytest
 from pydantic import ValidationError
 
 from services.gateway.__main__ import main
-from services.gateway.configuration.settings import GatewaySettings
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.throttle import (
     FailureThrottle,
@@ -12,6 +11,7 @@ from services.gateway.features.identity.throttle import (
     client_address,
     parse_networks,
 )
+from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
 from tests.refusals import refusal_of
 

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from services.executor.settings import ExecutorSettings as ExecutorSettings
-from services.gateway.configuration.settings import GatewaySettings as GatewaySettings
+from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain import outgoing
 from shared.domain.address_ranges import AddressRange, find_address_range
 from tests.each_row import each_row

@@ -7,11 +7,11 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from services.gateway.configuration.card_keys import CardKeys, read_card_keys
-from services.gateway.configuration.skills import SKILLS
 from services.gateway.edge.request_limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.webhooks.settings import PushSettings
+from services.gateway.settings.card_keys import CardKeys, read_card_keys
+from services.gateway.settings.skills import SKILLS
 from shared.domain.address_ranges import why_open_host_refused
 from shared.infra.archive_open import ArchiveSettings, parse_keys
 from shared.infra.parts import check_parts
