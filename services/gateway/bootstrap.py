@@ -15,18 +15,16 @@ from services.gateway.a2a.card import build_agent_card, card_routes
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
-from services.gateway.edge.keep_alive import SHUTDOWN_KEY
+from services.gateway.edge.keep_alive import SHUTDOWN_KEY, ShutdownState
 from services.gateway.edge.replies import add_error_handlers
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter
-from services.gateway.edge.shutdown import ShutdownState
-from services.gateway.features.approvals.approvals import Approvals, ApprovalService
-from services.gateway.features.approvals.routes import ApprovalEndpoints
+from services.gateway.features.approvals.approvals import ApprovalEndpoints, Approvals, ApprovalService
 from services.gateway.features.assessments import AssessmentEndpoints, AssessmentRepository
-from services.gateway.features.audit.export import ArchivedTaskReader, AuditEndpoints, AuditExport
+from services.gateway.features.audit import ArchivedTaskReader, AuditEndpoints, AuditExport
 from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLetters
+from services.gateway.features.identity.api_keys import KeyEndpoints
 from services.gateway.features.identity.api_paths import api_router
 from services.gateway.features.identity.middleware import CallerMiddleware
-from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import Keyring, RateMeter
 from services.gateway.features.learning import LearnedData, LearningEndpoints
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
@@ -38,13 +36,12 @@ from services.gateway.features.streams.routes import RestEndpoints
 from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.listing import TaskLists
-from services.gateway.features.tasks.routes import ResolutionEndpoints
 from services.gateway.features.tasks.service import MessageRules, TaskService
-from services.gateway.features.tasks.signals import TaskSignals
+from services.gateway.features.tasks.signals import ResolutionEndpoints, TaskSignals
 from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness
 from services.gateway.features.tenants import TenantEndpoints, TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
-from services.gateway.openapi.document import DescribedApp, docs_page
+from services.gateway.openapi import DescribedApp, docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (

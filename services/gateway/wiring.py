@@ -26,7 +26,7 @@ from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTim
 from services.gateway.features.identity.store import RateMeter
 from services.gateway.features.identity.throttle import ThrottleSettings, parse_networks
 from services.gateway.features.identity.tokens import JwtIdentity
-from services.gateway.features.participation.participation import (
+from services.gateway.features.participation import (
     Participations,
     ParticipationService,
     refuse_assessments,

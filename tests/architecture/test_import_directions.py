@@ -34,7 +34,7 @@ PLANTED = {
     ),
     "the edge knows a feature": ("services/gateway/edge/odd.py", "services.gateway.features.identity"),
     "a part is imported by name": ("services/gateway/odd_part.py", "services.gateway.parts.console"),
-    "a feature knows an optional part": ("services/gateway/features/odd.py", "services.gateway.mcp_server.server"),
+    "a feature knows an optional part": ("services/gateway/features/odd.py", "services.gateway.mcp_server"),
     "a core does I/O": ("services/executor/core/odd.py", "redis"),
     "a core knows an adapter": ("services/executor/core/odd.py", "services.executor.adapters"),
     "a core file in no layer": ("services/executor/core/odd.py", "services.executor.ports"),

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from services.gateway.features.participation.participation import Participations
+from services.gateway.features.participation import Participations
 from services.gateway.first_key import create_first_key
 from shared.contracts.assessment.results import Assessment, AssessmentResults
 from shared.infra.compression import DictionaryCompressor

@@ -6,7 +6,7 @@ import sys
 from starlette.applications import Starlette
 
 from cli.stack.plan import free_ports
-from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.edge.keep_alive import ShutdownState
 from shared.infra.main_server import make_stoppable_server, make_uvicorn_config
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from services.gateway.edge.errors import InvalidField, UnknownAssessment
 from services.gateway.features.assessments import AssessmentRepository, KeptAssessment
 from services.gateway.features.console.sessions import form_token
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.participation.participation import (
+from services.gateway.features.participation import (
     BegunByAnotherCaller,
     Participation,
     Participations,

@@ -20,7 +20,7 @@ from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.a2a_replies import read_replies
 from services.assessor.ports.participants import ParticipantFailed
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.participation.participation import Participations
+from services.gateway.features.participation import Participations
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
     AssessmentComplete,

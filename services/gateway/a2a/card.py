@@ -14,15 +14,15 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
+from services.gateway.a2a.settings import A2aSettings
+from services.gateway.a2a.skills import SKILLS
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.edge.replies import add_probe_route
-from services.gateway.features.tasks.options import OUTPUT_MODES
-from services.gateway.settings import GatewaySettings
-from services.gateway.settings.card_keys import JWKS_PATH, CardKeys
-from services.gateway.settings.skills import SKILLS
 from shared.domain.version import VERSION
 
 _CONDITIONAL_REQUEST_CHECKER = StaticFiles()  # it compares If-None-Match and If-Modified-Since with a response
+OUTPUT_MODES = ("text/plain", "application/json")
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _DESCRIPTION = (
     "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
@@ -39,7 +39,7 @@ _FILE_TYPES = (
 )
 
 
-def build_agent_card(settings: GatewaySettings) -> new.AgentCard:
+def build_agent_card(settings: A2aSettings) -> new.AgentCard:
     schemes = _build_schemes(settings)
     card = new.AgentCard(
         name="Purple Agent",
@@ -74,7 +74,7 @@ def build_agent_card(settings: GatewaySettings) -> new.AgentCard:
     return settings.card_keys.sign(card) if settings.card_keys else card
 
 
-def card_routes(card: new.AgentCard, last_modified: datetime, settings: GatewaySettings) -> APIRouter:
+def card_routes(card: new.AgentCard, last_modified: datetime, settings: A2aSettings) -> APIRouter:
     """The routes of the card and of the keys that verify it.
 
     The merged card has the signature of the 1.0 card, since verifiers of 1.0 ignore the fields of 0.3.
@@ -118,7 +118,7 @@ def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:
         yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
 
 
-def _build_schemes(settings: GatewaySettings) -> dict[str, new.SecurityScheme]:
+def _build_schemes(settings: A2aSettings) -> dict[str, new.SecurityScheme]:
     schemes: dict[str, new.SecurityScheme] = {}
     if "keys" in settings.auth_methods:
         in_header = new.APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")

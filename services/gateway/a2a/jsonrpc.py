@@ -12,12 +12,12 @@ from starlette.responses import Response
 
 from services.gateway.a2a import schema, streams
 from services.gateway.a2a.methods import A2aMethods
+from services.gateway.a2a.settings import A2aSettings
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0, LEGACY_FORMAT, AnswerFormat
 from services.gateway.edge import replies
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.fields import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
-from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
@@ -91,7 +91,7 @@ _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of
 
 
 class JsonRpcEndpoint:
-    def __init__(self, methods: A2aMethods, settings: GatewaySettings) -> None:
+    def __init__(self, methods: A2aMethods, settings: A2aSettings) -> None:
         self.a2a_methods, self.methods, self._settings = methods, rpc_methods(methods), settings
         self._shared = _SHARED_METHODS if settings.a2a_streaming == "on" else _SHARED_METHODS[:2]
 

@@ -10,20 +10,39 @@ from a2a.types.a2a_pb2 import AgentCard
 from pydantic import JsonValue
 
 from services.gateway.a2a import streams
+from services.gateway.a2a.card import OUTPUT_MODES
+from services.gateway.a2a.settings import A2aSettings
 from services.gateway.a2a.views import LEGACY_FORMAT, AnswerFormat, ClientView
-from services.gateway.edge.errors import InvalidField, NoExtendedCard, NoVisibleTask, PushUnsupported, Unsupported
-from services.gateway.edge.fields import count_at, id_at, required_id_at, text_at
+from services.gateway.edge.errors import (
+    InvalidField,
+    NoExtendedCard,
+    NoVisibleTask,
+    PushUnsupported,
+    Unsupported,
+    UnsupportedContent,
+)
+from services.gateway.edge.fields import (
+    count_at,
+    flag_at,
+    id_at,
+    json_type_name,
+    list_at,
+    object_at,
+    parse_time,
+    required_id_at,
+    text_at,
+)
 from services.gateway.edge.replies import encode_json
 from services.gateway.features.identity.model import Caller, Identity, may_set_webhooks
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import send_and_stream, subscribe_to_task
+from services.gateway.features.tasks.listing import MOST_LISTED_TASKS, USUAL_LISTED_TASKS, TaskQuery
 from services.gateway.features.tasks.message import merged_metadata, read_message
-from services.gateway.features.tasks.options import read_history_length, read_list_options, read_send_options
 from services.gateway.features.webhooks.model import read_webhook
-from services.gateway.settings import GatewaySettings
 from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.lru_cache import LruCache
-from shared.domain.words import A2aVersion
+from shared.domain.words import A2aVersion, TaskState
 
 NO_STREAMS_TEXT = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
 NO_EXTENDED_CARD_TEXT = "there is no extended card"
@@ -31,16 +50,14 @@ _MOST_WEBHOOKS = 100
 
 
 class A2aMethods:
-    def __init__(
-        self, services: FeatureServices, identity: Identity, settings: GatewaySettings, card: AgentCard
-    ) -> None:
+    def __init__(self, services: FeatureServices, identity: Identity, settings: A2aSettings, card: AgentCard) -> None:
         self._services, self._identity, self._card, self._settings = services, identity, card, settings
         self._json_cache, self._model_notice = TaskJsonCache(), settings.model_notice
 
     async def send_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
         params, caller = call.params, self.identify_caller(call, answer_format)
-        waits, history_length = read_send_options(params, answer_format.dialect)
+        waits, history_length = _read_send_options(params, answer_format.dialect)
         accepted = await self._services.tasks.submit(read_message(params, answer_format.dialect), caller)
         view = ClientView(self._model_notice, accepted.shown_id, history_length)
         if accepted.is_reply:
@@ -54,7 +71,7 @@ class A2aMethods:
         """SendStreamingMessage: send a message; answers with its task's updates as server-sent events."""
         self._check_streaming_offered()
         params, caller = call.params, self.identify_caller(call, answer_format)
-        _, history_length = read_send_options(params, answer_format.dialect)
+        _, history_length = _read_send_options(params, answer_format.dialect)
         message = read_message(params, answer_format.dialect)
         stream = await send_and_stream(self._services.tasks, message, caller, call.last_event_id)
         view = ClientView(self._model_notice, stream.shown_id, history_length)
@@ -72,7 +89,7 @@ class A2aMethods:
         """GetTask: the present state of a task."""
         task_id, caller = self._read_task_and_caller(call, answer_format)
         path = f"{answer_format.parameter_prefix}historyLength"
-        length = read_history_length(call.params, path, answer_format.dialect)
+        length = _read_history_length(call.params, path, answer_format.dialect)
         view = ClientView(self._model_notice, task_id, length)
         record = await self._services.tasks.get_task(task_id, caller)
         cached = self._json_cache.find(record, answer_format, view)
@@ -88,13 +105,13 @@ class A2aMethods:
     async def list_tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller = self.identify_caller(call, answer_format)
-        options = read_list_options(call.params)
-        page = await self._services.lists.list_tasks(options.query, caller)
-        view = ClientView(self._model_notice, "", options.history_length, options.includes_artifacts)
+        query, history_length, includes_artifacts = _read_list_options(call.params)
+        page = await self._services.lists.list_tasks(query, caller)
+        view = ClientView(self._model_notice, "", history_length, includes_artifacts)
         return {
             "tasks": [answer_format.show_task(record, view) for record in page.records],
             "nextPageToken": page.next_token,
-            "pageSize": options.query.size,
+            "pageSize": query.size,
             "totalSize": page.total,
         }
 
@@ -209,3 +226,91 @@ class TaskJsonCache:
         if len(content) <= _LARGEST_CACHED_BYTES and not has_contents:
             self._entries.put((record.tenant, answer_format, view), (record, content))
         return content
+
+
+# The modes in which clients may want answers; the early samples say ``text``.
+_ACCEPTED_MODES = {*OUTPUT_MODES, "text/*", "application/*", "*/*", "*", "text", "data"}
+_STATES_BY_NAME = {f"TASK_STATE_{state.name}": state for state in TaskState}
+_NO_SUCH_TASKS = {"TASK_STATE_AUTH_REQUIRED"}  # a state of the protocol that no task of this worker is ever in
+
+
+def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, int | None]:
+    """Parse the ``configuration`` of a message; raises ``InvalidField``.
+
+    Returns whether the message is answered only after its turn, and how many messages the answer has, None for all.
+    Raises ``UnsupportedContent`` if the worker can produce none of the accepted output modes.
+    """
+    if dialect is A2aVersion.LEGACY:
+        return True, _read_history_length(params, "params.historyLength", dialect)
+    configuration = object_at(params, "configuration", "configuration")
+    _check_modes(configuration)
+    length = _read_history_length(configuration, "configuration.historyLength", dialect)
+    if dialect is A2aVersion.A2A_1_0:
+        _check_role(params)
+        return not flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length
+    return flag_at(configuration, "blocking", "configuration.blocking"), length
+
+
+def _read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
+    """Parse ``historyLength``. None means all messages, in the early protocol none; in 0.3, zero means all, too."""
+    length = count_at(source, "historyLength", path)
+    if length is not None and length >= 2**31 and dialect is not A2aVersion.LEGACY:
+        raise InvalidField(path, "is too large")
+    return length if dialect is A2aVersion.A2A_1_0 else length or None
+
+
+def _read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]:
+    """Parse the parameters of ListTasks; raises ``InvalidField``.
+
+    Returns which tasks are listed, how many messages each has, None for all, and whether they have their artifacts.
+    """
+    query = TaskQuery(
+        session_id=id_at(params, "contextId", "contextId"),
+        states=_parse_states(text_at(params, "status", "status")),
+        since=parse_time(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
+        size=_page_size(params),
+        page_token=text_at(params, "pageToken", "pageToken") or "",
+    )
+    length = _read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
+    return query, length, flag_at(params, "includeArtifacts", "includeArtifacts")
+
+
+def _check_role(params: JsonObject) -> None:
+    """Raises ``InvalidField`` for a message without a role, which only 1.0 requires."""
+    message = params.get("message")
+    if isinstance(message, dict) and not message.get("role"):
+        raise InvalidField("message.role", "is required: ROLE_USER")
+
+
+def _check_modes(configuration: JsonObject) -> None:
+    key, path = "acceptedOutputModes", "configuration.acceptedOutputModes"
+    if not configuration.get(key):
+        return
+    modes = [_media_type(item, path) for item in list_at(configuration, key, path)]
+    if not _ACCEPTED_MODES.intersection(modes):
+        raise UnsupportedContent(f"{path}: the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
+
+
+def _media_type(item: Json, path: str) -> str:
+    if not isinstance(item, str):
+        raise InvalidField(path, f"must be a list of media types; there is {json_type_name(item)} in it")
+    return item.partition(";")[0].strip().lower()
+
+
+def _page_size(params: JsonObject) -> int:
+    size = count_at(params, "pageSize", "pageSize")
+    if size is None:
+        return USUAL_LISTED_TASKS
+    if not 1 <= size <= MOST_LISTED_TASKS:
+        raise InvalidField("pageSize", f"must be from 1 to {MOST_LISTED_TASKS}")
+    return size
+
+
+def _parse_states(word: str | None) -> tuple[TaskState, ...]:
+    if not word or word == "TASK_STATE_UNSPECIFIED":
+        return tuple(TaskState)
+    if word in _NO_SUCH_TASKS:
+        return ()
+    if word not in _STATES_BY_NAME:
+        raise InvalidField("status", f"must be one of {', '.join([*_STATES_BY_NAME, *_NO_SUCH_TASKS])}")
+    return (_STATES_BY_NAME[word],)

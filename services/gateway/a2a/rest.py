@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_message_0_3, read_rest_webhook_0_3
+from services.gateway.a2a.settings import A2aSettings
 from services.gateway.a2a.streams import BARE_ENVELOPE, JSON_TYPE, HandleMethodCall, MethodCall, build_response
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
 from services.gateway.edge.fields import check_content_type, read_object
@@ -30,7 +31,6 @@ from services.gateway.edge.replies import (
     rest_fault_reply,
 )
 from services.gateway.features.identity.middleware import caller_of_request
-from services.gateway.settings import GatewaySettings
 from shared.contracts.tenant import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
 
@@ -85,7 +85,7 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
 
 
 class A2aRest:
-    def __init__(self, methods: A2aMethods, settings: GatewaySettings) -> None:
+    def __init__(self, methods: A2aMethods, settings: A2aSettings) -> None:
         self._methods, self._settings = methods, settings
         self._get_task_path = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.get_task)
 

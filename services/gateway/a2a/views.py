@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
+from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
 from services.gateway.features.tasks.views import (
@@ -25,7 +26,6 @@ from services.gateway.features.tasks.views import (
     list_artifacts,
 )
 from services.gateway.features.webhooks.model import TaskWebhook, build_legacy_webhook_view, build_webhook_view_1_0
-from services.gateway.settings.card_keys import CardKeys
 from shared.contracts.task import FILE_ID_FIELD, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
 

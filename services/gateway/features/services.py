@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from services.gateway.features.approvals.approvals import ApprovalService
 from services.gateway.features.assessments import AssessmentRepository
-from services.gateway.features.audit.export import AuditExport
+from services.gateway.features.audit import AuditExport
 from services.gateway.features.dead_letters import DeadLetters
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.memory import TenantMemories

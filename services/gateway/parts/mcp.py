@@ -1,6 +1,6 @@
 """The part ``mcp``: tasks and approvals as tools of an MCP server at ``/mcp``."""
 
-from services.gateway.mcp_server.server import McpEndpoint
+from services.gateway.mcp_server import McpEndpoint
 from services.gateway.optional_parts import GatewayPart, PartHost
 
 

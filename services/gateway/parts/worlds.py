@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from services.gateway.features.participation.participation import Participations, UndecryptableKey
+from services.gateway.features.participation import Participations, UndecryptableKey
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.server import WorldsEndpoint
 from services.gateway.worlds.tool_calls import BridgedWorld, WorldToolCaller, guarded_transport

@@ -10,7 +10,7 @@ import httpx
 from pydantic import Field, ValidationError
 from typing_extensions import override
 
-from services.gateway.features.participation.participation import UserMessagesUnavailable
+from services.gateway.features.participation import UserMessagesUnavailable
 from services.gateway.worlds.calendar_events import CALENDAR_OPERATIONS
 from services.gateway.worlds.mail import MAIL_OPERATIONS
 from services.gateway.worlds.text_messages import TEXT_OPERATIONS

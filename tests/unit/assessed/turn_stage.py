@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.core.session.context import Ports
-from services.gateway.features.participation.participation import build_practice
+from services.gateway.features.participation import build_practice
 from services.gateway.features.tasks.views import list_artifacts
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject

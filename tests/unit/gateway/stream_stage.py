@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 
-from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.edge.keep_alive import ShutdownState
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.participation.participation import refuse_assessments
+from services.gateway.features.participation import refuse_assessments
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.message import ClientMessage, read_message

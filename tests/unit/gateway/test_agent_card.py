@@ -17,9 +17,9 @@ from jwt.utils import base64url_decode, base64url_encode
 from pydantic import ValidationError
 
 from services.gateway.a2a.card import build_agent_card
+from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.settings import GatewaySettings
-from services.gateway.settings.card_keys import CardKeys
 from tests.each_row import each_row
 
 _ROOT = Path(__file__).parents[3]

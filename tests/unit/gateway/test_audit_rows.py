@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.audit.export import ArchivedTaskReader
-from services.gateway.features.audit.rows import build_audit_rows, build_rows_from_record
+from services.gateway.features.audit import ArchivedTaskReader, build_audit_rows, build_rows_from_record
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureGround, Grounds
 from shared.contracts.ledger import LedgerEntry

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.features.audit.rows import build_rows_from_record
+from services.gateway.features.audit import build_rows_from_record
 from services.gateway.features.console.pages import ASSETS_FOLDER
 from services.gateway.features.console.sessions import form_token, is_form_token_of, safe_destination
 from services.gateway.features.console.views.evidence import (

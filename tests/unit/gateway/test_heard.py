@@ -3,7 +3,7 @@
 import pytest
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.participation.messages import (
+from services.gateway.features.participation import (
     AssessorMessageKind,
     find_assessor_message,
     parse_start_message,

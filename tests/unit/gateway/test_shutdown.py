@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.edge.keep_alive import ShutdownState
 
 
 @pytest.mark.promise("gateway.drains")

@@ -1,4 +1,4 @@
-"""Approvals in Redis: who may see and answer which, how answers reach waiting tasks; and notices that are due."""
+"""``/approvals``: who may see and answer which approvals, how answers reach waiting tasks; and notices that are due."""
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -6,11 +6,19 @@ from datetime import datetime
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
+from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
-from services.gateway.edge.fields import decode_page_token, encode_page_token, required_id_at, short_text_at
+from services.gateway.edge.fields import (
+    decode_page_token,
+    encode_page_token,
+    parse_limit,
+    required_id_at,
+    short_text_at,
+)
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, may_read
 from services.gateway.features.tasks.message import DECISION_WORDS, MessageDecision
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -263,3 +271,35 @@ def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = o
     if not value:
         raise UnreadableReference(f"{text} is not set in the gateway's environment")
     return value
+
+
+class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
+    @api_path("GET", "/approvals")
+    async def list_all(self, call: ApiCall) -> JsonValue:
+        """List the approvals that wait for a decision, the nearest deadline first.
+
+        Parameters: ``limit`` (approvals a page; all without it), ``token`` (of the page before).
+        """
+        parameters = call.request.query_params
+        limit = parse_limit(parameters["limit"], MOST_LISTED_APPROVALS) if "limit" in parameters else None
+        page = await self._service.list_waiting(call.caller, ApprovalQuery(limit, parameters.get("token", "")))
+        views: list[JsonValue] = [self._service.show_request(request, call.caller) for request in page.requests]
+        return {"approvals": views, "token": page.next_token}
+
+    @api_path("GET", "/approvals/{approval_id}")
+    async def show_one(self, call: ApiCall) -> JsonValue:
+        """Show one approval: its calls, reasons and deadline, and the decisions so far."""
+        return self._service.show_request(
+            await self._service.get_approval(call.path_value("approval_id"), call.caller), call.caller
+        )
+
+    @api_path("POST", "/approvals/{approval_id}")
+    async def answer(self, call: ApiCall) -> Response:
+        """Approve or reject the calls of one approval: ``{"decision", "comment"}``.
+
+        200 once the decision has taken effect, 202 if it will later, 409 if it does not count. The answer contains the
+        approval and the state of its task.
+        """
+        approval_id, answer = call.path_value("approval_id"), read_answer(call.body)
+        request, has_effect = await self._service.submit_answer(approval_id, answer, call.caller)
+        return JSONResponse(self._service.show_request(request, call.caller), status_code=200 if has_effect else 202)

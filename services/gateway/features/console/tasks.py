@@ -13,7 +13,7 @@ from starlette.responses import Response
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
 from services.gateway.edge.keep_alive import sse_frame, sse_response
 from services.gateway.edge.replies import file_reply
-from services.gateway.features.audit.rows import build_audit_rows, build_rows_from_record
+from services.gateway.features.audit import build_audit_rows, build_rows_from_record
 from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import quote_id, redirect_to
 from services.gateway.features.console.sessions import Visitor

@@ -1,4 +1,4 @@
-"""API keys: making, parsing and checking them. A key's token is ``pa_<id>_<secret>``."""
+"""API keys: making, parsing and checking them, and ``/keys``. A key's token is ``pa_<id>_<secret>``."""
 
 import hmac
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +9,15 @@ from secrets import token_hex, token_urlsafe
 from typing import NamedTuple
 
 from pydantic import JsonValue
+from starlette.responses import JSONResponse, Response
 from typing_extensions import override
 
-from services.gateway.edge.errors import InvalidField, RateLimitStatus, Unauthenticated
-from services.gateway.edge.fields import count_at, required_id_at, short_text_at
+from services.gateway.edge.errors import InvalidField, NotFound, RateLimitStatus, Unauthenticated
+from services.gateway.edge.fields import count_at, object_at, required_id_at, short_text_at
 from services.gateway.features.identity import model as identity
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.identity.middleware import check_rate_limits
-from services.gateway.features.identity.store import RateMeter
+from services.gateway.features.identity.store import Keyring, RateMeter
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.contracts.tenant import DEFAULT_TENANT
@@ -201,3 +203,41 @@ class KeyOrTokenIdentity(identity.Identity):
             raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
         is_key = bearer is None or bearer.startswith(f"{PREFIX_OF_KEYS}_")
         return await (self._keys if is_key else self._tokens).admit(headers, use)
+
+
+_NO_STORE_HEADERS = {"Cache-Control": "no-store"}  # the one answer with a key's secret in it
+
+
+class KeyEndpoints(ApiEndpoints[Keyring]):
+    rules = PathRules(requires_operator=True)
+
+    @api_path("POST", "/keys/create")
+    async def create(self, call: ApiCall) -> Response:
+        """Create an API key: ``{"key": {"principal", "roles", "levels", "label", "days"}, "metadata"}``.
+
+        201 with the key and its token. The token is shown in this answer only.
+        """
+        generated, request = generate_key_values(), parse_key_request(object_at(call.body, "key", "key"))
+        created = make_key(request, call.caller.tenant, call.caller.principal.id, generated)
+        await self._service.add(created.key)
+        return JSONResponse(
+            {**build_key_view(created.key, generated.now), "token": created.token}, 201, _NO_STORE_HEADERS
+        )
+
+    @api_path("POST", "/keys/list")
+    async def list_all(self, call: ApiCall) -> JsonValue:
+        """List the tenant's API keys, the newest first, without their secrets."""
+        # Revoked and expired ones too, while they are stored.
+        keys, now = await self._service.list_keys(call.caller.tenant), datetime.now(UTC)
+        newest_first = sorted(keys, key=lambda key: key.created_at, reverse=True)
+        return {"keys": [build_key_view(key, now) for key in newest_first]}
+
+    @api_path("POST", "/keys/{key_id}/revoke")
+    async def revoke(self, call: ApiCall) -> JsonValue:
+        """Revoke an API key: from now on it is refused."""
+        key_id, now = call.path_value("key_id"), datetime.now(UTC)
+        key = await self._service.find(key_id)
+        if key is None or key.tenant != call.caller.tenant:
+            raise NotFound(f"key {key_id!r}")
+        await self._service.revoke(key, now)  # a repeat changes nothing
+        return build_key_view(await self._service.find(key_id) or key, now)

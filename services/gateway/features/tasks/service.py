@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
-from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.edge.keep_alive import ShutdownState
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
 from services.gateway.features.tasks.intake import (

@@ -1,18 +1,23 @@
 """Signals: turns that are handled before the queued messages of their session.
 
-These are cancels, approvers' answers, and decisions on writes in doubt.
+These are cancels, approvers' answers, and decisions on writes in doubt, which operators make by
+``POST /tasks/{id}/resolve``.
 """
 
 from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
+from starlette.responses import JSONResponse, Response
+
 from services.gateway.edge.errors import NotCancelable, NothingToResolve, NoVisibleTask
 from services.gateway.edge.fields import choice_at, required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, check_operator, may_stop
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.service import TaskService
+from services.gateway.features.tasks.views import build_public_view
 from shared.contracts.task import TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.domain.words import Resolution, TaskState
@@ -174,3 +179,16 @@ def _why_not_resolvable(record: TaskRecord, call_id: str) -> str:
     if record.state.is_terminal:
         return f"the task has ended ({record.state.value})"
     return "no write of that name is in doubt"
+
+
+class ResolutionEndpoints(ApiEndpoints[TaskSignals]):
+    def __init__(self, signals: TaskSignals, model_notice: str) -> None:
+        super().__init__(signals)
+        self._model_notice = model_notice
+
+    @api_path("POST", "/tasks/{task_id}/resolve")
+    async def resolve_write(self, call: ApiCall) -> Response:
+        """Resolve a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it takes effect later."""
+        resolution = parse_resolution(call.body)
+        record, has_effect = await self._service.resolve(call.path_value("task_id"), resolution, call.caller)
+        return JSONResponse(build_public_view(record, self._model_notice), status_code=200 if has_effect else 202)

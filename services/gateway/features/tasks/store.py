@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.gateway.edge.shutdown import ShutdownState
+from services.gateway.edge.keep_alive import ShutdownState
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys

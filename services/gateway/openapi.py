@@ -1,0 +1,504 @@
+"""Builds ``/openapi.json`` and the page ``/docs``: each path with its parameters, body, responses and schemas."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from html import escape
+from types import MappingProxyType
+from typing import NamedTuple, cast
+
+from a2a.compat.v0_3 import a2a_v0_3_pb2 as old
+from a2a.types import a2a_pb2 as new
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from pydantic import JsonValue
+from starlette.responses import HTMLResponse
+from typing_extensions import override
+
+from services.gateway.edge.replies import A2A_MEDIA_TYPE, VERSION_HEADER
+from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS
+from services.gateway.features.audit import LONGEST_TOKEN, MOST_AUDITED_TASKS
+from services.gateway.features.identity.api_paths import CALLERS_KEY, OPERATORS_TEXT
+from services.gateway.features.tasks.listing import MOST_LISTED_TASKS
+from shared.domain.version import VERSION
+from shared.domain.words import TaskState
+
+Schema = dict[str, JsonValue]
+
+_INTEGER_TYPES = frozenset({FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32})
+_FRACTION_TYPES = frozenset({FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT})
+_SCHEMAS_OF_WELL_KNOWN_TYPES: dict[str, Schema] = {
+    "google.protobuf.Struct": {"type": "object"},
+    "google.protobuf.Value": {},
+    "google.protobuf.ListValue": {"type": "array"},
+    "google.protobuf.Timestamp": {"type": "string", "format": "date-time"},
+}
+
+
+def build_message_schemas(prefix: str, *roots: Descriptor) -> Schema:
+    """JSON schemas of protobuf message types and of all types in them, by ``prefix`` and name."""
+    schemas: Schema = {}
+    for kind in roots:
+        _add_message(schemas, kind, prefix)
+    return schemas
+
+
+def schema_reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _add_message(schemas: Schema, kind: Descriptor, prefix: str) -> None:
+    """Add the schemas of a message type and of the types in it to ``schemas``, unless it is there already."""
+    if prefix + kind.name not in schemas:
+        properties: Schema = {}
+        schemas[prefix + kind.name] = {"type": "object", "properties": properties}
+        properties |= {field.json_name: _field_schema(schemas, field, prefix) for field in kind.fields}
+
+
+def _field_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        of_values = _element_schema(schemas, field.message_type.fields_by_name["value"], prefix)
+        return {"type": "object", "additionalProperties": of_values}
+    single = _element_schema(schemas, field, prefix)
+    return {"type": "array", "items": single} if field.is_repeated else single
+
+
+def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
+    if field.type == FieldDescriptor.TYPE_MESSAGE:
+        well_known = _SCHEMAS_OF_WELL_KNOWN_TYPES.get(field.message_type.full_name)
+        if well_known is None:
+            _add_message(schemas, field.message_type, prefix)
+        return schema_reference(prefix + field.message_type.name) if well_known is None else well_known
+    if field.type == FieldDescriptor.TYPE_ENUM:
+        return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return {"type": "boolean"}
+    if field.type in _FRACTION_TYPES:
+        return {"type": "number"}
+    return {"type": "integer"} if field.type in _INTEGER_TYPES else {"type": "string"}
+
+
+_TEXT_SCHEMA: Schema = {"type": "string"}
+_ANYTHING_SCHEMA: Schema = {"type": "object"}
+_CODE_SCHEMA: Schema = {"type": "integer"}
+
+
+def build_all_schemas() -> dict[str, JsonValue]:
+    of_messages = build_message_schemas("", *_MESSAGES_1_0) | build_message_schemas("V03", *_MESSAGES_0_3)
+    return of_messages | _REQUEST_SCHEMAS | _OWN_SCHEMAS
+
+
+_MESSAGES_1_0 = (
+    new.SendMessageRequest.DESCRIPTOR,
+    new.SendMessageResponse.DESCRIPTOR,
+    new.ListTasksResponse.DESCRIPTOR,
+    new.AgentCard.DESCRIPTOR,
+    new.ListTaskPushNotificationConfigsResponse.DESCRIPTOR,
+)
+_MESSAGES_0_3 = (old.SendMessageRequest.DESCRIPTOR, old.SendMessageResponse.DESCRIPTOR)
+
+
+def _object_schema(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
+    schema: Schema = {"type": "object", "properties": properties}
+    return {**schema, "required": list(needed)} if needed else schema
+
+
+_STATUS_SCHEMA = _object_schema(
+    ("code", "status", "message", "details"),
+    code=_CODE_SCHEMA,
+    status=_TEXT_SCHEMA,
+    message=_TEXT_SCHEMA,
+    details={"type": "array", "items": _ANYTHING_SCHEMA},
+)
+_RPC_ERROR_SCHEMA = _object_schema(("code", "message"), code=_CODE_SCHEMA, message=_TEXT_SCHEMA)
+_RPC_ID_SCHEMA: Schema = {"type": ["string", "integer", "null"]}
+_RPC_VERSION_SCHEMA: Schema = {"const": "2.0"}
+_MESSAGE_SCHEMA: JsonValue = {
+    "allOf": [schema_reference("Message")],
+    "required": ["messageId", "role", "parts"],
+    "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
+}
+_REQUEST_SCHEMAS: Schema = {
+    "SendMessageRequest": _object_schema(
+        ("message",),
+        tenant=_TEXT_SCHEMA,
+        message=_MESSAGE_SCHEMA,
+        configuration=schema_reference("SendMessageConfiguration"),
+        metadata=_ANYTHING_SCHEMA,
+    ),
+    "RpcCall": _object_schema(
+        ("jsonrpc", "method"),
+        jsonrpc=_RPC_VERSION_SCHEMA,
+        id=_RPC_ID_SCHEMA,
+        method={"type": "string", "minLength": 1},
+        params=_ANYTHING_SCHEMA,
+    ),
+}
+_OWN_SCHEMAS: Schema = {
+    "Anything": _ANYTHING_SCHEMA,
+    "Refusal": _object_schema(("error",), error=_TEXT_SCHEMA),
+    "Status": _object_schema(("error",), error=_STATUS_SCHEMA),
+    "V03Error": _object_schema(("code", "message"), code=_CODE_SCHEMA, message=_TEXT_SCHEMA, type=_TEXT_SCHEMA),
+    "V03Webhook": _object_schema(
+        ("name", "pushNotificationConfig"), name=_TEXT_SCHEMA, pushNotificationConfig=_ANYTHING_SCHEMA
+    ),
+    "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": schema_reference("V03Webhook")}),
+    "V03Tasks": _object_schema(
+        ("tasks", "nextPageToken", "pageSize", "totalSize"),
+        tasks={"type": "array", "items": schema_reference("V03Task")},
+        nextPageToken=_TEXT_SCHEMA,
+        pageSize=_CODE_SCHEMA,
+        totalSize=_CODE_SCHEMA,
+    ),
+    "RpcReply": _object_schema(
+        ("jsonrpc", "id"), jsonrpc=_RPC_VERSION_SCHEMA, id=_RPC_ID_SCHEMA, result={}, error=_RPC_ERROR_SCHEMA
+    ),
+    "TaskRecord": _object_schema(
+        ("task_id", "session_id", "state", "metadata"),
+        task_id=_TEXT_SCHEMA,
+        session_id=_TEXT_SCHEMA,
+        dialect=_TEXT_SCHEMA,
+        state=_TEXT_SCHEMA,
+        reason={"type": ["string", "null"]},
+        answer={"type": ["string", "null"]},
+        artifacts={"type": "array", "items": _ANYTHING_SCHEMA},
+        history={"type": "array", "items": _ANYTHING_SCHEMA},
+        request=_ANYTHING_SCHEMA,
+        metadata=_ANYTHING_SCHEMA,
+    ),
+}
+
+
+_JSON, _EVENTS = "application/json", "text/event-stream"
+_ERROR_1_0, _ERROR_0_3 = "Status", "V03Error"
+
+
+class ParameterShape(NamedTuple):
+    name: str
+    schema: Schema
+    is_required: bool = False
+
+
+# By status: for each media type the names of fitting schemas.
+ResponseSchemas = Mapping[int, Mapping[str, tuple[str, ...]]]
+_JSON_OBJECT: Mapping[str, tuple[str, ...]] = {_JSON: ("Anything",)}
+
+
+class PathShape(NamedTuple):
+    """What a path takes and answers. ``errors``, ``body``: names of the schemas of its errors and its body.
+
+    A body of a schema of its own is required; one that may be any object may be left out.
+
+    ``refusals``: error statuses in addition to the common ones.
+    """
+
+    answers: ResponseSchemas = MappingProxyType({200: _JSON_OBJECT})
+    errors: str = "Refusal"
+    body: str = "Anything"
+    query: tuple[ParameterShape, ...] = ()
+    headers: tuple[ParameterShape, ...] = ()
+    refusals: tuple[int, ...] = ()
+    may_be_unready: bool = False  # 503 says more than a refusal
+
+
+_VERSION_1_0_PARAMETER = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]}, is_required=True)
+_OPTIONAL_VERSION_1_0_PARAMETER = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]})
+_VERSION_0_3_PARAMETER = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["0.3"]})
+_LAST_EVENT_ID_PARAMETER = ParameterShape("Last-Event-ID", {"type": "string"})
+_IF_MATCH_PARAMETER = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
+_HISTORY_LENGTH_PARAMETER = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
+_TASK_STATE_NAMES = (*TaskState.__members__, "AUTH_REQUIRED")
+_LIST_QUERY = (
+    ParameterShape("contextId", {"type": "string"}),
+    ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _TASK_STATE_NAMES]}),
+    ParameterShape("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED_TASKS}),
+    ParameterShape("pageToken", {"type": "string"}),
+    _HISTORY_LENGTH_PARAMETER,
+    ParameterShape("statusTimestampAfter", {"type": "string", "format": "date-time"}),
+    ParameterShape("includeArtifacts", {"type": "boolean"}),
+)
+_AUDIT_QUERY = (
+    ParameterShape("since", {"type": "string", "format": "date-time"}),
+    ParameterShape("until", {"type": "string", "format": "date-time"}),
+    ParameterShape("task", {"type": "string", "maxLength": 512}),
+    ParameterShape("session", {"type": "string", "maxLength": 512}),
+    ParameterShape("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED_TASKS}),
+    ParameterShape("token", {"type": "string", "maxLength": LONGEST_TOKEN}),
+    ParameterShape("format", {"type": "string", "enum": ["json", "ndjson"]}),
+)
+_APPROVALS_QUERY = (
+    ParameterShape("limit", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED_APPROVALS}),
+    ParameterShape("token", {"type": "string"}),
+)
+OWN_API_SHAPE = PathShape(refusals=(409,))
+
+
+def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
+    answers = {200: {A2A_MEDIA_TYPE: (schema,), _JSON: (schema,)}}
+    return PathShape(answers, _ERROR_1_0, body, query, (_VERSION_1_0_PARAMETER,))
+
+
+def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
+    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, query, (_VERSION_0_3_PARAMETER,), (409,))
+
+
+def _shape_stream(errors: str, header: ParameterShape, body: str) -> PathShape:
+    headers, refusals = (header, _LAST_EVENT_ID_PARAMETER), () if body else (409,)
+    return PathShape({200: {_EVENTS: ("text",)}}, errors, body, headers=headers, refusals=refusals)
+
+
+_CARD_SHAPE = PathShape({200: {_JSON: ("AgentCard",)}, 304: {}}, headers=(_OPTIONAL_VERSION_1_0_PARAMETER,), body="")
+_WEBHOOKS_PATH = "/tasks/{task_id}/pushNotificationConfigs"
+_WEBHOOK_PATH = _WEBHOOKS_PATH + "/{config_id}"
+_WEBHOOK, _WEBHOOKS = "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"
+
+SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
+    ("POST", "/"): PathShape({200: {_JSON: ("RpcReply",), _EVENTS: ("text",)}}, "RpcReply", "RpcCall"),
+    ("GET", "/.well-known/agent-card.json"): _CARD_SHAPE,
+    ("GET", "/.well-known/agent.json"): _CARD_SHAPE,
+    ("GET", "/.well-known/jwks.json"): PathShape(body=""),
+    ("GET", "/extendedAgentCard"): _shape_1_0("AgentCard", body=""),
+    ("GET", "/v1/card"): _shape_0_3("Anything", body=""),
+    ("POST", "/message:send"): _shape_1_0("SendMessageResponse", body="SendMessageRequest"),
+    ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, "SendMessageRequest"),
+    ("GET", "/tasks"): _shape_1_0("ListTasksResponse", body="", query=_LIST_QUERY),
+    ("POST", "/tasks/{task_id}:cancel"): _shape_1_0("Task"),
+    ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
+    ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
+    ("POST", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOK, body=_WEBHOOK),
+    ("GET", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOKS, body=""),
+    ("GET", _WEBHOOK_PATH): _shape_1_0(_WEBHOOK, body=""),
+    ("DELETE", _WEBHOOK_PATH): _shape_1_0("Anything", body=""),
+    ("POST", "/v1/message:send"): _shape_0_3("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
+    ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, "V03SendMessageRequest"),
+    ("GET", "/v1/tasks"): _shape_0_3("V03Tasks", body="", query=_LIST_QUERY),
+    ("GET", "/v1/tasks/{task_id}"): _shape_0_3("V03Task", body="", query=(_HISTORY_LENGTH_PARAMETER,)),
+    ("POST", "/v1/tasks/{task_id}:cancel"): _shape_0_3("V03Task"),
+    ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
+    ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
+    ("POST", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhook", body="Anything"),
+    ("GET", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhooks", body=""),
+    ("GET", f"/v1{_WEBHOOK_PATH}"): _shape_0_3("V03Webhook", body=""),
+    ("DELETE", f"/v1{_WEBHOOK_PATH}"): _shape_0_3("Anything", body=""),
+    ("GET", "/tasks/{task_id}"): PathShape(
+        {200: {_JSON: ("TaskRecord",), A2A_MEDIA_TYPE: ("Task",)}},
+        _ERROR_1_0,
+        "",
+        query=(_HISTORY_LENGTH_PARAMETER,),
+        headers=(_OPTIONAL_VERSION_1_0_PARAMETER,),
+    ),
+    ("GET", "/tasks/{task_id}/events"): PathShape(
+        {200: {_EVENTS: ("text",)}}, body="", headers=(_LAST_EVENT_ID_PARAMETER,)
+    ),
+    ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape({200: {"application/octet-stream": ("text",)}}, body=""),
+    ("GET", "/health"): PathShape(body=""),
+    ("GET", "/ready"): PathShape(body="", may_be_unready=True),
+    ("POST", "/api/a2a/purple-agent"): PathShape(refusals=(409, 422, 502, 504)),
+    ("POST", "/keys/create"): PathShape({201: _JSON_OBJECT}),
+    ("POST", "/tasks/{task_id}/resolve"): PathShape(
+        {200: {_JSON: ("TaskRecord",)}, 202: {_JSON: ("TaskRecord",)}}, refusals=(409,)
+    ),
+    ("GET", "/tenants/{tenant}/record"): PathShape(body=""),
+    ("PUT", "/tenants/{tenant}/record"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412, 428)),
+    ("POST", "/tenants/{tenant}/record/restore"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412,)),
+    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412,)),
+    ("GET", "/audit"): PathShape(
+        {200: {**_JSON_OBJECT, "application/x-ndjson": ("text",)}}, body="", query=_AUDIT_QUERY
+    ),
+    ("POST", "/assessments"): PathShape({201: _JSON_OBJECT}),
+    ("GET", "/approvals"): PathShape(body="", query=_APPROVALS_QUERY),
+    ("POST", "/approvals/{approval_id}"): PathShape({200: _JSON_OBJECT, 202: _JSON_OBJECT}, refusals=(409,)),
+}
+
+_ANYBODY = "anybody, without a key"
+_CLIENTS = "clients"
+_TASK_OWNERS = "whoever asked for the task, and operators"
+_CALLERS_OF_OTHER_PATHS = "whoever is let in, about what they may see"
+# Method or any, how the path begins, who may call it; the first row that fits.
+_CALLERS_BY_PATH_PREFIX: tuple[tuple[str, str, str], ...] = (
+    ("", "/health", _ANYBODY),
+    ("", "/ready", _ANYBODY),
+    ("", "/.well-known/", _ANYBODY),
+    ("POST", "/approvals/", "approvers of the approval's level who did not ask for it"),
+    ("POST", "/assessments", "clients and operators"),
+    ("POST", "/message:", _CLIENTS),
+    ("POST", "/v1/message:", _CLIENTS),
+    ("POST", "/api/a2a/purple-agent", _CLIENTS),
+    ("POST", "/tasks/{task_id}/resolve", OPERATORS_TEXT),
+    ("POST", "/tasks/{task_id}:cancel", _TASK_OWNERS),
+    ("POST", "/v1/tasks/{task_id}:cancel", _TASK_OWNERS),
+    ("", _WEBHOOKS_PATH, _TASK_OWNERS),
+    ("", f"/v1{_WEBHOOKS_PATH}", _TASK_OWNERS),
+    ("", "/audit", f"{OPERATORS_TEXT}; in the embedded profile anybody"),
+)
+
+
+def describe_callers(method: str, path: str) -> str:
+    """Who may call a path, as a phrase; for paths whose router does not say it."""
+    fits = (
+        callers for verb, begin, callers in _CALLERS_BY_PATH_PREFIX if verb in ("", method) and path.startswith(begin)
+    )
+    return next(fits, _CALLERS_OF_OTHER_PATHS)
+
+
+_STATUS_TEXTS = {
+    200: "As asked.",
+    201: "Made.",
+    202: "Taken in; it will be heeded.",
+    304: "The client has it already.",
+    400: "Something in the request is wrong; the message names it.",
+    401: "Nobody is let in without a key or token.",
+    403: "Whoever came is known, and may not do this.",
+    404: "There is none, or none that the caller may see.",
+    408: "The body took too long to come.",
+    409: "It cannot be done as things stand.",
+    412: "It has changed since it was read; the message names the version that holds now.",
+    413: "The body is too large.",
+    414: "The URL is too long.",
+    415: "The body is said to be something else than JSON.",
+    422: "A field is wrong; the message names it.",
+    428: "It must be said which version is to be replaced.",
+    429: "Too much was asked for in a short time; `Retry-After` says when to come again.",
+    431: "The headers are too large.",
+    500: "The gateway's own failure; it is in its log.",
+    502: "A model or a tool server failed.",
+    503: "Something that is needed is away for now; `Retry-After` says when to come again.",
+    504: "It takes longer than anybody is kept waiting; the same request again waits on.",
+}
+_STATUSES_OF_ALL = (400, 401, 403, 404, 414, 429, 431, 500, 503)
+_STATUSES_WITH_BODY = (408, 413, 415)
+
+
+class DescribedApp(FastAPI):
+    """A FastAPI application with the complete OpenAPI document."""
+
+    @override
+    def openapi(self) -> Schema:
+        if not self.openapi_schema:
+            self.openapi_schema = cast("dict[str, object]", _build_document(self))
+        return cast(Schema, self.openapi_schema)
+
+
+def _build_document(app: FastAPI) -> Schema:
+    document = get_openapi(title=app.title, version=VERSION, routes=app.routes)
+    paths = {
+        path: {
+            method: _describe_operation(method, path, _add_path_parameters(path, dict(operation)))
+            for method, operation in operations.items()
+        }
+        for path, operations in document["paths"].items()
+    }
+    return {**document, "paths": paths, "components": {"schemas": build_all_schemas()}}
+
+
+def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
+    shape = SHAPES_BY_PATH.get((method.upper(), path), OWN_API_SHAPE)
+    takes_body = method in ("post", "put", "patch") and shape.body != ""
+    parameters = [*cast("list[JsonValue]", operation.get("parameters", []))]
+    parameters += [_describe_parameter(parameter, "query") for parameter in shape.query]
+    parameters += [_describe_parameter(parameter, "header") for parameter in shape.headers]
+    description: Schema = {
+        **operation,
+        "summary": _summary_of(operation.get("description")),
+        CALLERS_KEY: operation.get(CALLERS_KEY) or describe_callers(method.upper(), path),
+        "responses": _describe_responses(shape, takes_body=takes_body),
+    }
+    if parameters:
+        description["parameters"] = parameters
+    if takes_body:
+        content: JsonValue = {"application/json": {"schema": schema_reference(shape.body)}}
+        description["requestBody"] = {"required": shape.body != "Anything", "content": content}
+    return description
+
+
+def _summary_of(description: JsonValue) -> str:
+    """The first sentence of a description, without the full stop."""
+    text = " ".join(str(description or "").partition("\n\n")[0].split())
+    return text.partition(". ")[0].rstrip(".")
+
+
+def _add_path_parameters(path: str, operation: Schema) -> Schema:
+    """The operation with its path parameters, which FastAPI does not know if the endpoint reads them itself."""
+    if "parameters" in operation:
+        return deepcopy(operation)
+    names = re.findall(r"{(\w+)}", path)
+    parameters: list[JsonValue] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    return {**deepcopy(operation), "parameters": parameters}
+
+
+def _describe_parameter(shape: ParameterShape, place: str) -> JsonValue:
+    return {"name": shape.name, "in": place, "required": shape.is_required, "schema": shape.schema}
+
+
+def _describe_responses(shape: PathShape, *, takes_body: bool) -> Schema:
+    """The responses of a path: its answers, and errors, which are of its protocol's or of the common schema."""
+    error_statuses = (*_STATUSES_OF_ALL, *shape.refusals, *(_STATUSES_WITH_BODY if takes_body else ()))
+    names = tuple(dict.fromkeys((shape.errors, "Refusal")))
+    answers: Schema = {str(status): _response_schema(status, {"application/json": names}) for status in error_statuses}
+    answers |= {str(status): _response_schema(status, media) for status, media in shape.answers.items()}
+    if shape.may_be_unready:
+        answers["503"] = _response_schema(503, {"application/json": ("Anything",)})
+    return dict(sorted(answers.items()))
+
+
+def _response_schema(status: int, schemas_by_type: Mapping[str, tuple[str, ...]]) -> Schema:
+    content: Schema = {kind: {"schema": _any_of_schemas(names)} for kind, names in schemas_by_type.items()}
+    return {"description": _STATUS_TEXTS[status], **({"content": content} if content else {})}
+
+
+def _any_of_schemas(names: tuple[str, ...]) -> Schema:
+    if names == ("text",):
+        return {"description": "Server-sent events; the data of each is JSON."}
+    return schema_reference(names[0]) if len(names) == 1 else {"anyOf": [schema_reference(name) for name in names]}
+
+
+_STYLE_SHEET = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
+    "section{border-top:1px solid #8888;padding:.5rem 0}h2{font-size:1rem;margin:.3rem 0}h2 b{margin-right:.6rem}"
+    "code{overflow-wrap:anywhere}p,ul{margin:.3rem 0}"
+)
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE_SHEET.encode()).digest()).decode()
+_PAGE_HEADERS = {
+    "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def docs_page(description: Schema) -> HTMLResponse:
+    """An HTML page with each path: what it does, its parameters, and who may call it."""
+    sections = "".join(_path_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
+    body = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Purple Agent: HTTP paths</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE_SHEET}</style></head><body>'
+        "<h1>HTTP paths of the gateway</h1><p>Every answer and every schema stands in "
+        f'<a href="/openapi.json">openapi.json</a>.</p>{sections}</body></html>'
+    )
+    return HTMLResponse(body, headers=_PAGE_HEADERS)
+
+
+def _path_sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
+    for path, operations in sorted(paths.items()):
+        for method, operation in operations.items():
+            summary = str(operation["summary"])
+            details = str(operation.get("description") or "").removeprefix(summary).strip(" .\n")
+            items = "".join(_parameter_items(cast("list[Schema]", operation.get("parameters", []))))
+            yield (
+                f"<section><h2><b>{escape(method.upper())}</b><code>{escape(path)}</code></h2>"
+                f"<p>{escape(summary)}.</p>{f'<p>{escape(details)}.</p>' if details else ''}"
+                f"<p>Who may call it: {escape(str(operation[CALLERS_KEY]))}.</p>"
+                f"{f'<ul>{items}</ul>' if items else ''}</section>"
+            )
+
+
+def _parameter_items(parameters: list[Schema]) -> Iterator[str]:
+    for parameter in parameters:
+        remark = "" if parameter.get("required") else ", may be left out"
+        yield f"<li><code>{escape(str(parameter['name']))}</code> ({escape(str(parameter['in']))}{remark})</li>"
