@@ -230,13 +230,12 @@ def _build_own_routers(settings: GatewaySettings, opened: _Connections, services
 
 def _list_middleware(settings: GatewaySettings, opened: _Connections) -> list[Middleware]:
     """What each request passes before the routes, the outermost first."""
-    throttle = opened.identity.throttle
     own_pages = [] if settings.auth_methods else [Middleware(OriginGuard, public_url=settings.card_url)]
     return [
         Middleware(CountedApp, meter=opened.metrics),
         Middleware(RequestLimiter, limits=settings.request_limits),
         *own_pages,  # no page of another site
-        Middleware(CallerMiddleware, identity=opened.identity.identity, throttle=throttle),
+        Middleware(CallerMiddleware, identity=opened.identity.identity, settings=settings),
         Middleware(TenantPathMiddleware),  # the tenant that a path begins with
     ]
 

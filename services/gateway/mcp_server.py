@@ -15,7 +15,6 @@ from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal, InvalidField
 from services.gateway.edge.replies import INTERNAL_ERROR_TEXT
-from services.gateway.features.approvals.approvals import ApprovalQuery
 from services.gateway.features.identity.middleware import caller_of_request, count_message
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
@@ -174,7 +173,7 @@ class McpEndpoint:
                 return await self._list_tasks(call, caller)
             case ListApprovals():
                 approvals = self._services.approvals
-                page = await approvals.list_waiting(caller, ApprovalQuery(call.page_size, call.page_token))
+                page = await approvals.list_waiting(caller, call.page_size, call.page_token)
                 views: list[JsonValue] = [approvals.show_request(request, caller) for request in page.requests]
                 return {"approvals": views, "next_page_token": page.next_token}
             case DecideApproval():

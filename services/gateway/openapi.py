@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from html import escape
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -344,30 +345,6 @@ def describe_callers(method: str, path: str) -> str:
     return next(fits, _CALLERS_OF_OTHER_PATHS)
 
 
-_STATUS_TEXTS = {
-    200: "As asked.",
-    201: "Made.",
-    202: "Taken in; it will be heeded.",
-    304: "The client has it already.",
-    400: "Something in the request is wrong; the message names it.",
-    401: "Nobody is let in without a key or token.",
-    403: "Whoever came is known, and may not do this.",
-    404: "There is none, or none that the caller may see.",
-    408: "The body took too long to come.",
-    409: "It cannot be done as things stand.",
-    412: "It has changed since it was read; the message names the version that holds now.",
-    413: "The body is too large.",
-    414: "The URL is too long.",
-    415: "The body is said to be something else than JSON.",
-    422: "A field is wrong; the message names it.",
-    428: "It must be said which version is to be replaced.",
-    429: "Too much was asked for in a short time; `Retry-After` says when to come again.",
-    431: "The headers are too large.",
-    500: "The gateway's own failure; it is in its log.",
-    502: "A model or a tool server failed.",
-    503: "Something that is needed is away for now; `Retry-After` says when to come again.",
-    504: "It takes longer than anybody is kept waiting; the same request again waits on.",
-}
 _STATUSES_OF_ALL = (400, 401, 403, 404, 414, 429, 431, 500, 503)
 _STATUSES_WITH_BODY = (408, 413, 415)
 
@@ -448,7 +425,7 @@ def _describe_responses(shape: PathShape, *, takes_body: bool) -> Schema:
 
 def _response_schema(status: int, schemas_by_type: Mapping[str, tuple[str, ...]]) -> Schema:
     content: Schema = {kind: {"schema": _any_of_schemas(names)} for kind, names in schemas_by_type.items()}
-    return {"description": _STATUS_TEXTS[status], **({"content": content} if content else {})}
+    return {"description": HTTPStatus(status).phrase, **({"content": content} if content else {})}
 
 
 def _any_of_schemas(names: tuple[str, ...]) -> Schema:

@@ -12,7 +12,7 @@ from uuid import uuid4
 import httpx
 from redis.asyncio import Redis
 
-from services.gateway.a2a.webhook_bodies import build_webhook_body
+from services.gateway.a2a.views import build_webhook_body
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
@@ -24,7 +24,6 @@ from services.gateway.features.identity.model import Identity
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTimes, SigningKeys
 from services.gateway.features.identity.store import RateMeter
-from services.gateway.features.identity.throttle import ThrottleSettings, parse_networks
 from services.gateway.features.identity.tokens import JwtIdentity
 from services.gateway.features.participation import (
     Participations,
@@ -37,8 +36,8 @@ from services.gateway.features.webhooks.service import WebhookService
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
-from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.tool_calls import read_user_messages
+from services.gateway.worlds.world import world_endpoint
 from shared.domain.outgoing import addresses_for_files, addresses_for_tools, addresses_for_webhooks
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.guard import Guard
@@ -63,7 +62,7 @@ def serve_metrics(settings: GatewaySettings, state: Redis, metrics: Metrics) -> 
 
 
 class IdentityWiring:
-    """Authentication. ``identity``: identifies callers; ``throttle``: the limits of failed attempts."""
+    """Authentication. ``identity``: identifies callers."""
 
     def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
         tls = client_tls_context()
@@ -74,8 +73,6 @@ class IdentityWiring:
             SigningKeys(source.fetch, monotonic, renewal_times) if "jwt" in settings.auth_methods else None
         )
         self.identity = self._build_identity(settings, meter)
-        trusted_proxies = parse_networks(settings.trusted_proxies)
-        self.throttle = ThrottleSettings(settings.failures_a_minute, trusted_proxies=trusted_proxies)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from starlette.testclient import TestClient
 
 from services.executor.ports.turns import ApprovalNotice, Timer, TurnEnd
-from services.gateway.features.approvals.approvals import ApprovalListPage, ApprovalQuery, Approvals, DueNotices
+from services.gateway.features.approvals.approvals import ApprovalListPage, Approvals, DueNotices
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.task import TurnKind
 from shared.domain.partition import partition_of
@@ -115,7 +115,7 @@ async def test_more_than_are_read_at_once_come_whole_and_in_order(redis: Redis, 
     ids = [f"a{number}" for number in range(1, 251) if number % 50]
     paged, page = list[str](), ApprovalListPage((), "")
     for _ in range(3):
-        page = await Approvals(redis).list_waiting("acme", ApprovalQuery(120, page.next_token))
+        page = await Approvals(redis).list_waiting("acme", 120, page.next_token)
         paged += [request.approval.approval_id for request in page.requests]
     assert (await _waiting(redis), paged, page.next_token, len(page.requests)) == (ids, ids, "", 5)
     assert (await Approvals(redis).list_waiting("acme", may_see=lambda _: False)).requests == []

@@ -170,7 +170,7 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
         await lines.enqueue(
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://a.example/", body="{}")
         )
-        due = (await lines.list_due(10, 10)).deliveries
+        due = (await lines.list_due(10, 10))[0]
     assert isinstance(again, WebhookWork)
     assert again.events[-1][1].kind == "turn_finished"
     assert len(due) == 1

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
 from services.gateway.features.deliveries.dispatcher import WebhookHttpClient
-from services.gateway.features.deliveries.model import ClaimedDelivery, DeliveryStep, NoReceiverAnswer
+from services.gateway.features.deliveries.model import DeliveryStep, NoReceiverAnswer, QueuedDelivery
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import (
     DeliveryProgress,
@@ -198,9 +198,9 @@ def lines_of(redis: Redis) -> RedisDeliveryQueue:
     return RedisDeliveryQueue(redis, SecretCipher(read_secrets(SECRET).derive_sealing_keys()))
 
 
-async def claimed(lines: RedisDeliveryQueue, seconds: float) -> ClaimedDelivery:
+async def claimed(lines: RedisDeliveryQueue, seconds: float) -> QueuedDelivery:
     """The one line that is due, claimed as a gateway claims it."""
-    claims = await lines.claim((await lines.list_due(10, 10)).deliveries, seconds)
+    claims = await lines.claim((await lines.list_due(10, 10))[0], seconds)
     assert len(claims) == 1
     return claims[0]
 

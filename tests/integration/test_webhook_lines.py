@@ -13,12 +13,12 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.gateway.a2a.webhook_bodies import build_webhook_body
+from services.gateway.a2a.views import build_webhook_body
 from services.gateway.features.deliveries.model import (
-    ClaimedDelivery,
     DeliveryStep,
     HttpPoster,
     NoReceiverAnswer,
+    QueuedDelivery,
     ReceiverAnswer,
     UnreadableDelivery,
     WebhookWork,
@@ -56,8 +56,8 @@ def _notice(number: int, tenant: str = "acme") -> SignedPost:
     )
 
 
-async def claim_of(lines: RedisDeliveryQueue, seconds: float = 60) -> ClaimedDelivery:
-    (claim,) = await lines.claim((await lines.list_due(10, 10)).deliveries, seconds)
+async def claim_of(lines: RedisDeliveryQueue, seconds: float = 60) -> QueuedDelivery:
+    (claim,) = await lines.claim((await lines.list_due(10, 10))[0], seconds)
     return claim
 
 
@@ -78,18 +78,18 @@ async def _finish(redis: Redis, record: TaskRecord, state: TaskState = TaskState
 async def test_a_line_is_claimed_once(redis: Redis) -> None:
     lines = RedisDeliveryQueue(redis, SEAL)
     await lines.enqueue(_notice(1))
-    due = (await lines.list_due(10, 10)).deliveries
+    due = (await lines.list_due(10, 10))[0]
     both = await asyncio.gather(*(lines.claim(due, 60) for _ in range(2)))
     assert sorted(map(len, both)) == [0, 1]
-    assert (await lines.list_due(10, 10)).deliveries == []
+    assert (await lines.list_due(10, 10))[0] == []
 
 
 async def test_the_next_look_is_due_when_the_claim_ends(redis: Redis) -> None:
     lines = RedisDeliveryQueue(redis, SEAL)
-    assert (await lines.list_due(10, 10)).next_in is None
+    assert (await lines.list_due(10, 10))[1] is None
     await lines.enqueue(_notice(1))
     await claim_of(lines, 60)
-    found = (await lines.list_due(10, 10)).next_in
+    found = (await lines.list_due(10, 10))[1]
     assert found is not None
     assert 50 < found <= 60
 
@@ -111,7 +111,7 @@ async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
     partition = keys.partition_keys(0).deliveries
     crowd = {keys.pack_member(keys.PostMember("acme", f"n{number}")): number for number in range(1200)}
     await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 2000})
-    due = (await RedisDeliveryQueue(redis, SEAL).list_due(32, 8)).deliveries
+    due = (await RedisDeliveryQueue(redis, SEAL).list_due(32, 8))[0]
     assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
 
 
@@ -122,7 +122,7 @@ async def test_a_crowd_too_large_for_one_look_hides_nobody_elses_line_for_long(r
     crowd = {keys.pack_member(keys.PostMember("acme", f"n{number:05}")): number for number in range(25_000)}
     await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 30_000})
     lines = RedisDeliveryQueue(redis, SEAL)
-    looks = [[one.tenant for one in (await lines.list_due(32, 8)).deliveries] for _ in range(6)]
+    looks = [[one.tenant for one in (await lines.list_due(32, 8))[0]] for _ in range(6)]
     assert [look[:8] for look in looks] == [["acme"] * 8] * 6
     assert [look[8:] for look in looks].count(["other"]) == 2
 
@@ -149,7 +149,7 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
     assert work is not None
     await lines.store_result(claim, work, DeliveryProgress(tries=1, error="it answered 500"), DeliveryStep.RETRY, 60)
     await _finish(redis, record)
-    assert (await lines.list_due(10, 10)).deliveries == []
+    assert (await lines.list_due(10, 10))[0] == []
 
 
 async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redis, task_store: TaskStore) -> None:
@@ -176,7 +176,7 @@ async def test_an_end_whose_events_have_left_is_told(redis: Redis, task_store: T
     world = World(redis)
     await world.deliver()
     assert "completed" in world.bodies[HOOK.url][-1].lower()
-    assert (await RedisDeliveryQueue(redis, SEAL).list_due(10, 10)).deliveries == []
+    assert (await RedisDeliveryQueue(redis, SEAL).list_due(10, 10))[0] == []
 
 
 @pytest.mark.promise("push.disabled")
@@ -186,7 +186,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
     await RedisDeliveryQueue(redis, SEAL).enqueue(_notice(1))
     lines = RedisDeliveryQueue(redis, SecretCipher(read_secrets("b3RoZXI" * 8).derive_sealing_keys()))
     found = []
-    for claim in await lines.claim((await lines.list_due(10, 10)).deliveries, 60):
+    for claim in await lines.claim((await lines.list_due(10, 10))[0], 60):
         work = await lines.read(claim)
         assert isinstance(work, UnreadableDelivery)
         found.append((work.subject, work.config_id))
@@ -195,7 +195,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
         )
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0
-    assert (await lines.list_due(10, 10)).deliveries == []
+    assert (await lines.list_due(10, 10))[0] == []
 
 
 async def test_a_line_whose_task_has_left_goes(redis: Redis, task_store: TaskStore) -> None:
@@ -241,14 +241,14 @@ class World(HttpPoster):
         given, body = PushSettings(webhook_secret=SECRET), partial(build_webhook_body, "")
         patient = given.model_copy(update={"push_first_pause": 0, "push_tries": 1000})
         courier = DeliveryService(lines, self, body, patient, lambda: datetime.now(UTC), random.random)
-        while due := (await lines.list_due(10, 10)).deliveries:
+        while due := (await lines.list_due(10, 10))[0]:
             for claim in await lines.claim(due, 60):
                 try:
                     await courier.deliver(claim)
                 except Dies:
                     await self._end_of(claim)
 
-    async def _end_of(self, claim: ClaimedDelivery) -> None:
+    async def _end_of(self, claim: QueuedDelivery) -> None:
         member = keys.unpack_delivery(claim.member)
         assert isinstance(member, keys.WebhookMember)
         place = keys.partition_keys_of(member.tenant, member.session_id).deliveries

@@ -1,5 +1,6 @@
-"""Tasks, updates, webhooks and cards as JSON, in the format of each protocol version."""
+"""Tasks, updates, webhooks and cards as JSON, in the format of each protocol version; bodies of webhooks."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,6 +17,7 @@ from pydantic.alias_generators import to_camel
 from typing_extensions import override
 
 from services.gateway.a2a.card_keys import CardKeys
+from services.gateway.features.deliveries.model import WebhookUpdate, WebhookWork
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
 from services.gateway.features.tasks.views import (
@@ -343,3 +345,22 @@ class LegacyFormat(AnswerFormat):
 FORMAT_1_0, FORMAT_0_3 = AnswerFormat(), JsonRpc03Format()
 FORMAT_0_3_REST, LEGACY_FORMAT = Rest03Format(), LegacyFormat()
 ANSWER_FORMATS = {answer_format.dialect: answer_format for answer_format in (FORMAT_1_0, FORMAT_0_3, LEGACY_FORMAT)}
+
+
+def build_webhook_body(model_notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
+    """The body of a webhook request: a ``StreamResponse`` in 1.0; in older protocols the task at the update."""
+    answer_format = ANSWER_FORMATS[work.webhook.dialect]
+    view = ClientView(model_notice, work.webhook.shown_id or work.record.task_id)
+    if answer_format is FORMAT_1_0:
+        shape = answer_format.show_update(update.update, update.name, work.record, view)
+    else:
+        shape = answer_format.show_task(_record_at_update(work.record, update.update), view)
+    return json.dumps(shape, ensure_ascii=False)
+
+
+def _record_at_update(record: TaskRecord, update: Update) -> TaskRecord:
+    """The task as it was at an earlier update: with the update's state, and without answer and results."""
+    if not isinstance(update, StatusUpdate) or update.state is record.state:
+        return record
+    then = {"state": update.state, "reason": update.text, "updated_at": update.at}
+    return record.model_copy(update={**then, "answer": None, "artifacts": ()})

@@ -18,9 +18,8 @@ from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from services.gateway.worlds.addresses import ASSESSED_WORLD_PATH
 from services.gateway.worlds.tool_calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
-from services.gateway.worlds.world import Operation
+from services.gateway.worlds.world import ASSESSED_WORLD_PATH, Operation
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, to_builtins, to_exact
 from shared.domain.version import VERSION
 

@@ -1,15 +1,28 @@
-"""A client of one simulated world, and the base classes of the operations that become its tools."""
+"""A client of one simulated world, its URL, and the base classes of the operations that become its tools."""
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Mapping
+from functools import partial
 from typing import ClassVar, TypeVar, cast
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, JsonValue, create_model
 
+from services.gateway.features.identity.middleware import WORLDS_PATH
 from shared.contracts.ues.modalities import ActionDone, UesAnswer
 from shared.domain.exact_json import Json, JsonObject, to_exact
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.connection import FieldValue
+
+ASSESSED_WORLD_PATH = WORLDS_PATH + "{tenant}/{session}/{assessment}/mcp"
+_quote = partial(quote, safe="")
+
+
+def world_endpoint(base: str, tenant: str, session_id: str, assessment: str) -> str:
+    """The URL of an assessment's world as an MCP server. ``base``: the gateway's URL."""
+    path = ASSESSED_WORLD_PATH.format(tenant=_quote(tenant), session=_quote(session_id), assessment=_quote(assessment))
+    return base.rstrip("/") + path
+
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ from typing_extensions import override
 from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
-from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.server import WorldsEndpoint
 from services.gateway.worlds.tool_calls import BridgedWorld, CallResult, WorldReply, WorldToolCaller
+from services.gateway.worlds.world import world_endpoint
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.tenant import Connection

@@ -8,9 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.approvals.approvals import (
-    ALL_WAITING,
     ApprovalListPage,
-    ApprovalQuery,
     Approvals,
     ApprovalService,
 )
@@ -323,7 +321,7 @@ class Store(TaskLists, Approvals, LearnedData):
 
     @override
     async def list_waiting(
-        self, tenant: str, query: ApprovalQuery = ALL_WAITING, may_see: Callable[[TaskRecord], bool] = lambda _: True
+        self, tenant: str, limit: int | None = None, page_token: str = "", may_see: Callable[[TaskRecord], bool] = bool
     ) -> ApprovalListPage:
         return ApprovalListPage(())
 

@@ -33,7 +33,7 @@ from tests.refusals import refusal_of
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 RULES = PushSettings(webhook_secret="bmV3" * 8, push_longest_pause=60, push_tries=6)
-CLAIM = deliveries.ClaimedDelivery("acme:n1", "acme", "1")
+CLAIM = deliveries.QueuedDelivery("acme:n1", "acme", "1")
 
 
 class OneLine(RedisDeliveryQueue):
@@ -47,13 +47,13 @@ class OneLine(RedisDeliveryQueue):
         self.settled: list[tuple[DeliveryProgress, deliveries.DeliveryStep, float]] = []
 
     @override
-    async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.DeliveryWork | None:
+    async def read(self, claim: deliveries.QueuedDelivery) -> deliveries.DeliveryWork | None:
         return self.work
 
     @override
     async def store_result(
         self,
-        claim: deliveries.ClaimedDelivery,
+        claim: deliveries.QueuedDelivery,
         work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
         step: deliveries.DeliveryStep,
@@ -148,10 +148,12 @@ async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
 def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str, int]) -> None:
     """And nothing waits while there is a place that it may have."""
     rules = PushSettings(push_concurrency=16)
-    due = [deliveries.DueDelivery(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
+    due = [
+        deliveries.QueuedDelivery(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)
+    ]
     taken = choose_due_deliveries(due, Counter(busy), rules)
     counts = Counter(busy) + Counter(one.tenant for one in taken)
-    assert taken == sorted(taken, key=lambda one: int(one.score))
+    assert taken == sorted(taken, key=lambda one: int(one.token))
     assert all(counts[tenant] <= rules.deliveries_per_tenant for tenant in {one.tenant for one in taken})
     left = {one.tenant for one in due if one not in taken}
     assert counts.total() >= rules.push_concurrency or all(

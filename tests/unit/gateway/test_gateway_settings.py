@@ -7,7 +7,6 @@ from services.gateway.__main__ import main
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.throttle import (
     FailureThrottle,
-    ThrottleSettings,
     client_address,
     parse_networks,
 )
@@ -104,7 +103,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def brake(clock: Clock) -> FailureThrottle:
-    return FailureThrottle(clock, ThrottleSettings(failures=3, window=60))
+    return FailureThrottle(clock, most_failures=3)
 
 
 def _fail(brake: FailureThrottle, address: str, times: int) -> None:
@@ -151,7 +150,7 @@ def test_nobody_is_held_off_without_an_address_or_without_a_bound_on_failures(
     """Behind a proxy that no setting names one guesser would shut all others out."""
     _fail(brake, "", 100)
     assert brake.seconds_to_wait("", GUESS) == 0
-    brake = FailureThrottle(clock, ThrottleSettings(failures=0))
+    brake = FailureThrottle(clock, most_failures=0)
     _fail(brake, "192.0.2.1", 100)
     assert brake.seconds_to_wait("192.0.2.1", GUESS) == 0
 

@@ -14,9 +14,7 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.approvals.approvals import (
-    ALL_WAITING,
     ApprovalListPage,
-    ApprovalQuery,
     Approvals,
     DueNotices,
     resolve_env_reference,
@@ -62,7 +60,7 @@ class OneApproval(Approvals):
 
     @override
     async def list_waiting(
-        self, tenant: str, query: ApprovalQuery = ALL_WAITING, may_see: Callable[[TaskRecord], bool] = lambda _: True
+        self, tenant: str, limit: int | None = None, page_token: str = "", may_see: Callable[[TaskRecord], bool] = bool
     ) -> ApprovalListPage:
         return ApprovalListPage([self.request])
 

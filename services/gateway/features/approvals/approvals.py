@@ -35,13 +35,6 @@ MOST_LISTED_APPROVALS = 500
 _READ_AT_ONCE = 100  # approvals with whole records: a round trip that other commands share has five seconds
 
 
-class ApprovalQuery(NamedTuple):
-    """At most ``limit`` of the waiting approvals, or all. ``page_token``: of the page before; empty for the first."""
-
-    limit: int | None = None
-    page_token: str = ""
-
-
 class ApprovalListPage(NamedTuple):
     """Waiting approvals, the nearest deadline first. ``next_token``: for the next page; empty on the last page."""
 
@@ -49,7 +42,6 @@ class ApprovalListPage(NamedTuple):
     next_token: str = ""
 
 
-ALL_WAITING = ApprovalQuery()
 _WaitingPosition = tuple[int, str]  # a waiting approval's: its deadline in milliseconds, and its id
 
 
@@ -67,13 +59,18 @@ class Approvals(ScriptedStore):
     """
 
     async def list_waiting(
-        self, tenant: str, query: ApprovalQuery = ALL_WAITING, may_see: Callable[[TaskRecord], bool] = lambda _: True
+        self,
+        tenant: str,
+        limit: int | None = None,
+        page_token: str = "",
+        may_see: Callable[[TaskRecord], bool] = lambda _: True,
     ) -> ApprovalListPage:
         """The undecided approvals of the tenant's tasks that ``may_see`` permits and that can be read.
 
-        Raises ``InvalidField`` for a wrong token.
+        At most ``limit`` of them, or all. ``page_token``: of the page before; empty for the first. Raises
+        ``InvalidField`` for a wrong one.
         """
-        last_position = _parse_token(query.page_token)
+        last_position = _parse_token(page_token)
         positions = [row for row in await self._list_positions(tenant) if row[0] > last_position]
         requests: list[ApprovalRequest] = []
         for start in range(0, len(positions), _READ_AT_ONCE):
@@ -84,10 +81,10 @@ class Approvals(ScriptedStore):
                 if request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
                 if may_see(request.record)
             )
-            if query.limit is not None and len(requests) > query.limit:
-                last_id = requests[query.limit - 1].approval.approval_id
+            if limit is not None and len(requests) > limit:
+                last_id = requests[limit - 1].approval.approval_id
                 deadline = next(deadline for (deadline, approval_id), _ in positions if approval_id == last_id)
-                return ApprovalListPage(requests[: query.limit], encode_page_token(str(deadline), last_id))
+                return ApprovalListPage(requests[:limit], encode_page_token(str(deadline), last_id))
         return ApprovalListPage(requests)
 
     async def _list_positions(self, tenant: str) -> list[tuple[_WaitingPosition, keys.WaitingApprovalMember]]:
@@ -147,9 +144,11 @@ class ApprovalService:
     def __init__(self, approvals: Approvals, send_signal: SendSignal, clock: Callable[[], datetime]) -> None:
         self._approvals, self._send_signal, self._clock = approvals, send_signal, clock
 
-    async def list_waiting(self, caller: Caller, query: ApprovalQuery = ALL_WAITING) -> ApprovalListPage:
+    async def list_waiting(self, caller: Caller, limit: int | None = None, page_token: str = "") -> ApprovalListPage:
         """The waiting approvals that the caller may see, the nearest deadline first; raises ``InvalidField``."""
-        return await self._approvals.list_waiting(caller.tenant, query, lambda task: may_read(caller.principal, task))
+        return await self._approvals.list_waiting(
+            caller.tenant, limit, page_token, lambda task: may_read(caller.principal, task)
+        )
 
     def show_request(self, request: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
         """The approval as JSON; it also says whether the caller's answer would count."""
@@ -282,7 +281,7 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
         """
         parameters = call.request.query_params
         limit = parse_limit(parameters["limit"], MOST_LISTED_APPROVALS) if "limit" in parameters else None
-        page = await self._service.list_waiting(call.caller, ApprovalQuery(limit, parameters.get("token", "")))
+        page = await self._service.list_waiting(call.caller, limit, parameters.get("token", ""))
         views: list[JsonValue] = [self._service.show_request(request, call.caller) for request in page.requests]
         return {"approvals": views, "token": page.next_token}
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, ApprovalQuery, ApprovalService
+from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
@@ -67,7 +67,7 @@ class InboxCache:
         async with snapshot.lock:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _SNAPSHOT_LIFETIME:
-                waiting = await self._approvals.list_waiting(caller, ApprovalQuery(MOST_LISTED_APPROVALS))
+                waiting = await self._approvals.list_waiting(caller, MOST_LISTED_APPROVALS)
                 snapshot.requests, newest = waiting.requests, await self._describe_newest_change(caller)
                 parts = [newest, *(request.approval.model_dump_json() for request in snapshot.requests)]
                 snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now

@@ -12,9 +12,9 @@ import httpx
 import structlog
 
 from services.gateway.features.deliveries.model import (
-    ClaimedDelivery,
     HttpPoster,
     NoReceiverAnswer,
+    QueuedDelivery,
     ReceiverAnswer,
 )
 from services.gateway.features.deliveries.service import DeliveryService, choose_due_deliveries
@@ -107,16 +107,16 @@ class DeliveryLoop:
     ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
         settings = self._settings
-        due = await self._queue.list_due(settings.push_concurrency, settings.deliveries_per_tenant)
-        chosen = choose_due_deliveries(due.deliveries, self._busy, settings)
+        due, next_in = await self._queue.list_due(settings.push_concurrency, settings.deliveries_per_tenant)
+        chosen = choose_due_deliveries(due, self._busy, settings)
         for claim in await self._queue.claim(chosen, settings.delivery_lease):
             self._busy[claim.tenant] += 1
             delivery = group.create_task(self._deliver(claim, news))
             running.add(delivery)
             delivery.add_done_callback(running.discard)
-        return LOOK_WITHOUT_NEWS_SECONDS if due.next_in is None else min(due.next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
+        return LOOK_WITHOUT_NEWS_SECONDS if next_in is None else min(next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
 
-    async def _deliver(self, claim: ClaimedDelivery, news: asyncio.Event) -> None:
+    async def _deliver(self, claim: QueuedDelivery, news: asyncio.Event) -> None:
         try:
             await self._service.deliver(claim)
         except StoreUnavailable as error:
@@ -128,7 +128,7 @@ class DeliveryLoop:
             self._busy -= Counter([claim.tenant])  # whose count is zero leaves
             news.set()
 
-    async def _count_failure(self, claim: ClaimedDelivery) -> None:
+    async def _count_failure(self, claim: QueuedDelivery) -> None:
         try:
             await self._service.count_internal_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again

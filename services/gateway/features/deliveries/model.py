@@ -14,23 +14,11 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
 
 
-class DueDelivery(NamedTuple):
-    """A webhook or notice that is due. ``member``: its id in the queue; ``score``: since when it is due (ms)."""
+class QueuedDelivery(NamedTuple):
+    """A webhook or notice that is due, or that this process has claimed for a lease.
 
-    member: str
-    tenant: str
-    score: str
-
-
-class DueDeliveries(NamedTuple):
-    """The webhooks and notices that are due. ``next_in``: the seconds until another will be; None if there is none."""
-
-    deliveries: Sequence[DueDelivery]
-    next_in: float | None
-
-
-class ClaimedDelivery(NamedTuple):
-    """A webhook or notice that this process has claimed for a lease. ``token``: identifies the lease."""
+    ``member``: its id in the queue; ``token``: since when it is due (ms), or what identifies the lease.
+    """
 
     member: str
     tenant: str
@@ -101,11 +89,7 @@ class WebhookUpdate(NamedTuple):
     progress: DeliveryProgress
 
 
-class _EventPart(NamedTuple):
-    """One of the updates that an event leads to; ``number`` is its place among them."""
-
-    number: int
-    update: updates.Update
+_NumberedPart = tuple[int, updates.Update]  # one of the updates that an event leads to, after its place among them
 
 
 def list_pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
@@ -127,13 +111,13 @@ def list_pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
 
 
 def _undelivered_parts(
-    event_id: str, parts: Sequence[_EventPart], progress: DeliveryProgress
+    event_id: str, parts: Sequence[_NumberedPart], progress: DeliveryProgress
 ) -> Iterator[WebhookUpdate]:
     """Yields the updates of an event that are not delivered yet; the last one's progress has the event as cursor."""
     for number, update in parts:
         if number > progress.part:
             later_progress = progress.model_copy(update={"part": number})
-            if number == parts[-1].number:
+            if number == parts[-1][0]:
                 later_progress = _advance_cursor(event_id, parts, progress)
             yield WebhookUpdate(_name_update(event_id, number), update, later_progress)
 
@@ -143,23 +127,23 @@ def _name_update(event_id: str, number: int) -> str:
     return event_id if number == _STATUS_NUMBER else f"{event_id}.{'task' if number == _TASK_NUMBER else number}"
 
 
-def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: DeliveryProgress) -> DeliveryProgress:
+def _advance_cursor(event_id: str, parts: Sequence[_NumberedPart], progress: DeliveryProgress) -> DeliveryProgress:
     cursor = progress.cursor if event_id == _END_EVENT else event_id
-    states = [part.update.state.value for part in parts if isinstance(part.update, updates.StatusUpdate)]
+    states = [update.state.value for _, update in parts if isinstance(update, updates.StatusUpdate)]
     part, state = 0 if parts else progress.part, states[-1] if states else progress.state
     return progress.model_copy(update={"cursor": cursor, "part": part, "state": state})
 
 
 def _webhook_parts(
     parts: Iterator[updates.UpdatePart], work: WebhookWork, state: str, *, is_last: bool
-) -> Iterator[_EventPart]:
+) -> Iterator[_NumberedPart]:
     """Yields an event's updates for the webhook, with numbers that are the same each time."""
     dialect = work.webhook.dialect
     for part in parts:
         if _is_for_webhooks(part.update, state, dialect):
-            yield _EventPart(part.number or _STATUS_NUMBER, part.update)
+            yield part.number or _STATUS_NUMBER, part.update
     if is_last and dialect is A2aVersion.A2A_1_0:
-        yield _EventPart(_TASK_NUMBER, updates.Snapshot(work.record, is_final=True))
+        yield _TASK_NUMBER, updates.Snapshot(work.record, is_final=True)
 
 
 def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) -> bool:

@@ -80,7 +80,7 @@ class DeliveryService:
         self._settings, self._secrets = settings, settings.secrets
         self._clock, self._random_fraction = clock, random_fraction
 
-    async def deliver(self, claim: deliveries.ClaimedDelivery) -> None:
+    async def deliver(self, claim: deliveries.QueuedDelivery) -> None:
         """Deliver the updates of a claimed webhook or notice. After ``StoreUnavailable`` it is tried again later."""
         work = await self._queue.read(claim)
         if work is None:
@@ -99,7 +99,7 @@ class DeliveryService:
             claim, work, _progress_after_delivering_all(work), deliveries.DeliveryStep.DONE, 0
         )
 
-    async def count_internal_failure(self, claim: deliveries.ClaimedDelivery) -> None:
+    async def count_internal_failure(self, claim: deliveries.QueuedDelivery) -> None:
         """Count an internal error of this process as a failed try, so that nothing is tried for ever."""
         work = await self._queue.read(claim)
         if work is not None:
@@ -108,7 +108,7 @@ class DeliveryService:
 
     async def _store_progress(
         self,
-        claim: deliveries.ClaimedDelivery,
+        claim: deliveries.QueuedDelivery,
         work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
         wait: float = 0,
@@ -121,7 +121,7 @@ class DeliveryService:
         return step, token
 
     def _prepare_posts(
-        self, claim: deliveries.ClaimedDelivery, work: deliveries.WebhookWork | deliveries.SignedPostWork
+        self, claim: deliveries.QueuedDelivery, work: deliveries.WebhookWork | deliveries.SignedPostWork
     ) -> Iterator[_PreparedPost]:
         if isinstance(work, deliveries.SignedPostWork):
             post = work.delivery
@@ -175,10 +175,10 @@ class DeliveryService:
 
 
 def choose_due_deliveries(
-    due: Sequence[deliveries.DueDelivery], busy: Counter[str], settings: PushSettings
-) -> list[deliveries.DueDelivery]:
+    due: Sequence[deliveries.QueuedDelivery], busy: Counter[str], settings: PushSettings
+) -> list[deliveries.QueuedDelivery]:
     """The due deliveries to claim now, the longest due first, within the free slots of the process and each tenant."""
-    chosen: list[deliveries.DueDelivery] = []
+    chosen: list[deliveries.QueuedDelivery] = []
     counts = Counter(busy)
     for delivery in due:
         if counts.total() >= settings.push_concurrency:

@@ -52,8 +52,13 @@ class RedisDeliveryQueue:
         arguments = [keys.pack_member(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
         await self._scripts.run("put_delivery", [delivery_keys.hash, delivery_keys.deliveries], arguments)
 
-    async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
-        """The due webhooks and notices, the longest due first, so many of each partition and of each tenant at most."""
+    async def list_due(
+        self, most_per_partition: int, most_per_tenant: int
+    ) -> tuple[list[deliveries.QueuedDelivery], float | None]:
+        """The due webhooks and notices, the longest due first, so many of each partition and of each tenant at most.
+
+        With them, the seconds until another will be due; None if there is none.
+        """
         arguments = [most_per_partition, most_per_tenant, _DUE_PAGE, _MOST_DUE_OF_PARTITION]
         calls: list[ScriptCall] = [
             ([partition.deliveries], [*arguments, place])
@@ -63,31 +68,26 @@ class RedisDeliveryQueue:
         self._places = [reply[1] for reply in replies]
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due_deliveries = [
-            deliveries.DueDelivery(member, keys.unpack_delivery(member).tenant, score)
+            deliveries.QueuedDelivery(member, keys.unpack_delivery(member).tenant, score)
             for reply in replies
             for member, score in zip(reply[2::2], reply[3::2], strict=True)
         ]
-        return deliveries.DueDeliveries(
-            sorted(due_deliveries, key=lambda delivery: int(delivery.score)), min(waits) / 1000 if waits else None
-        )
+        due_deliveries.sort(key=lambda delivery: int(delivery.token))
+        return due_deliveries, min(waits) / 1000 if waits else None
 
     async def claim(
-        self, due_deliveries: Sequence[deliveries.DueDelivery], seconds: float
-    ) -> Sequence[deliveries.ClaimedDelivery]:
+        self, due_deliveries: Sequence[deliveries.QueuedDelivery], seconds: float
+    ) -> Sequence[deliveries.QueuedDelivery]:
         """Claims those deliveries that no other process has claimed, and returns them; a claim lasts ``seconds``."""
         lease_ms = round(1000 * seconds)
         calls: list[ScriptCall] = []
         for delivery in due_deliveries:
             names = _keys_of_delivery(keys.unpack_delivery(delivery.member))
-            calls.append(([names.deliveries], [delivery.member, delivery.score, lease_ms]))
+            calls.append(([names.deliveries], [delivery.member, delivery.token, lease_ms]))
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
-        return [
-            deliveries.ClaimedDelivery(delivery.member, delivery.tenant, token)
-            for delivery, token in zip(due_deliveries, tokens, strict=True)
-            if token
-        ]
+        return [delivery._replace(token=token) for delivery, token in zip(due_deliveries, tokens, strict=True) if token]
 
-    async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.DeliveryWork | None:
+    async def read(self, claim: deliveries.QueuedDelivery) -> deliveries.DeliveryWork | None:
         """Read what is to be delivered under the claim; None if its task is gone, or another version wrote it."""
         member = keys.unpack_delivery(claim.member)
         delivery_keys = _keys_of_delivery(member)
@@ -104,7 +104,7 @@ class RedisDeliveryQueue:
 
     async def store_result(
         self,
-        claim: deliveries.ClaimedDelivery,
+        claim: deliveries.QueuedDelivery,
         work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
         step: deliveries.DeliveryStep,

@@ -15,7 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.edge import errors
 from services.gateway.edge.replies import RETRY_LATER_HEADERS, TOO_MANY_REQUESTS, error_reply, rpc_error_reply
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, LimitUse
-from services.gateway.features.identity.throttle import FailureThrottle, ThrottleSettings, client_address
+from services.gateway.features.identity.settings import IdentitySettings
+from services.gateway.features.identity.throttle import FailureThrottle, client_address, parse_networks
 from shared.ports.store import StoreUnavailable
 
 _MESSAGE_PATH_PATTERN = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
@@ -60,9 +61,10 @@ class CallerMiddleware:
     It answers requests that are refused itself.
     """
 
-    def __init__(self, app: ASGIApp, identity: Identity, throttle: ThrottleSettings) -> None:
-        self._app, self._identity, self._trusted_proxies = app, identity, throttle.trusted_proxies
-        self._throttle = FailureThrottle(monotonic, throttle)
+    def __init__(self, app: ASGIApp, identity: Identity, settings: IdentitySettings) -> None:
+        self._app, self._identity = app, identity
+        self._trusted_proxies = parse_networks(settings.trusted_proxies)
+        self._throttle = FailureThrottle(monotonic, settings.failures_a_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")

@@ -3,22 +3,10 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import NamedTuple
 
 from shared.domain.lru_cache import LruCache
 
 _MOST_ADDRESSES = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
-
-
-class ThrottleSettings(NamedTuple):
-    """How many failures within ``window`` seconds throttle an address; 0 turns throttling off.
-
-    ``trusted_proxies``: the proxies whose ``X-Forwarded-For`` is believed.
-    """
-
-    failures: int = 20
-    window: float = 60.0
-    trusted_proxies: "tuple[Network, ...]" = ()
 
 
 class FailureThrottle:
@@ -27,17 +15,18 @@ class FailureThrottle:
     A credential that was valid lately is never throttled, for the sake of others behind the same address.
     """
 
-    def __init__(self, clock: Callable[[], float], settings: ThrottleSettings) -> None:
-        self._clock, self._settings = clock, settings
+    def __init__(self, clock: Callable[[], float], most_failures: int, window: float = 60.0) -> None:
+        """``most_failures``: how many within ``window`` seconds throttle an address; 0 turns throttling off."""
+        self._clock, self._most_failures, self._window = clock, most_failures, window
         self._failures = LruCache[str, tuple[float, int]](_MOST_ADDRESSES)  # address -> since when, how many
         self._recently_valid = LruCache[int, None](_MOST_ADDRESSES)
 
     def seconds_to_wait(self, address: str, credential: int) -> float:
         """The seconds until the address may try again; 0 if it is not throttled, or unknown."""
         since, failures = self._failures.get(address, (0.0, 0))
-        if not self._settings.failures or failures < self._settings.failures or credential in self._recently_valid:
+        if not self._most_failures or failures < self._most_failures or credential in self._recently_valid:
             return 0.0
-        return max(0.0, since + self._settings.window - self._clock())
+        return max(0.0, since + self._window - self._clock())
 
     def count_failure(self, address: str, credential: int) -> bool:
         """Count a failure; returns whether it is the one that throttles the address."""
@@ -46,10 +35,10 @@ class FailureThrottle:
             return False
         now = self._clock()
         since, failures = self._failures.pop(address, (now, 0))
-        if now - since >= self._settings.window:
+        if now - since >= self._window:
             since, failures = now, 0
         self._failures.put(address, (since, failures + 1))
-        return failures + 1 == self._settings.failures
+        return failures + 1 == self._most_failures
 
     def count_success(self, credential: int) -> None:
         self._recently_valid.put(credential, None)
