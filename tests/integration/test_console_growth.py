@@ -176,7 +176,7 @@ async def test_a_tasks_page_tells_what_its_end_rests_on(redis: Redis, redis_url:
         pages = [await page_of(here, who) for who in ("anna", "mia", "olga")]
         outside = await page_of(here, "eve")
     assert [text for text in (*RESTS_ON, *STEPS) for page in pages if text not in page] == []
-    assert ("There is no such task" in outside, "approve_claim" in outside) == (True, False)
+    assert ("There is no task" in outside, "approve_claim" in outside) == (True, False)
 
 
 @pytest.mark.promise("console.evidence")

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from cli.assess.command import upload_assessment
 from cli.console import CommandError
 from cli.stack.registry import RunningStack, register_stack
-from services.gateway.edge.errors import InvalidField, UnknownAssessment
+from services.gateway.edge.errors import InvalidField, NotFound
 from services.gateway.features.assessments import AssessmentRepository, KeptAssessment
 from services.gateway.features.console.sessions import form_token
 from services.gateway.features.identity.model import Caller
@@ -176,7 +176,7 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
         await store.write("acme", KeptAssessment(build_card("huge", "casey", huge), huge))
 
     assert [card.assessment_id for card in await store.list_cards(ANN)] == ["id4", "id3", "id2"]
-    with pytest.raises(UnknownAssessment):
+    with pytest.raises(NotFound):
         await store.get_assessment("id0", ANN)
     assert await store.list_cards(ANN._replace(tenant="globex")) == ()
     for name in assessment_keys("acme"):
@@ -194,7 +194,7 @@ async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
 
     assert [card.assessment_id for card in await store.list_cards(ANN)] == ["good"]
     for name in ("odd", "good"):
-        with pytest.raises(UnknownAssessment):
+        with pytest.raises(NotFound):
             await store.get_assessment(name, ANN)
 
 
@@ -263,7 +263,7 @@ async def test_assessments_are_listed_and_whoever_sees_one_may_remove_it(scene: 
     assert "pass^1 100 %" in listed
     assert "Not passed" in listed
     assert (gone.status_code, after.status_code) == (303, 404)
-    assert "There is no such assessment" in after.text
+    assert "There is no assessment" in after.text
 
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()

@@ -69,14 +69,6 @@ class NoVisibleTask(NotFound):
         super().__init__(f"task {task_id!r} that you may see")
 
 
-class UnknownApproval(NotFound):
-    """There is no such approval, or the caller may not see it, or its task is no longer stored."""
-
-
-class UnknownAssessment(NotFound):
-    """There is no such assessment, or the caller may not see it, or it has expired."""
-
-
 class MissingRole(GatewayRefusal):
     """The caller lacks a role that the request requires; the message names it."""
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.errors import InvalidField, MissingRole, UnknownAssessment
+from services.gateway.edge.errors import InvalidField, MissingRole, NotFound
 from services.gateway.edge.fields import object_at, to_invalid_field
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
@@ -127,10 +127,10 @@ class AssessmentRepository(ScriptedStore):
         return tuple(card for card in cards if card is not None and may_see(caller, card))
 
     async def get_assessment(self, assessment_id: str, caller: Caller) -> KeptAssessment:
-        """One assessment; raises ``UnknownAssessment``."""
+        """One assessment; raises ``NotFound``."""
         kept_assessment = await self._find(caller.tenant, assessment_id)
         if kept_assessment is None or not may_see(caller, kept_assessment.card):
-            raise UnknownAssessment(f"assessment {assessment_id!r}")
+            raise NotFound(f"assessment {assessment_id!r}")
         return kept_assessment
 
     async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
@@ -143,7 +143,7 @@ class AssessmentRepository(ScriptedStore):
         return KeptAssessment(summary, assessment) if summary and assessment else None
 
     async def delete(self, assessment_id: str, caller: Caller) -> None:
-        """Delete an assessment; whoever may see it may do so. Raises ``UnknownAssessment``."""
+        """Delete an assessment; whoever may see it may do so. Raises ``NotFound``."""
         await self.get_assessment(assessment_id, caller)
         order, cards, bodies = keys.assessment_keys(caller.tenant)
         commands = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))

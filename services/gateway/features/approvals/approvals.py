@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
+from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, NotFound
 from services.gateway.edge.fields import (
     decode_page_token,
     encode_page_token,
@@ -155,10 +155,10 @@ class ApprovalService:
         return build_approval_view(request, caller.principal, self._clock())
 
     async def get_approval(self, approval_id: str, caller: Caller) -> ApprovalRequest:
-        """One approval; decided ones too, as long as their tasks are stored. Raises ``UnknownApproval``."""
+        """One approval; decided ones too, as long as their tasks are stored. Raises ``NotFound``."""
         request = await self._approvals.find(caller.tenant, approval_id)
         if request is None or not may_read(caller.principal, request.record):
-            raise UnknownApproval(f"approval {approval_id!r} that you may see")
+            raise NotFound(f"approval {approval_id!r} that you may see")
         return request
 
     async def submit_answer(
@@ -167,7 +167,7 @@ class ApprovalService:
         """Send an answer to the waiting task, and wait a little; returns the approval, and whether it took effect.
 
         The same answer by the same person counts once, however often it is sent. Raises ``MissingRole``,
-        ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
+        ``NotFound``, and ``DecisionNotCounted`` with the reason.
         """
         if Role.APPROVER not in caller.principal.roles:
             raise MissingRole("you do not have the role approver")

@@ -1,8 +1,5 @@
 """The console's application: its routes, its pages of approvals and assessments, and its error pages."""
 
-from collections.abc import Mapping
-from typing import NamedTuple, Self
-
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -13,6 +10,7 @@ from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
 from services.gateway.edge import errors
+from services.gateway.edge.replies import retry_headers
 from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, read_answer
 from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
@@ -23,7 +21,7 @@ from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
 from services.gateway.features.console.views.approvals import build_approval_page, summarize_calls
-from services.gateway.features.console.views.formatting import parse_short_number
+from services.gateway.features.console.views.formatting import as_sentence, parse_short_number
 from services.gateway.features.console.views.replay import (
     TURNS_SHOWN_EACH_WAY,
     build_replayed_turn,
@@ -99,7 +97,7 @@ class AssessmentPages(PageGroup):
         kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
         number = parse_short_number(request.path_params["number"])
         if not 1 <= number <= len(kept_assessment.assessment.runs):
-            raise errors.UnknownAssessment(f"run {number}")
+            raise errors.NotFound(f"run {number}")
         run = kept_assessment.assessment.runs[number - 1]
         turns = list_timeline_turns(run)
         turn = build_replayed_turn(run, turns, parse_short_number(request.query_params.get("turn", "")))
@@ -126,84 +124,56 @@ class AssessmentPages(PageGroup):
         return await self._context.services.assessments.get_assessment(assessment_id, visitor.caller)
 
 
-class ErrorPage(NamedTuple):
-    """The error page for a kind of exception. ``{}`` in ``text`` is replaced by the exception's message.
-
-    ``href``: where the page's link leads; empty for the requested page itself.
-    """
-
-    status: int
-    heading: str
-    text: str
-    href: str = "/console/"
-    label: str = "Go to the overview"
-    retry_seconds: int = 0
-
-    def adapt_to_error(self, fault: Exception) -> Self:
-        """The page with the status or waiting time that this exception carries."""
-        match fault:
-            case BadForm():
-                return self._replace(status=fault.status)
-            case errors.TooManyRequests():
-                return self._replace(retry_seconds=fault.wait)
-            case HTTPException() if fault.status_code != self.status:
-                return self._replace(status=fault.status_code, heading="That cannot be done here")
-            case _:
-                return self
-
-
 _STORE_AWAY_TEXT = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
-_TRY_LATER_PAGE = ErrorPage(503, "One moment", _STORE_AWAY_TEXT, "", "Try again", 2)
-_NO_PAGE = ErrorPage(404, "There is no such page", "The address may be mistyped.")
+_NO_PAGE_TEXT = "The address may be mistyped."
 _BUG_TEXT = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
-_ERROR_PAGES_BY_EXCEPTION: Mapping[type[Exception], ErrorPage] = {
-    errors.UnknownApproval: ErrorPage(
-        404,
-        "There is no such approval",
-        "It is none that you may see, or its task is no longer kept.",
-        "/console/approvals",
-        "Go to the approvals",
-    ),
-    errors.NoVisibleTask: ErrorPage(
-        404,
-        "There is no such task",
-        "It has left the store after its time, or it is none that you may see.",
-        "/console/tasks",
-        "Go to the tasks",
-    ),
-    errors.UnknownAssessment: ErrorPage(
-        404,
-        "There is no such assessment",
-        "Its time is over, or it is none that you may see.",
-        _ASSESSMENTS_PATH,
-        "Go to the assessments",
-    ),
-    errors.InvalidField: ErrorPage(400, "That could not be read", "{}."),
-    errors.NotAnOperator: ErrorPage(
-        403, "This is not for you", "It is for operators. Ask one of them, or sign in with an operator's key."
-    ),
-    BadForm: ErrorPage(400, "Nothing was done", "{}"),
-    StoreUnavailable: _TRY_LATER_PAGE,
-    errors.IssuerUnavailable: _TRY_LATER_PAGE,
-    errors.TooManyRequests: ErrorPage(429, "That was too much at once", "{}.", "", "Try again"),
-    errors.PushUnsupported: _NO_PAGE,
-    HTTPException: _NO_PAGE,
-    Exception: ErrorPage(500, "Something broke", _BUG_TEXT, "", "Try again"),  # nobody foresaw it; it goes to the log
+_HEADINGS = {
+    400: "That could not be read",
+    403: "This is not for you",
+    404: "There is no such page",
+    429: "That was too much at once",
+    500: "Something broke",
+    503: "One moment",
 }
+_STATUSES_TO_TRY_AGAIN = (429, 500, 503)
+_FAULTS = (
+    BadForm,
+    errors.GatewayRefusal,
+    errors.IssuerUnavailable,
+    StoreUnavailable,
+    HTTPException,
+    Exception,
+)
 
 
 def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
     async def render_error(request: Request, fault: Exception) -> Response:
-        kind = next(kind for kind in type(fault).__mro__ if kind in _ERROR_PAGES_BY_EXCEPTION)
-        page = _ERROR_PAGES_BY_EXCEPTION[kind].adapt_to_error(fault)
-        values = {"heading": page.heading, "text": page.text.format(fault), "label": page.label}
-        visitor, href = getattr(request.state, "visitor", None), page.href or request.url.path
-        reply = pages.render(request, "fault.html", visitor, page.status, href=href, **values)
-        if page.retry_seconds:
-            reply.headers["Retry-After"] = str(page.retry_seconds)
+        status, text = _describe_fault(fault)
+        heading = (
+            "Nothing was done" if isinstance(fault, BadForm) else _HEADINGS.get(status, "That cannot be done here")
+        )
+        may_try_again, visitor = status in _STATUSES_TO_TRY_AGAIN, getattr(request.state, "visitor", None)
+        href, label = (request.url.path, "Try again") if may_try_again else ("/console/", "Go to the overview")
+        reply = pages.render(request, "fault.html", visitor, status, heading=heading, text=text, href=href, label=label)
+        reply.headers.update(retry_headers(fault, status))
         return reply
 
-    return dict.fromkeys(_ERROR_PAGES_BY_EXCEPTION, render_error)
+    return dict.fromkeys(_FAULTS, render_error)
+
+
+def _describe_fault(fault: Exception) -> tuple[int, str]:
+    """The status of the error page of an exception, and what the page says; nothing of what nobody foresaw."""
+    match fault:
+        case HTTPException():
+            return fault.status_code, _NO_PAGE_TEXT
+        case errors.PushUnsupported():
+            return 404, _NO_PAGE_TEXT
+        case BadForm() | errors.GatewayRefusal():
+            return fault.status, as_sentence(str(fault))
+        case StoreUnavailable() | errors.IssuerUnavailable():
+            return 503, _STORE_AWAY_TEXT
+        case _:
+            return 500, _BUG_TEXT
 
 
 def console_app(context: ConsoleContext) -> Starlette:

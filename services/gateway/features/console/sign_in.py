@@ -16,6 +16,7 @@ from services.gateway.features.console.sessions import (
     read_form,
     safe_destination,
 )
+from services.gateway.features.console.views.formatting import as_sentence
 from shared.infra.keys import CONSOLE_SESSION_SECONDS, REFUSED_SIGN_INS_SECONDS
 
 _FORM_COOKIE = "purple_console_form"
@@ -44,9 +45,9 @@ class SignInPages(PageGroup):
             secret = await self._context.sessions.sign_in(await self._read_credential(fields))
         except (Unauthenticated, NotEntitled) as fault:
             await self._context.sessions.count_refusal(address)
-            return await self._render_form(request, destination, _as_sentence(str(fault)), 401)
+            return await self._render_form(request, destination, as_sentence(str(fault)), 401)
         except InvalidField as fault:
-            return await self._render_form(request, destination, _as_sentence(str(fault)), 400)
+            return await self._render_form(request, destination, as_sentence(str(fault)), 400)
         reply = redirect_to(destination)
         self._set_cookie(reply, SESSION_COOKIE, secret, CONSOLE_SESSION_SECONDS)
         reply.delete_cookie(_FORM_COOKIE, _COOKIE_PATH)
@@ -94,7 +95,3 @@ class SignInPages(PageGroup):
     def _set_cookie(self, reply: Response, name: str, value: str, seconds: int) -> None:
         secure = self._context.has_secure_cookies
         reply.set_cookie(name, value, seconds, path=_COOKIE_PATH, secure=secure, httponly=True, samesite="strict")
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.views.formatting import (
     Badge,
+    as_sentence,
     count_with_noun,
     field_rows,
     format_json,
@@ -18,7 +19,6 @@ from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, Read
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, as_object, loads
-from shared.domain.words import Role
 
 STATUS_BADGES = {
     ApprovalStatus.WAITING: Badge("Waiting", "warn"),
@@ -124,34 +124,19 @@ def build_approval_page(request: ApprovalRequest, reader: Principal, now: dateti
         )
         for rule in approval.grounds.rules
     )
-    return ApprovalPage(approval, record, calls, reasons, rules, why_answer_not_counted(approval, reader, now))
+    objection = approval.find_objection(reader, now)
+    return ApprovalPage(approval, record, calls, reasons, rules, as_sentence(objection) if objection else "")
 
 
 def level_title(level: str | None) -> str:
     return humanize_name(level) if level else "Any approver"
 
 
-def why_answer_not_counted(approval: Approval, reader: Principal, now: datetime) -> str:
-    """Why an answer of the reader would not count now, in a sentence; empty if it would."""
-    objection = approval.find_objection(reader, now)
-    if objection is None:
-        return ""
-    if approval.status is not ApprovalStatus.WAITING or now >= approval.deadline:
-        return "It takes no answer any more."
-    if reader.id == approval.requester_id:
-        return "You asked for this yourself, so somebody else must answer."
-    if Role.APPROVER not in reader.roles:
-        return "Your key does not have the role approver: others answer this."
-    if any(decision.by.id == reader.id for decision in approval.decisions):
-        return "You have answered; the others must answer too."
-    return f"It takes the level {approval.level}, which your key does not list."
-
-
 def select_answerable_requests(
     requests: Sequence[ApprovalRequest], reader: Principal, now: datetime
 ) -> list[ApprovalRequest]:
     """The approvals that the reader may answer now."""
-    return [request for request in requests if not why_answer_not_counted(request.approval, reader, now)]
+    return [request for request in requests if request.approval.find_objection(reader, now) is None]
 
 
 def summarize_calls(calls: tuple[CallRow, ...]) -> str:

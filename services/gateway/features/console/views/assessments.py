@@ -1,16 +1,16 @@
 """Stored assessments as the console shows them: scores by dimension and criterion."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.formatting import Badge, humanize_name
+from services.gateway.features.console.views.formatting import Badge, format_json, humanize_name
 from shared.contracts.assessment.figures import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat
+from shared.domain.exact_json import to_exact
 
 _MOST_PASS_CHANCES_SHOWN = 5
 RUN_END_BADGES = {
@@ -93,21 +93,15 @@ def criterion_badge(score: float, max_score: float, is_unjudged: bool) -> Badge:
 
 
 _LONGEST_TEXT = 2000
-NO_VALUE_TEXT = "nothing"
 
 
 def format_value(value: JsonValue) -> str:
-    if isinstance(value, str):
-        return shorten(value) or NO_VALUE_TEXT
-    if value is None or value in ([], {}):
-        return NO_VALUE_TEXT
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return format_number(value)
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return shorten(", ".join(str(item) for item in value))
-    return shorten(json.dumps(value, ensure_ascii=False))
+    """The value for people, shortened; ``nothing`` for an empty one."""
+    return "nothing" if is_empty(value) else shorten(format_json(to_exact(value)))
+
+
+def is_empty(value: JsonValue) -> bool:
+    return value is None or value in ("", [], {})
 
 
 def shorten(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.assessments import NO_VALUE_TEXT, format_value, shorten
+from services.gateway.features.console.views.assessments import format_value, is_empty, shorten
 from services.gateway.features.console.views.formatting import (
     Badge,
     count_with_noun,
@@ -55,8 +55,7 @@ def _merge_reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
 
 
 def _build_action_row(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
-    texts = ((name, format_value(value)) for name, value in entry.parameters.items())
-    parameters = tuple((name, text) for name, text in texts if text != NO_VALUE_TEXT)
+    parameters = tuple((name, format_value(value)) for name, value in entry.parameters.items() if not is_empty(value))
     gist = _summarize_parameters(entry.parameters, titles)
     return ActionRow(_describe_action(entry), gist, _choose_badge(entry), parameters, entry.error_message or "")
 
@@ -69,7 +68,7 @@ def _describe_action(entry: ActionLogEntry) -> str:
 def _summarize_parameters(parameters: JsonObject, titles: Mapping[str, str]) -> str:
     main_texts = [value for name in _GIST_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
     subject = main_texts or list(_referenced_names(parameters, titles))
-    other_texts = [text for name in _OTHER_PARAMETERS if (text := format_value(parameters.get(name))) != NO_VALUE_TEXT]
+    other_texts = [format_value(value) for name in _OTHER_PARAMETERS if not is_empty(value := parameters.get(name))]
     line = " ".join(" · ".join([*subject, *other_texts]).split())
     return line if len(line) <= _LONGEST_SUMMARY_LINE else f"{line[:_LONGEST_SUMMARY_LINE]}…"
 
