@@ -5,6 +5,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from services.gateway.features.identity.api_keys import (
     CreatedKey,
@@ -12,7 +13,6 @@ from services.gateway.features.identity.api_keys import (
     OperatorExists,
     build_key_view,
     find_operator_id,
-    generate_key_values,
     make_key,
 )
 from services.gateway.features.identity.store import Keyring
@@ -48,12 +48,12 @@ async def create_first_key(redis_url: str, tenant: str, principal_id: str, allow
     """Create an operator's key. Unless ``allows_another``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
-        keyring, new_values = Keyring(state), generate_key_values()
-        operator = find_operator_id(await keyring.list_keys(tenant), new_values.now)
+        keyring = Keyring(state)
+        operator = find_operator_id(await keyring.list_keys(tenant), datetime.now(UTC))
         if operator and not allows_another:
             sentence = f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create"
             raise OperatorExists(f"{sentence} (or this with --again, if that key is lost)")
-        created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, new_values)
+        created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id)
         await keyring.add(created.key)
         return created
     finally:

@@ -22,7 +22,7 @@ from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import KeyIdentity, KeyOrTokenIdentity, UnverifiedIdentity
 from services.gateway.features.identity.model import Identity
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.identity.signing_keys import HttpJwks, RenewalTimes, SigningKeys
+from services.gateway.features.identity.signing_keys import HttpJwks, SigningKeys
 from services.gateway.features.identity.store import RateMeter
 from services.gateway.features.identity.tokens import JwtIdentity
 from services.gateway.features.participation import (
@@ -67,10 +67,9 @@ class IdentityWiring:
     def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
         tls = client_tls_context()
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
-        renewal_times = RenewalTimes(max_age=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._signing_keys = (
-            SigningKeys(source.fetch, monotonic, renewal_times) if "jwt" in settings.auth_methods else None
+            SigningKeys(source.fetch, monotonic, settings.jwt_keys_stale) if "jwt" in settings.auth_methods else None
         )
         self.identity = self._build_identity(settings, meter)
 

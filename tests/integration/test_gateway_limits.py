@@ -7,7 +7,6 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -20,7 +19,6 @@ from typer.testing import CliRunner
 from cli.keys import keys as keys_command
 from services.gateway.features.identity.api_keys import (
     CreatedKey,
-    NewKeyValues,
     hash_secret,
     make_key,
     parse_key_request,
@@ -164,16 +162,14 @@ async def test_of_a_message_that_is_refused_no_file_is_kept(redis: Redis, redis_
 NONE = RateAllowance()
 SECRET = "s" * 43
 DIGEST = hash_secret(SECRET)
-_KEY_ID = iter(f"{number:012x}" for number in range(1, 1000))
 
 
 async def _made(redis: Redis, **limits: int) -> CreatedKey:
     """A key with limits of its own."""
-    fresh = NewKeyValues(datetime.now(UTC), next(_KEY_ID), SECRET)
     wish = parse_key_request({"principal": "casey", "roles": ["client", "operator"], **limits})
-    made = make_key(wish, "acme", "olga", fresh)
-    await Keyring(redis).add(made.key)
-    return made
+    key = make_key(wish, "acme", "olga").key.model_copy(update={"secret_sha256": DIGEST})
+    await Keyring(redis).add(key)
+    return CreatedKey(key, f"pa_{key.key_id}_{SECRET}")
 
 
 @asynccontextmanager

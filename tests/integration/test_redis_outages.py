@@ -27,7 +27,6 @@ from services.executor.ports.turns import (
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.identity.api_keys import (
     UnverifiedIdentity,
-    generate_key_values,
     make_key,
     parse_key_request,
 )
@@ -167,7 +166,7 @@ async def test_without_memory_a_key_still_opens_what_is_read_and_a_revoked_one_n
 ) -> None:
     """Finding a key also counts the request and notes its use, which such a server refuses."""
     wish = parse_key_request({"principal": "casey", "roles": ["client"]})
-    good, revoked = (make_key(wish, "acme", "olga", generate_key_values()) for _ in range(2))
+    good, revoked = (make_key(wish, "acme", "olga") for _ in range(2))
     keyring = Keyring(own_redis)
     for made in (good, revoked):
         await keyring.add(made.key)

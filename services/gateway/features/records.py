@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
-from typing import NamedTuple
 
 import httpx
 from starlette.responses import JSONResponse, Response
@@ -74,15 +73,6 @@ class MissingBaseVersion(GatewayRefusal):
     status = 428
 
 
-class RecordChange(NamedTuple):
-    """A document to replace version ``base``. ``restored``: the earlier version that it repeats, if any."""
-
-    document: JsonObject
-    base: int
-    comment: str = ""
-    restored: int | None = None
-
-
 class RecordService:
     """Reads and changes tenants' records. Each change is stored as a new version.
 
@@ -113,10 +103,15 @@ class RecordService:
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         return await self._records.list_versions(tenant)
 
-    async def put(self, tenant: str, change: RecordChange, caller: Caller) -> TenantVersion:
-        """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``Unavailable``."""
-        number = change.base + 1
-        document = {"id": tenant, **change.document, "version": str(number)}
+    async def put(
+        self, tenant: str, document: JsonObject, base: int, comment: str, caller: Caller, restored: int | None = None
+    ) -> TenantVersion:
+        """Store a document in place of version ``base``, and return its version.
+
+        ``restored``: the earlier one that it repeats. Raises ``BadRecord``, ``VersionConflict`` and ``Unavailable``.
+        """
+        number = base + 1
+        document = {"id": tenant, **document, "version": str(number)}
         if problems := await self._find_field_and_rule_problems(document, tenant):
             raise BadRecord(problems)
         author, now = caller.principal.id, self._clock()
@@ -124,8 +119,8 @@ class RecordService:
             version=number,
             at=now,
             by=author,
-            comment=change.comment,
-            restored=change.restored,
+            comment=comment,
+            restored=restored,
             document_json=dumps(document),
         )
         await self._records.add_version(tenant, version)
@@ -159,7 +154,7 @@ class RecordService:
         """Store an earlier version as a new one; it is validated again, since rules may have become stricter."""
         earlier = await self.get_version(tenant, number)
         base = await self._records.get_latest_number(tenant) if base is None else base
-        return await self.put(tenant, RecordChange(earlier.document, base, comment, number), caller)
+        return await self.put(tenant, earlier.document, base, comment, caller, number)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Withdraw the tenant's stored record, as a new version without document. Raises ``NoRecord``."""
@@ -176,8 +171,11 @@ class RecordService:
         return version
 
 
-def parse_change(body: JsonObject, if_match: str | None) -> RecordChange:
-    """Parse ``{"record", "comment"}`` and ``If-Match``; raises ``InvalidField`` and ``MissingBaseVersion``."""
+def parse_change(body: JsonObject, if_match: str | None) -> tuple[JsonObject, int, str]:
+    """Parse ``{"record", "comment"}`` and ``If-Match`` into document, base and comment.
+
+    Raises ``InvalidField`` and ``MissingBaseVersion``.
+    """
     document = body.get("record")
     if not isinstance(document, dict):
         raise InvalidField("record", "must be an object: the tenant's record")
@@ -187,7 +185,7 @@ def parse_change(body: JsonObject, if_match: str | None) -> RecordChange:
         raise MissingBaseVersion(
             'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'
         )
-    return RecordChange(document, base, read_comment(body))
+    return document, base, read_comment(body)
 
 
 def read_comment(body: JsonObject) -> str:
@@ -271,7 +269,7 @@ class TenantRecordEndpoints(ApiEndpoints[RecordService]):
         """
         tenant = call.path_value("tenant")
         change = parse_change(call.body, call.request.headers.get("if-match"))
-        return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
+        return await _answer_change(tenant, self._service.put(tenant, *change, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/history")
     async def list_versions(self, call: ApiCall) -> Response:

@@ -7,7 +7,7 @@ import pytest
 
 from services.gateway.edge.errors import Unavailable
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.records import PolicyCheck, RecordChange, RecordService
+from services.gateway.features.records import PolicyCheck, RecordService
 from shared.contracts.policy import Policy
 from shared.contracts.task import Principal
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion
@@ -48,7 +48,7 @@ async def _problems(judge: PolicyCheck, document: JsonObject) -> list[str]:
     reach = addresses_for_operators(())
     service = RecordService(_NeverStored(), judge, reach, reach, lambda: datetime.now(UTC))
     with pytest.raises(BadRecord) as refused:
-        await service.put("acme", RecordChange(document, 0), OLGA)
+        await service.put("acme", document, 0, "", OLGA)
     return [one.field for one in refused.value.problems]
 
 

@@ -18,7 +18,6 @@ from services.gateway.features.identity.model import Caller, LimitUse, RateAllow
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import (
     HttpJwks,
-    RenewalTimes,
     SigningKeys,
     may_fetch_keys_from,
     usable_keys,
@@ -30,8 +29,6 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
 from tests.each_row import each_row
-
-PATIENCE = RenewalTimes(interval=300, retry_pause=10, max_age=3600)
 
 
 class Published:
@@ -87,7 +84,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def keys(issuer: TokenIssuer, clock: Clock) -> SigningKeys:
-    return SigningKeys(Published(issuer), clock, PATIENCE)
+    return SigningKeys(Published(issuer), clock)
 
 
 @pytest.mark.promise("identity.tokens")
@@ -101,7 +98,7 @@ async def test_many_that_miss_a_key_ask_once_and_strangers_ids_make_nobody_ask_m
     for number in range(20):
         assert await keys.find(f"stranger-{number}", "ES256") is None
     assert issuer.asked == 1
-    clock.now += PATIENCE.retry_pause
+    clock.now += 10
     issuer.add("two", "ES256")
     assert await keys.find("two", "ES256") is not None
     assert issuer.asked == 2
@@ -111,7 +108,7 @@ async def test_many_that_miss_a_key_ask_once_and_strangers_ids_make_nobody_ask_m
 async def test_known_keys_count_until_they_are_stale(keys: SigningKeys, issuer: TokenIssuer, clock: Clock) -> None:
     await keys.find("one", "ES256")
     issuer.away = True
-    clock.now += PATIENCE.max_age - 1
+    clock.now += 3600 - 1
     assert await keys.find("one", "ES256") is not None
     with pytest.raises(IssuerUnavailable):  # it may be a new key: nobody can tell
         await keys.find("two", "ES256")
@@ -119,14 +116,14 @@ async def test_known_keys_count_until_they_are_stale(keys: SigningKeys, issuer: 
     with pytest.raises(IssuerUnavailable, match="cannot be had"):
         await keys.find("one", "ES256")
     issuer.away = False
-    clock.now += PATIENCE.retry_pause
+    clock.now += 10
     assert await keys.find("one", "ES256") is not None
 
 
 @pytest.mark.promise("identity.tokens")
 async def test_keys_are_renewed_beside_the_requests(issuer: TokenIssuer, clock: Clock) -> None:
     """So that a rotated key is known before its first token comes, and a withdrawn one counts no more."""
-    keys = SigningKeys(Published(issuer), clock, RenewalTimes(interval=0.001))
+    keys = SigningKeys(Published(issuer), clock, interval=0.001)
     issuer.add("two", "ES256")
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         renewing = group.create_task(keys.keep_renewed())
@@ -145,7 +142,7 @@ async def test_keys_are_renewed_beside_the_requests(issuer: TokenIssuer, clock: 
 async def test_a_token_may_leave_out_the_id_of_an_issuers_only_key(keys: SigningKeys, issuer: TokenIssuer) -> None:
     assert await keys.find(None, "ES256") is not None
     issuer.add("two", "ES256")
-    both = SigningKeys(Published(issuer), Clock(), PATIENCE)
+    both = SigningKeys(Published(issuer), Clock())
     assert await both.find(None, "ES256") is None
 
 
@@ -199,7 +196,7 @@ async def test_each_algorithm_of_public_keys_is_believed(issuer: TokenIssuer, al
 
 def _identity(issuer: TokenIssuer) -> JwtIdentity:
     unlimited = IdentitySettings(jwt_issuer=issuer.url, jwt_audience=(AUDIENCE,), rate_requests=0, rate_messages=0)
-    return JwtIdentity(SigningKeys(Published(issuer), Clock(), PATIENCE), unlimited, NobodysMeter())
+    return JwtIdentity(SigningKeys(Published(issuer), Clock()), unlimited, NobodysMeter())
 
 
 async def _refused(issuer: TokenIssuer, token: str) -> None:

@@ -46,19 +46,6 @@ class KeyRequest(NamedTuple):
     messages_a_day: int | None = None
 
 
-class NewKeyValues(NamedTuple):
-    """The generated values of a new key: its time of creation, an unused id, and a random secret."""
-
-    now: datetime
-    key_id: str
-    secret: str
-
-
-def generate_key_values() -> NewKeyValues:
-    """Generate the time, an unused id and a random secret for a new key."""
-    return NewKeyValues(datetime.now(UTC), token_hex(6), token_urlsafe(32))
-
-
 class CreatedKey(NamedTuple):
     """A new key. ``token``: what its holder sends; it is shown once, and not stored."""
 
@@ -66,19 +53,20 @@ class CreatedKey(NamedTuple):
     token: str
 
 
-def make_key(request: KeyRequest, tenant: str, created_by: str, generated: NewKeyValues) -> CreatedKey:
-    properties = request._asdict()
+def make_key(request: KeyRequest, tenant: str, created_by: str, now: datetime | None = None) -> CreatedKey:
+    """A new key with an unused id and a random secret. ``now``: when it was made, if not at this moment."""
+    properties, secret, created_at = request._asdict(), token_urlsafe(32), now or datetime.now(UTC)
     days = properties.pop("days")
     key = ApiKey(
         **properties,
-        key_id=generated.key_id,
+        key_id=token_hex(6),
         tenant=tenant,
-        secret_sha256=hash_secret(generated.secret),
-        created_at=generated.now,
+        secret_sha256=hash_secret(secret),
+        created_at=created_at,
         created_by=created_by,
-        expires_at=None if days is None else generated.now + timedelta(days=days),
+        expires_at=None if days is None else created_at + timedelta(days=days),
     )
-    return CreatedKey(key, "_".join((PREFIX_OF_KEYS, generated.key_id, generated.secret)))
+    return CreatedKey(key, "_".join((PREFIX_OF_KEYS, key.key_id, secret)))
 
 
 def split_token(token: str) -> tuple[str, str] | None:
@@ -217,11 +205,11 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
 
         201 with the key and its token. The token is shown in this answer only.
         """
-        generated, request = generate_key_values(), parse_key_request(object_at(call.body, "key", "key"))
-        created = make_key(request, call.caller.tenant, call.caller.principal.id, generated)
+        request = parse_key_request(object_at(call.body, "key", "key"))
+        created = make_key(request, call.caller.tenant, call.caller.principal.id)
         await self._service.add(created.key)
         return JSONResponse(
-            {**build_key_view(created.key, generated.now), "token": created.token}, 201, _NO_STORE_HEADERS
+            {**build_key_view(created.key, created.key.created_at), "token": created.token}, 201, _NO_STORE_HEADERS
         )
 
     @api_path("POST", "/keys/list")

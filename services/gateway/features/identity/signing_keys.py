@@ -45,24 +45,25 @@ class SigningKey(NamedTuple):
     key: AllowedPublicKeys
 
 
-class RenewalTimes(NamedTuple):
-    """Seconds between renewals, between tries after a failure, and until keys that cannot be renewed expire."""
-
-    interval: float = 300
-    retry_pause: float = 10
-    max_age: float = 3600
+RENEWAL_SECONDS = 300.0
+_RETRY_SECONDS = 10.0  # between tries after a failure
 
 
 class SigningKeys:
     """Caches the issuer's keys. If they cannot be renewed they expire, and then no token is accepted.
 
-    ``fetch``: returns the JSON Web Keys that the issuer publishes now; raises ``IssuerUnavailable``.
+    ``fetch``: returns the JSON Web Keys that the issuer publishes now; raises ``IssuerUnavailable``. ``max_age``: the
+    seconds until keys that cannot be renewed expire; ``interval``: between renewals.
     """
 
     def __init__(
-        self, fetch: Callable[[], Awaitable[Sequence[JsonObject]]], clock: Callable[[], float], times: RenewalTimes
+        self,
+        fetch: Callable[[], Awaitable[Sequence[JsonObject]]],
+        clock: Callable[[], float],
+        max_age: float = 3600,
+        interval: float = RENEWAL_SECONDS,
     ) -> None:
-        self._fetch_published, self._clock, self._times = fetch, clock, times
+        self._fetch_published, self._clock, self._max_age, self._interval = fetch, clock, max_age, interval
         self._keys: Sequence[SigningKey] = ()
         self._renewed_at: float | None = None
         self._tried_at: float | None = None
@@ -90,13 +91,13 @@ class SigningKeys:
         while True:
             async with self._fetch_lock:
                 await self._fetch()
-            await asyncio.sleep(self._times.interval if self._problem == "" else self._times.retry_pause)
+            await asyncio.sleep(self._interval if self._problem == "" else _RETRY_SECONDS)
 
     async def _renew_if_missing(self, kid: str | None, algorithm: str) -> None:
         """Fetch the keys if the key is still unknown: once for all waiting requests, and not before the retry pause."""
         async with self._fetch_lock:
             is_missing = not self._are_fresh() or self._find_known(kid, algorithm) is None
-            if is_missing and (self._tried_at is None or self._clock() - self._tried_at >= self._times.retry_pause):
+            if is_missing and (self._tried_at is None or self._clock() - self._tried_at >= _RETRY_SECONDS):
                 await self._fetch()
 
     async def _fetch(self) -> None:
@@ -113,7 +114,7 @@ class SigningKeys:
         return matches[0] if len(matches) == 1 or (matches and kid) else None
 
     def _are_fresh(self) -> bool:
-        return self._renewed_at is not None and self._clock() - self._renewed_at < self._times.max_age
+        return self._renewed_at is not None and self._clock() - self._renewed_at < self._max_age
 
 
 def usable_keys(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
