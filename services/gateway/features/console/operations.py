@@ -28,7 +28,6 @@ from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import (
     build_approval_page,
     select_answerable_requests,
-    summarize_calls,
 )
 from services.gateway.features.console.views.formatting import parse_short_number
 from services.gateway.features.console.views.progress import (
@@ -94,7 +93,7 @@ class OverviewPages(PageGroup):
             visitor,
             tiles=tiles,
             waiting_counts=waiting_counts,
-            approvals=[(page, summarize_calls(page.calls)) for page in pages],
+            approvals=pages,
             tasks_in_doubt=operated.tasks_in_doubt[:_MOST_QUESTIONS_SHOWN],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS_SHOWN)),
             quality=quality,

@@ -106,6 +106,8 @@ def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
 
 
 _TEMPLATE_GLOBALS: Mapping[str, object] = {  # the functions and tables for templates, by their names there
+    "argument_rows": approvals.build_argument_rows,
+    "calls_summary": approvals.summarize_calls,
     "change_badges": replay.CHANGE_BADGES,
     "counted": formatting.count_with_noun,
     "criterion_badge": assessments.criterion_badge,
@@ -117,6 +119,7 @@ _TEMPLATE_GLOBALS: Mapping[str, object] = {  # the functions and tables for temp
     "dollars": tasks.format_nanos_as_dollars,
     "exact_time": formatting.format_exact_time,
     "fact_note": memory.fact_note,
+    "field_rows": formatting.field_rows,
     "figure_origin": approvals.describe_figure_origin,
     "letter_kinds": _LETTER_KIND_BADGES,
     "level_title": approvals.level_title,

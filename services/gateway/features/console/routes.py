@@ -20,7 +20,7 @@ from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
-from services.gateway.features.console.views.approvals import build_approval_page, summarize_calls
+from services.gateway.features.console.views.approvals import build_approval_page
 from services.gateway.features.console.views.formatting import as_sentence, parse_short_number
 from services.gateway.features.console.views.replay import (
     TURNS_SHOWN_EACH_WAY,
@@ -38,9 +38,8 @@ class InboxPages(PageGroup):
         now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
         approval_requests = await self._context.inbox_cache.list_waiting_approvals(visitor.caller)
         pages = [build_approval_page(approval, reader, now) for approval in approval_requests]
-        cards = [(page, summarize_calls(page.calls)) for page in pages]
-        for_visitor = [(page, summary) for page, summary in cards if not page.why_not_counted]
-        for_others = [(page, summary) for page, summary in cards if page.why_not_counted]
+        for_visitor = [page for page in pages if not page.why_not_counted]
+        for_others = [page for page in pages if page.why_not_counted]
         return await self._context.render_page(
             request,
             "inbox.html",

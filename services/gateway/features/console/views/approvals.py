@@ -18,7 +18,7 @@ from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
-from shared.domain.exact_json import Json, as_object, loads
+from shared.domain.exact_json import Json, loads
 
 STATUS_BADGES = {
     ApprovalStatus.WAITING: Badge("Waiting", "warn"),
@@ -26,10 +26,6 @@ STATUS_BADGES = {
     ApprovalStatus.REJECTED: Badge("Rejected", "bad"),
     ApprovalStatus.EXPIRED: Badge("Expired", "mute"),
     ApprovalStatus.SUPERSEDED: Badge("No longer asked", "mute"),
-}
-_FAILURE_SENTENCES = {
-    "stop": "If it fails, nothing after it is done.",
-    "compensate": "If it fails, the calls before it are taken back.",
 }
 
 
@@ -39,19 +35,6 @@ class ValueRow(NamedTuple):
     name: str
     value: str
     origin: str
-
-
-class CallRow(NamedTuple):
-    """A planned call. ``proof``: how it will be read back; ``undo``: the call that compensates it."""
-
-    number: int
-    title: str
-    tool: str
-    connection: str
-    arguments: tuple[ValueRow, ...]
-    proof: str
-    on_failure: str
-    undo: "CallRow | None" = None
 
 
 class RuleRow(NamedTuple):
@@ -72,7 +55,6 @@ class ApprovalPage(NamedTuple):
 
     approval: Approval
     record: TaskRecord
-    calls: tuple[CallRow, ...]
     all_reasons: tuple[str, ...]
     rules: tuple[RuleRow, ...]
     why_not_counted: str
@@ -91,11 +73,6 @@ class ApprovalPage(NamedTuple):
         return level_title(self.approval.level) + several
 
     @property
-    def confirmation_text(self) -> str:
-        step = self.approval.confirmation
-        return f"Confirmation {step.number} of {step.of}: {step.about}" if step else ""
-
-    @property
     def approvals_given(self) -> int:
         return sum(decision.approve for decision in self.approval.decisions)
 
@@ -105,14 +82,9 @@ class ApprovalPage(NamedTuple):
         rule_texts = {rule.reason for rule in self.rules}
         return [reason for reason in self.all_reasons if reason not in rule_texts]
 
-    @property
-    def figure_rows(self) -> tuple[tuple[str, str], ...]:
-        return tuple((name, str(value)) for name, value in as_object(self.record.metadata.get("values")).items())
-
 
 def build_approval_page(request: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
     approval, record = request
-    calls = tuple(_build_call_row(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
     reasons = tuple(map(_strip_rule_id, approval.reasons))
     rules = tuple(
         RuleRow(
@@ -125,7 +97,7 @@ def build_approval_page(request: ApprovalRequest, reader: Principal, now: dateti
         for rule in approval.grounds.rules
     )
     objection = approval.find_objection(reader, now)
-    return ApprovalPage(approval, record, calls, reasons, rules, as_sentence(objection) if objection else "")
+    return ApprovalPage(approval, record, reasons, rules, as_sentence(objection) if objection else "")
 
 
 def level_title(level: str | None) -> str:
@@ -139,29 +111,26 @@ def select_answerable_requests(
     return [request for request in requests if request.approval.find_objection(reader, now) is None]
 
 
-def summarize_calls(calls: tuple[CallRow, ...]) -> str:
+def summarize_calls(calls: Sequence[PlannedCall]) -> str:
     """The calls in one line: ``Approve expense (EXP-1001) and 2 more calls``."""
     if not calls:
         return "No call"
-    first_call = calls[0]
-    argument_texts = ", ".join(row.value.splitlines()[0][:60] for row in first_call.arguments[:3] if row.value)
+    first_values = [_describe_argument(value) for value in list(calls[0].arguments.values())[:3]]
+    argument_texts = ", ".join(text.splitlines()[0][:60] for text in first_values if text)
     more = f" and {count_with_noun(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
-    return f"{first_call.title}{f' ({argument_texts})' if argument_texts else ''}{more}"
+    return f"{humanize_name(calls[0].tool)}{f' ({argument_texts})' if argument_texts else ''}{more}"
 
 
-def _build_call_row(number: int, call: PlannedCall, grounds: Grounds) -> CallRow:
+def build_argument_rows(call: PlannedCall, grounds: Grounds) -> tuple[ValueRow, ...]:
+    """A planned call's arguments with the origin of each."""
     sources = {source.argument: source for source in grounds.arguments if source.call_id == call.call_id}
     origins = {origin.argument: origin for origin in call.origins}
-    rows = tuple(
+    return tuple(
         ValueRow(
             name, _describe_argument(value), _describe_origin(value, sources.get(name), origins.get(name), grounds)
         )
         for name, value in call.arguments.items()
     )
-    proof = f"Afterwards it is read back with {call.read_back.tool}." if call.read_back else ""
-    undo = _build_call_row(number, call.compensation, grounds) if call.compensation else None
-    on_failure = _FAILURE_SENTENCES[call.on_failure]
-    return CallRow(number, humanize_name(call.tool), call.tool, call.connection_id, rows, proof, on_failure, undo)
 
 
 def _describe_argument(value: Json) -> str:
