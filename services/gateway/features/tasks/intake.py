@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from typing_extensions import override
-
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
@@ -52,14 +50,11 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
-    id_rules, record = choose_id_rules(message.dialect), found_task.record
-    dedupe = id_rules.dedupe_key(message, found_task, moment.fresh_id)
-    if message.repeat_key:
-        dedupe = digest(["same", found_task.key.fingerprint])
+    record, dedupe = found_task.record, _dedupe_key(message, found_task, moment.fresh_id)
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if record is None:
         check_client(caller)
-        return incoming.build_new_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
+        return incoming.build_new_task(*_choose_ids_of_new_task(incoming, found_task))
     if incoming.turn_id in (*record.turns_done, found_task.signalled_turn_id):
         return JoinTurn(record, incoming.turn_id)
     decision = parse_decision(message) if record.state is TaskState.INPUT_REQUIRED else None
@@ -68,10 +63,10 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     if not decision:
         check_client(caller)
     if record.state.is_terminal:
-        return incoming.build_new_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
+        return incoming.build_new_task(*_choose_ids_of_new_task(incoming, found_task))
     if message.session_id not in (None, record.session_id):
         cause = f"task {message.task_id!r} belongs to session {record.session_id!r}"
-        raise InvalidField(id_rules.session_field, cause)
+        raise InvalidField(session_field_of(message.dialect), cause)
     turn = incoming.build_turn(record.task_id).model_copy(update={"files": _sent_files(message)})
     if decision:
         return SignalTurn(record, _as_decision(turn, decision, record))
@@ -126,63 +121,44 @@ class _IncomingMessage(NamedTuple):
         return AcceptTurn(record, turn, self.dedupe)
 
 
-class IdRules:
-    """How clients of protocols 0.3 and 1.0 name tasks and messages.
+def _dedupe_key(message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
+    """The key by which a repeat of the message is recognised: its id; without one, no message is a repeat.
 
-    They use the gateway's ids for tasks, and their own ids for messages.
+    Messages of the early protocol have no ids: there an equal message with the same task id is a repeat until the
+    client has received its answer.
     """
-
-    task_field, session_field = "message.taskId", "message.contextId"
-    answer_ends_repeats = False  # whether a message that comes again is a new one if its answer was received
-
-    def dedupe_key(self, message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
-        """The key by which a repeat of the message is recognised: its id; without one, no message is a repeat."""
-        may_be_repeat = message.message_id and not message.is_always_new
-        return digest(["a2a", found_task.key.fingerprint if may_be_repeat else fresh_id])
-
-    def choose_ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
-        """The id and the session of the new task that a message begins.
-
-        Raises ``NoVisibleTask`` if the message names a task that does not exist, ``TaskHasEnded`` for one that has
-        ended.
-        """
-        if found_task.record is not None:
-            raise TaskHasEnded(found_task.record.task_id, found_task.record.state.value)
-        if incoming.message.task_id:
-            raise NoVisibleTask(incoming.message.task_id)
-        session = incoming.message.session_id or derive_id("session", incoming.caller.tenant, incoming.dedupe)
-        return incoming.moment.fresh_id, session
+    key = found_task.key
+    if message.repeat_key:
+        return digest(["same", key.fingerprint])
+    if message.dialect is A2aVersion.LEGACY:
+        return digest(["legacy", key.alias, key.fingerprint, found_task.answered_turn_id])
+    may_be_repeat = message.message_id and not message.is_always_new
+    return digest(["a2a", key.fingerprint if may_be_repeat else fresh_id])
 
 
-class LegacyIdRules(IdRules):
-    """How clients of the early protocol name tasks and messages: they choose task ids, and messages have none.
+def _choose_ids_of_new_task(incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
+    """The id and the session of the new task that a message begins; clients of 0.3 and 1.0 use the gateway's ids.
 
-    A task id leads to the newest task with it; after that has ended, the id begins another task in the same session. An
-    equal message with the same task id is a repeat until the client has received its answer.
+    Raises ``NoVisibleTask`` if their message names a task that does not exist, ``TaskHasEnded`` for one that has ended.
+    Clients of the early protocol choose ids themselves: one leads to the newest task with it, and begins another in the
+    same session after that has ended. A first task without session id gets its own id as one, made unique per caller.
     """
-
-    task_field, session_field = "params.id", "metadata.session_id"
-    answer_ends_repeats = True
-
-    @override
-    def dedupe_key(self, message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
-        return digest(["legacy", found_task.key.alias, found_task.key.fingerprint, found_task.answered_turn_id])
-
-    @override
-    def choose_ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
-        """As in ``IdRules``. A first task without session id gets its own id as one, made unique per caller."""
-        session_id, alias = incoming.message.session_id, found_task.key.alias
-        if found_task.record is not None:
-            return incoming.moment.fresh_id, session_id or found_task.record.session_id
-        own_id = caller_scoped_id(alias, incoming.caller) if incoming.caller.principal.verified else alias
-        return alias, session_id or own_id
+    message, record, caller = incoming.message, found_task.record, incoming.caller
+    if message.dialect is A2aVersion.LEGACY:
+        if record is not None:
+            return incoming.moment.fresh_id, message.session_id or record.session_id
+        alias = found_task.key.alias
+        return alias, message.session_id or (caller_scoped_id(alias, caller) if caller.principal.verified else alias)
+    if record is not None:
+        raise TaskHasEnded(record.task_id, record.state.value)
+    if message.task_id:
+        raise NoVisibleTask(message.task_id)
+    return incoming.moment.fresh_id, message.session_id or derive_id("session", caller.tenant, incoming.dedupe)
 
 
-_ID_RULES, _LEGACY_ID_RULES = IdRules(), LegacyIdRules()
-
-
-def choose_id_rules(dialect: A2aVersion) -> IdRules:
-    return _LEGACY_ID_RULES if dialect is A2aVersion.LEGACY else _ID_RULES
+def session_field_of(dialect: A2aVersion) -> str:
+    """The field in which a message of that protocol names its session."""
+    return "metadata.session_id" if dialect is A2aVersion.LEGACY else "message.contextId"
 
 
 def caller_scoped_id(task_id: str, caller: Caller) -> str:
@@ -221,5 +197,5 @@ def _check_is_requester(message: ClientMessage, caller: Caller, record: TaskReco
         return
     if may_read(caller.principal, record):
         cause = "the task belongs to another principal; an approver may only decide it"
-        raise InvalidField(choose_id_rules(message.dialect).task_field, cause)
+        raise InvalidField("params.id" if message.dialect is A2aVersion.LEGACY else "message.taskId", cause)
     raise NoVisibleTask(message.task_id or record.task_id)

@@ -16,9 +16,9 @@ from services.gateway.features.tasks.intake import (
     SignalTurn,
     TimeAndFreshId,
     caller_scoped_id,
-    choose_id_rules,
     compute_fingerprint,
     decide_intake,
+    session_field_of,
 )
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.store import FoundTask, MessageKey, RedisClientIds
@@ -28,7 +28,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.exact_json import dumps
 from shared.domain.outgoing import AllowedAddresses, why_refused
-from shared.domain.words import TaskState
+from shared.domain.words import A2aVersion, TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, PrepareAcceptance, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
 from shared.ports.tenant_records import TenantRecords
@@ -143,7 +143,7 @@ class TaskService:
             raise TaskHasEnded(str(task_message.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             cause = f"session {task_message.session_id or task_message.task_id!r} belongs to another principal"
-            raise InvalidField(choose_id_rules(task_message.dialect).session_field, cause) from None
+            raise InvalidField(session_field_of(task_message.dialect), cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Find the message's task, store what the message becomes, and record where the client's task id leads."""
@@ -161,8 +161,8 @@ class TaskService:
         if isinstance(intake, SignalTurn):
             await self._client_ids.record_signal(key, turn_id)
         await self._record_newest_task(key, record, found_task.record)
-        answer_ends_repeats = choose_id_rules(message.dialect).answer_ends_repeats
-        return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_ends_repeats else None)
+        is_legacy = message.dialect is A2aVersion.LEGACY  # whose answer, once it is received, ends repeats
+        return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if is_legacy else None)
 
     async def _record_newest_task(self, key: MessageKey, record: TaskRecord, newest_before: TaskRecord | None) -> None:
         """Record that the client's task id leads to ``record``, unless it is that task's own id.
