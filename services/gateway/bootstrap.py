@@ -1,11 +1,13 @@
 """Builds the gateway's application from its settings: connections, services, routes and middleware."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import NamedTuple, cast
 from uuid import uuid4
 
+import httpx
 from fastapi import APIRouter, FastAPI
 from redis.asyncio import Redis
 from starlette.middleware import Middleware
@@ -25,6 +27,8 @@ from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLett
 from services.gateway.features.identity.api_keys import KeyEndpoints
 from services.gateway.features.identity.api_paths import api_router
 from services.gateway.features.identity.middleware import CallerMiddleware
+from services.gateway.features.identity.model import Identity
+from services.gateway.features.identity.signing_keys import SigningKeys
 from services.gateway.features.identity.store import Keyring, RateMeter
 from services.gateway.features.learning import LearnedData, LearningEndpoints
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
@@ -45,23 +49,25 @@ from services.gateway.openapi import DescribedApp, docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
-    IdentityWiring,
     WebhookWiring,
     build_assessment_reader,
+    build_identity,
     build_message_files,
-    run_notifier,
+    build_notifier,
+    build_signing_keys,
     serve_metrics,
     utc_now,
 )
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.counted_app import CountedApp
-from shared.infra.keys import DEDUPE_SECONDS
+from shared.infra.keys import DEDUPE_SECONDS, NOTICES_CHANNEL
 from shared.infra.metrics import Metrics
 from shared.infra.parts import load_part
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
+from shared.infra.tls import client_tls_context
 from shared.infra.wakes import ArqWakes
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -72,7 +78,9 @@ class _Connections(NamedTuple):
     state: Redis
     queue: Redis
     listener: ChannelListener
-    identity: IdentityWiring
+    http: httpx.AsyncClient
+    signing_keys: SigningKeys | None
+    identity: Identity
     metrics: Metrics
     webhooks: WebhookWiring
 
@@ -89,7 +97,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     shutdown = shutdown or build_shutdown_state(settings)
     opened = _connect(settings)
     services = _build_services(settings, opened, shutdown, tracer)
-    host = PartHost(settings, opened.state, opened.identity.identity, services, utc_now)
+    host = PartHost(settings, opened.state, opened.identity, services, utc_now)
     parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
     app = DescribedApp(
         title="Purple Agent gateway",
@@ -114,7 +122,10 @@ def _connect(settings: GatewaySettings) -> _Connections:
     metrics = Metrics("gateway")
     is_embedded = settings.profile == "embedded"
     webhooks = WebhookWiring(settings, state, listener, is_embedded=is_embedded, meter=metrics)
-    return _Connections(state, queue, listener, IdentityWiring(settings, RateMeter(state)), metrics, webhooks)
+    http = httpx.AsyncClient(trust_env=True, verify=client_tls_context())  # a proxy to the issuer is the operator's
+    signing_keys = build_signing_keys(settings, http)
+    identity = build_identity(settings, RateMeter(state), signing_keys)
+    return _Connections(state, queue, listener, http, signing_keys, identity, metrics, webhooks)
 
 
 def _make_lifespan(
@@ -124,13 +135,19 @@ def _make_lifespan(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, object]]:
-        notifier = run_notifier(webhooks, state, listener, settings.card_url)
+        notifier = build_notifier(webhooks, state, settings.card_url)
         deliveries = webhooks.open(settings.model_notice)
         metrics_server = serve_metrics(settings, state, opened.metrics)
-        async with listener, opened.identity.open(), deliveries, notifier, metrics_server, AsyncExitStack() as stack:
+        async with listener, opened.http, deliveries, metrics_server, AsyncExitStack() as stack:
             for part in parts:
                 await stack.enter_async_context(part.open())
-            yield {SHUTDOWN_KEY: shutdown}
+            async with asyncio.TaskGroup() as group:
+                loops = [group.create_task(notifier.run(partial(listener.open_news_event, NOTICES_CHANNEL)))]
+                if opened.signing_keys is not None:
+                    loops.append(group.create_task(opened.signing_keys.keep_renewed()))
+                yield {SHUTDOWN_KEY: shutdown}
+                for loop in loops:
+                    loop.cancel()
         await state.aclose()
         await opened.queue.aclose()
 
@@ -187,7 +204,7 @@ def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, shutdown: ShutdownState
 ) -> None:
     """Add the routes of the A2A protocols, and the gateway's own routes for tasks."""
-    identity, card = opened.identity.identity, build_agent_card(settings)
+    identity, card = opened.identity, build_agent_card(settings)
     methods = A2aMethods(services, identity, settings, card)
     rest_endpoint, rpc = A2aRest(methods, settings), JsonRpcEndpoint(methods, settings)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
@@ -202,7 +219,7 @@ def _add_a2a_routes(
 
 def _build_own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
     """The routers of the gateway's own API, with the services that only they use."""
-    identity, state = opened.identity.identity, opened.state
+    identity, state = opened.identity, opened.state
     records = RecordService(
         RedisTenantRecords(state),
         partial(find_policy_problems, settings.policy_url),
@@ -235,7 +252,7 @@ def _list_middleware(settings: GatewaySettings, opened: _Connections) -> list[Mi
         Middleware(CountedApp, meter=opened.metrics),
         Middleware(RequestLimiter, limits=settings.request_limits),
         *own_pages,  # no page of another site
-        Middleware(CallerMiddleware, identity=opened.identity.identity, settings=settings),
+        Middleware(CallerMiddleware, identity=opened.identity, settings=settings),
         Middleware(TenantPathMiddleware),  # the tenant that a path begins with
     ]
 

@@ -1,6 +1,5 @@
 """Builds the adapters and services of single features; ``bootstrap`` joins the features."""
 
-import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -42,11 +41,10 @@ from shared.domain.outgoing import addresses_for_files, addresses_for_tools, add
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.guard import Guard
 from shared.infra.installation import InstallationGaugeReader
-from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
+from shared.infra.keys import DELIVERIES_CHANNEL
 from shared.infra.metrics import Metrics, MetricsPage, make_metrics_app
 from shared.infra.secret_cipher import SecretCipher
 from shared.infra.side_server import run_side_server
-from shared.infra.tls import client_tls_context
 from shared.ports.meter import Meter
 from shared.ports.tasks import Tasks
 
@@ -61,33 +59,18 @@ def serve_metrics(settings: GatewaySettings, state: Redis, metrics: Metrics) -> 
     return run_side_server(make_metrics_app(page), settings.host, settings.metrics_port)
 
 
-class IdentityWiring:
-    """Authentication. ``identity``: identifies callers."""
+def build_signing_keys(settings: IdentitySettings, http: httpx.AsyncClient) -> SigningKeys | None:
+    """The issuer's keys, to be renewed while the gateway runs; None if tokens are not accepted."""
+    source = HttpJwks(http, settings.jwt_issuer, settings.jwt_jwks_url)
+    return SigningKeys(source.fetch, monotonic, settings.jwt_keys_stale) if "jwt" in settings.auth_methods else None
 
-    def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
-        tls = client_tls_context()
-        self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
-        source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
-        self._signing_keys = (
-            SigningKeys(source.fetch, monotonic, settings.jwt_keys_stale) if "jwt" in settings.auth_methods else None
-        )
-        self.identity = self._build_identity(settings, meter)
 
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        """Renew the issuer's keys in the background while the context lasts."""
-        async with self._http, asyncio.TaskGroup() as group:
-            renewing = group.create_task(self._signing_keys.keep_renewed()) if self._signing_keys else None
-            yield
-            if renewing:
-                renewing.cancel()
-
-    def _build_identity(self, settings: IdentitySettings, meter: RateMeter) -> Identity:
-        by_key = KeyIdentity(meter, utc_now, settings.allowance)
-        if self._signing_keys is None:
-            return by_key if "keys" in settings.auth_methods else UnverifiedIdentity()
-        by_token = JwtIdentity(self._signing_keys, settings, meter)
-        return KeyOrTokenIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
+def build_identity(settings: IdentitySettings, meter: RateMeter, signing_keys: SigningKeys | None) -> Identity:
+    by_key = KeyIdentity(meter, utc_now, settings.allowance)
+    if signing_keys is None:
+        return by_key if "keys" in settings.auth_methods else UnverifiedIdentity()
+    by_token = JwtIdentity(signing_keys, settings, meter)
+    return KeyOrTokenIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
 
 
 class WebhookWiring:
@@ -126,14 +109,9 @@ class WebhookWiring:
                 yield
 
 
-def run_notifier(
-    push: WebhookWiring, state: Redis, listener: ChannelListener, public_url: str
-) -> AbstractAsyncContextManager[None]:
-    """Send notices about approvals while the context lasts. ``public_url``: the gateway's public URL, for links.
-
-    ``listener`` must be open.
-    """
-    notifier = Notifier(
+def build_notifier(push: WebhookWiring, state: Redis, public_url: str) -> Notifier:
+    """``public_url``: the gateway's public URL, for links."""
+    return Notifier(
         notices=DueNotices(state),
         approvals=Approvals(state),
         queue=push.queue,
@@ -142,7 +120,6 @@ def run_notifier(
         public_url=public_url,
         clock=utc_now,
     )
-    return notifier.run_in_background(lambda: listener.open_news_event(NOTICES_CHANNEL))
 
 
 def build_assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:

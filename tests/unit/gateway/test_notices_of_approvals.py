@@ -226,8 +226,10 @@ async def test_an_approval_that_cannot_be_read_keeps_nobody_from_being_told_of_o
     broken = _due("broken")
     notices, posts = TakenOnce(broken, _due("a1")), HeardPosts()
     notifier = _notifier(notices, OneUnreadable(_approval(NoticeTarget(url=_HOOK))), posts)
-    async with asyncio.timeout(5), notifier.run_in_background(_listening):
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(notifier.run(_listening))
         await notices.told.wait()
+        running.cancel()
     assert ([one.url for one in posts.heard], notices.due) == ([_HOOK], [broken])
 
 

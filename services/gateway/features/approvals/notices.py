@@ -1,8 +1,7 @@
 """Notices about approvals: their content and form, and the loop that queues them for a tenant's notice targets."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import NamedTuple, cast
 
@@ -176,13 +175,9 @@ class Notifier:
         self._notices, self._approvals, self._queue, self._addresses = notices, approvals, queue, addresses
         self._resolve_env_reference, self._public_url, self._clock = resolve_env_reference, public_url, clock
 
-    @asynccontextmanager
-    async def run_in_background(self, listen: OpenListener) -> AsyncIterator[None]:
-        """Queue due notices while the context lasts. ``listen``: opens an event that is set when one becomes due."""
-        async with asyncio.TaskGroup() as group:
-            loop = group.create_task(look_when_due(listen, self._enqueue_due, "notices"))
-            yield
-            loop.cancel()
+    async def run(self, listen: OpenListener) -> None:
+        """Queue due notices, for ever. ``listen``: opens an event that is set when one becomes due."""
+        await look_when_due(listen, self._enqueue_due, "notices")
 
     async def _enqueue_due(self, _: asyncio.Event) -> float:
         """Queue the notices that are due; returns the seconds until the next look. A failed one stops no others."""

@@ -17,8 +17,6 @@ from services.gateway.features.console.sessions import ConsoleSessions, Visitor,
 from services.gateway.features.console.views.approvals import select_answerable_requests
 from services.gateway.features.console.views.health import (
     END_STATES,
-    drop_tomorrow_without_calls,
-    list_dates_until_tomorrow,
 )
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
@@ -145,8 +143,10 @@ class ConsoleContext:
 
     async def read_spending(self, tenant: str, days: int) -> Sequence[DailySpending]:
         """The tenant's spending on each of the last days, the oldest first; tomorrow (UTC) only if it has calls."""
-        dates = list_dates_until_tomorrow(self.inbox_cache.clock().date(), days)
-        return drop_tomorrow_without_calls(await self.services.tenants.read_spending(tenant, dates))
+        today = self.inbox_cache.clock().date()
+        dates = [(today + timedelta(days=shift)).isoformat() for shift in range(2 - days, 2)]
+        spent = await self.services.tenants.read_spending(tenant, dates)
+        return spent if spent[-1].calls else spent[:-1]
 
     async def is_stuck(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks have waited for over 15 seconds and no session is worked on, as if no executor ran."""

@@ -248,16 +248,6 @@ def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], t
     return Tile(question, format_nanos_as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
 
 
-def list_dates_until_tomorrow(today: date, count: int) -> list[str]:
-    """``count`` dates up to tomorrow (UTC), which may have begun in the tenant's time zone; the oldest first."""
-    return [(today + timedelta(days=shift)).isoformat() for shift in range(2 - count, 2)]
-
-
-def drop_tomorrow_without_calls(spent: Sequence[DailySpending]) -> Sequence[DailySpending]:
-    """The days without the last, which is tomorrow (UTC), unless it already has a model call."""
-    return spent if not spent or spent[-1].calls else spent[:-1]
-
-
 def _page_of_waiting(waiting: WaitingCounts) -> str:
     if waiting.approvals:
         return _INBOX_PATH
