@@ -1,10 +1,10 @@
 """Dead letters, and the new task by which a dead turn is requeued."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue, ValidationError
@@ -110,9 +110,6 @@ class _LetterAddress(NamedTuple):
         return f"{self.kind.value}-{self.partition}-{self.entry_id}"
 
 
-_LetterRow = tuple[_LetterAddress, Mapping[str, str]]
-
-
 class DeadLetters(ScriptedStore):
     """The dead letters of tenants. All methods may raise ``StoreUnavailable``, those about one letter ``NotFound``.
 
@@ -124,42 +121,29 @@ class DeadLetters(ScriptedStore):
         self._tasks, self._wakes, self._clock = tasks, wakes, clock
 
     async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
-        """The tenant's latest letters, newest first. Streams mix tenants, so they are read on until that is enough.
-
-        The streams' rows are merged before they are parsed: most are not, since a row costs more to parse than to read.
-        """
-        letters, unparsed, count = list[DeadLetter](), list[_LetterRow](), min(limit, _MOST_ROWS_OF_READ)
-        starts = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
-        ends = {address.stream: address for address in starts}  # where each stream that has more is read on
-        for reads_left in reversed(range(_MOST_READS_OF_STREAMS)):
-            rows_of_streams = Counter(address.stream for address, _ in unparsed)
-            unparsed += await self._read_further(
-                ends, [name for name in ends if rows_of_streams[name] <= count / 2], count
+        """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until that is enough."""
+        found: list[tuple[_LetterAddress, DeadLetter]] = []
+        ends = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
+        count = min(limit, _MOST_ROWS_OF_READ)
+        for _ in range(_MOST_READS_OF_STREAMS):
+            starts = ("+" if end.entry_id == "+" else f"({end.entry_id}" for end in ends)
+            commands = (
+                ("XREVRANGE", end.stream, start, "-", "COUNT", count) for end, start in zip(ends, starts, strict=True)
             )
-            unparsed.sort(key=lambda row: row[0].recency_key)
-            newest_unread = max((end.recency_key for end in ends.values()), default=()) if reads_left else ()
-            while unparsed and len(letters) < limit and unparsed[-1][0].recency_key >= newest_unread:
-                letters += filter(None, [_parse_letter_of_tenant(*unparsed.pop(), tenant)])
-            if len(letters) == limit or not ends:
+            replies = cast("list[list[StreamRow]]", await self._scripts.execute_many(*commands))
+            rows = [
+                [(end._replace(entry_id=entry_id), fields) for entry_id, fields in reply]
+                for end, reply in zip(ends, replies, strict=True)
+            ]
+            letters = ((row[0], _parse_letter_of_tenant(*row, tenant)) for row in chain.from_iterable(rows))
+            found += ((address, letter) for address, letter in letters if letter is not None)
+            found = sorted(found, key=lambda row: row[0].recency_key, reverse=True)[:limit]
+            oldest_needed = found[-1][0].recency_key if len(found) == limit else ()
+            ends = [stream[-1][0] for stream in rows if len(stream) == count]
+            ends = [end for end in ends if end.recency_key > oldest_needed]
+            if not ends:
                 break
-        return letters
-
-    async def _read_further(
-        self, ends: dict[str, _LetterAddress], streams: Sequence[str], count: int
-    ) -> Sequence[_LetterRow]:
-        """The next rows of some streams, newest first. Updates ``ends``; a stream that is read wholly leaves it."""
-        starts = ("+" if ends[name].entry_id == "+" else f"({ends[name].entry_id}" for name in streams)
-        commands = (
-            ("XREVRANGE", name, start, "-", "COUNT", count) for name, start in zip(streams, starts, strict=True)
-        )
-        replies = cast("list[list[StreamRow]]", await self._scripts.execute_many(*commands))
-        found: list[_LetterRow] = []
-        for name, rows in zip(streams, replies, strict=True):
-            end = ends.pop(name)
-            found += ((end._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
-            if len(rows) == count:
-                ends[name] = found[-1][0]
-        return found
+        return [letter for _, letter in found]
 
     async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
         return (await self._find(tenant, letter_id))[1]
