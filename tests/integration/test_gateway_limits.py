@@ -23,7 +23,8 @@ from services.gateway.features.identity.api_keys import (
     make_key,
     parse_key_request,
 )
-from services.gateway.features.identity.model import Caller, LimitUse, RateAllowance
+from services.gateway.features.identity.model import Caller, LimitUse
+from services.gateway.features.identity.settings import RateAllowance
 from services.gateway.features.identity.store import Keyring, RateMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object

@@ -14,8 +14,8 @@ from hypothesis import given, strategies as st
 from typing_extensions import override
 
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, RateLimitStatus, Unauthenticated
-from services.gateway.features.identity.model import Caller, LimitUse, RateAllowance
-from services.gateway.features.identity.settings import IdentitySettings
+from services.gateway.features.identity.model import Caller, LimitUse
+from services.gateway.features.identity.settings import IdentitySettings, RateAllowance
 from services.gateway.features.identity.signing_keys import (
     HttpJwks,
     SigningKeys,

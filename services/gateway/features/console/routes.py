@@ -72,8 +72,10 @@ class InboxPages(PageGroup):
         approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
         approval_request = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
         page = build_approval_page(approval_request, visitor.caller.principal, now)
-        values = {"page": page, "problem": problem, "comment": comment, "outcome": request.query_params.get("said", "")}
-        return await self._context.render_page(request, "approval.html", visitor, status, **values)
+        outcome = request.query_params.get("said", "")
+        return await self._context.render_page(
+            request, "approval.html", visitor, status, page=page, problem=problem, comment=comment, outcome=outcome
+        )
 
 
 _ASSESSMENTS_PATH = "/console/learning/assessments"

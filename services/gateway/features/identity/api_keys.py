@@ -17,6 +17,7 @@ from services.gateway.edge.fields import count_at, object_at, required_id_at, sh
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.identity.middleware import check_rate_limits
+from services.gateway.features.identity.settings import RateAllowance
 from services.gateway.features.identity.store import Keyring, RateMeter
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
@@ -150,9 +151,7 @@ _UNKNOWN_KEY_TEXT = "the API key is unknown, expired or revoked"
 class KeyIdentity(identity.Identity):
     """Identifies callers by API keys. ``default_allowance``: the rate limits of keys that have none of their own."""
 
-    def __init__(
-        self, meter: RateMeter, clock: Callable[[], datetime], default_allowance: identity.RateAllowance
-    ) -> None:
+    def __init__(self, meter: RateMeter, clock: Callable[[], datetime], default_allowance: RateAllowance) -> None:
         self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:

@@ -61,14 +61,6 @@ class Identity(Protocol):
         return authenticated_caller
 
 
-class RateAllowance(NamedTuple):
-    """A caller's rate limits: requests and messages a minute, messages a day (UTC); 0 is without limit."""
-
-    requests: int = 0
-    messages: int = 0
-    daily: int = 0
-
-
 _NO_RATE_LIMITS = RateLimitStatus()
 
 

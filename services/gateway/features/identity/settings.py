@@ -1,16 +1,23 @@
 """Settings of authentication."""
 
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from services.gateway.features.identity.model import RateAllowance
 from services.gateway.features.identity.signing_keys import discovery_url, may_fetch_keys_from
 from services.gateway.features.identity.throttle import parse_networks
 from shared.infra.service_settings import Settings, WordList
 
 _AUTHENTICATION_METHODS = ("keys", "jwt")
+
+
+class RateAllowance(NamedTuple):
+    """A caller's rate limits: requests and messages a minute, messages a day (UTC); 0 is without limit."""
+
+    requests: int = 0
+    messages: int = 0
+    daily: int = 0
 
 
 class IdentitySettings(Settings):

@@ -6,6 +6,7 @@ from typing import cast
 
 from services.gateway.edge.errors import QuotaUsage, RateLimitStatus
 from services.gateway.features.identity import model as identity
+from services.gateway.features.identity.settings import RateAllowance
 from shared.contracts.api_key import ApiKey
 from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore
@@ -21,7 +22,7 @@ class RateMeter(ScriptedStore):
     """Counts requests and messages of callers over all replicas. Both methods may raise ``StoreUnavailable``."""
 
     async def count_for_key(
-        self, key_id: str, digest: str, use: identity.LimitUse, default_allowance: identity.RateAllowance
+        self, key_id: str, digest: str, use: identity.LimitUse, default_allowance: RateAllowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         """Count a request for a key; returns the key, None if there is none, and its rate limits afterwards.
 
@@ -33,13 +34,13 @@ class RateMeter(ScriptedStore):
         return read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 
     async def count_for_bearer(
-        self, caller: identity.Caller, use: identity.LimitUse, default_allowance: identity.RateAllowance
+        self, caller: identity.Caller, use: identity.LimitUse, default_allowance: RateAllowance
     ) -> RateLimitStatus:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
         return _parse_rate_limits((await self._count_request(names, use, default_allowance, ""))[3:])
 
     async def _count_request(
-        self, names: Sequence[str], use: identity.LimitUse, default_allowance: identity.RateAllowance, digest: str
+        self, names: Sequence[str], use: identity.LimitUse, default_allowance: RateAllowance, digest: str
     ) -> list[str]:
         counted: list[Argument] = [int(use in _USES_COUNTED_AS_REQUEST), int(use in _USES_COUNTED_AS_MESSAGE)]
         reply = await self._scripts.run("admit", names, [*counted, *default_allowance, digest, _LAST_USE_SECONDS])
