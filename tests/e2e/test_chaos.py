@@ -26,7 +26,7 @@ def _number(value: Json) -> Decimal:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.promise("chaos.nothing_lost", "chaos.nothing_twice")
+@pytest.mark.promise("chaos.nothing_lost", "chaos.nothing_twice", "I5.accepted_is_never_lost")
 def test_nothing_is_lost_or_done_twice_while_processes_are_killed() -> None:
     """Nine seconds over both protocols: every task, every write and every outcome is found once.
 
