@@ -75,7 +75,7 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("count_distinct", ["r1.items[*].vendor"], "2"),
     ("minimum", ["r1.items[*].due_date"], "2026-01-05"),
     ("sum_of_products", ["r1.items[qty<3].qty", "r1.items[qty<3].qty"], "5"),
-    ("percentage", ["1,500.00", "20"], "300.00"),
+    ("percentage", ["1,500.00", "0.2"], "300.00"),
     ("percentage", ["1500", "one third"], "500"),
     ("product", ["1500", "1/3"], "500"),
     ("product", ["1500", "half"], "750"),
@@ -90,6 +90,7 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("hours_between", ["r2.opened", "r2.closed"], "3.5"),
     ("days_between", ["2026-01-15", "today"], "5"),
     ("days_between", ["20260115", "today"], "5"),
+    ("age_in_days", ["15.01.2026"], "5"),
     ("end_of_month", ["today"], "2026-01-31"),
     ("is_less", ["r1.items[0].due_date", "today"], "true"),
     ("is_equal", ["r1.items[0].status", "Open"], "true"),
@@ -149,9 +150,11 @@ def test_an_earlier_value_is_an_operand_with_its_currency() -> None:
         asked("sum", "left_over", "r3[0].total", known=known)
 
 
-def test_a_figure_is_taken_with_the_percent_sign_that_the_task_gives_it() -> None:
-    known = KNOWN._replace(facts=(fact({"net": 200}, "r1"),))
-    assert asked("vat_on_net", "r1.net", "20", known=known).value == "40.00"
+def test_a_share_is_told_from_its_percentage() -> None:
+    """The task's 20 % is 0.2 where figures are compared, and 20 where a percentage is taken."""
+    known = KNOWN._replace(facts=(fact({"discount": "0.25", "net": 200}, "r1"),))
+    assert asked("is_more", "r1.discount", "0.2", known=known).value == "true"
+    assert asked("vat_on_net", "r1.net", "0.2", known=known).value == "40.00"
     assert asked("product", "r1.net", "20", known=known).value == "40"
 
 
@@ -176,7 +179,7 @@ def test_a_figure_in_two_currencies_of_the_task_has_none_and_a_name_is_never_tak
 def test_the_limits_of_a_period_that_the_task_names_are_stated(task: str, limit: str, result: str) -> None:
     known = KNOWN._replace(texts=(task,))
     assert asked("count", "r1", where=where("due_date", "<", limit), known=known).value == result
-    with pytest.raises(CannotCalculate, match="does not stand in the task"):
+    with pytest.raises(CannotCalculate, match="stands neither"):
         asked("count", "r1", where=where("due_date", "<", "2019-05-07"), known=known)
 
 
@@ -198,10 +201,10 @@ def test_made_tools_are_further_operations() -> None:
 
 @each_row(
     ("operation", "operands", "more", "why"),
-    ("sum", ["777"], {}, "does not stand in the task"),
-    ("sum", ["250.50"], {}, "but in r1: name it by its path"),
-    ("is_more", ["r2.rate", "99"], {}, "does not stand in the task"),
-    ("vat_on_net", ["1500", "7"], {}, "does not stand in the task"),
+    ("sum", ["777"], {}, "stands neither in the task nor in a value"),
+    ("sum", ["250.5"], {}, "but in r1: name it by its path"),
+    ("is_more", ["r2.rate", "99"], {}, "stands neither"),
+    ("vat_on_net", ["1500", "7"], {}, "stands neither"),
     ("sum", ["r9.total"], {}, "known references: r1, r2, r3"),
     ("sum", ["r1.items[*].price"], {}, "there are amount, due_date, id, qty, status, vendor"),
     ("sum", ["1500 + 12"], {}, "one operation at a time"),
@@ -217,7 +220,7 @@ def test_made_tools_are_further_operations() -> None:
     ("totals", ["r1"], {}, "unknown operation"),
     ("sum", [], {}, "no operands"),
     ("sum", ["r1.amount"], {"where": where("colour", "=", "red")}, "no row has the field 'colour'"),
-    ("sum", ["r1.amount"], {"where": where("qty", ">", "777")}, "does not stand in the task"),
+    ("sum", ["r1.amount"], {"where": where("qty", ">", "777")}, "stands neither"),
     ("sum", ["r1.amount"], {"where": where("vendor", ">", "12")}, "cannot be ordered"),
     ("sum", ["r1.amount"], {"where": where("qty", "~", "12")}, "a condition has a field"),
     ("sum", ["r1.amount"], {"by": "colour"}, "no row has the field 'colour' to group by"),

@@ -37,6 +37,7 @@ from services.executor.core.figures.operations import (
     OPERATIONS_ON_WORDS,
     SOURCELESS_NUMBERS,
     sourceless_numbers,
+    takes_percent,
 )
 from services.executor.core.session.values import Fact, NamedValue, Operand, RowCondition
 from services.executor.core.tools.record_tree import NoSuchPath, is_empty_value
@@ -162,7 +163,8 @@ def _read_operands(argument: Json, operation: str, finder: OperandFinder) -> tup
     may_be_word = operation in OPERATIONS_ON_WORDS
     operands = []
     for place, text in enumerate(texts):
-        operands.append(finder.find_operand(text, sourceless_numbers(operation, place), may_be_word=may_be_word))
+        sourceless, is_percent = sourceless_numbers(operation, place), takes_percent(operation, place)
+        operands.append(finder.find_operand(text, sourceless, may_be_word=may_be_word, is_percent=is_percent))
     return tuple(operands)
 
 

@@ -178,12 +178,15 @@ def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
 
 
 def read_cell_truth(cell: Cell, operation: str) -> bool:
-    """A cell's truth value; raises ``CannotCalculate``, naming the cell, if it is none."""
-    if not isinstance(cell.value, bool):
+    """A cell's truth value, also written as a word; raises ``CannotCalculate``, naming the cell, if it is none."""
+    if isinstance(cell.value, bool):
+        return cell.value
+    truth = TRUTH_VALUES_BY_WORD.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
+    if truth is None:
         raise CannotCalculate(
             f"{operation} needs conditions that are true or false, and {_describe_cell(cell)} is none"
         )
-    return cell.value
+    return truth
 
 
 def are_dates(cells: Sequence[Cell]) -> bool:
@@ -331,6 +334,8 @@ def _meets_condition(value: Json, sign: str, against: Json, order: DateOrder = "
         return is_empty_value(value)
     if sign == IS_NOT_EMPTY:
         return not is_empty_value(value)
+    if sign == CONTAINS and isinstance(value, list):
+        return any(are_equal_values(element, against) for element in value)
     text = "" if against is None else as_text(against)
     if sign == CONTAINS:
         return text.casefold() in ("" if value is None else as_text(value)).casefold()

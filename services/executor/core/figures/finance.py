@@ -77,6 +77,15 @@ def _service_level_credit(
     return percent_of(invoice, min(credit, require_not_negative(cap_percent, "cap %")))
 
 
+def _gift_card_capacity(balance: Decimal, incoming: Decimal, limit: Decimal) -> Decimal:
+    return max(_ZERO, min(incoming, limit - balance))
+
+
+def _net_price_change(*figures: Decimal) -> Decimal:
+    old, new = split_into_lists(figures, 2)
+    return add_figures(new) - add_figures(old)
+
+
 class Instalment(NamedTuple):
     payment: Decimal
     interest: Decimal
@@ -366,6 +375,12 @@ CALCULATORS: Mapping[str, Calculator] = {
     "recognized_revenue_total": make_money_calculator(
         "values..., months..., elapsed...", _recognize_revenue_of_contracts
     ),
+    "deferred_revenue_total": make_money_calculator(
+        "values..., months..., elapsed...",
+        lambda *figures, places: (
+            add_figures(split_into_lists(figures, 3)[0]) - _recognize_revenue_of_contracts(*figures, places=places)
+        ),
+    ),
     "termination_fee": make_money_calculator("remaining value, fee %", _termination_fee),
     "early_termination_refund": make_money_calculator(
         "remaining value, fee %",
@@ -388,6 +403,15 @@ CALCULATORS: Mapping[str, Calculator] = {
     "sla_credit": make_money_calculator(
         "invoice, credit % a breach, cap %, allowed downtime, downtime of a period...", _service_level_credit
     ),
+    "sub_limit_payable": make_money_calculator(  # a rider raises the sub-limit
+        "claimed, sub-limit, rider", lambda claimed, limit, rider: min(claimed, limit + rider)
+    ),
+    "gift_card_capacity": make_money_calculator("balance, incoming, limit", _gift_card_capacity),
+    "gift_card_overflow": make_money_calculator(
+        "balance, incoming, limit",
+        lambda balance, incoming, limit: incoming - _gift_card_capacity(balance, incoming, limit),
+    ),
+    "net_price_delta": make_money_calculator("old prices..., new prices...", _net_price_change),
     "loan_payment": make_money_calculator("principal, yearly %, months, month", _instalment_formula(0)),  # PMT
     "loan_interest": make_money_calculator("principal, yearly %, months, month", _instalment_formula(1)),  # IPMT
     "loan_balance": make_money_calculator("principal, yearly %, months, month", _instalment_formula(2)),

@@ -20,7 +20,7 @@ from services.executor.core.figures.columns import (
 )
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
-from services.executor.core.figures.numbers import read_amount
+from services.executor.core.figures.numbers import WrittenAmount, read_amount
 from services.executor.core.figures.vocabulary import common_currency, is_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paging import read_list_page
@@ -238,16 +238,18 @@ class OperandFinder:
         sourceless: frozenset[int] = frozenset(),
         *,
         may_be_word: bool = False,
+        is_percent: bool = False,
     ) -> Operand:
         """The operand that a model means by ``text``; raises ``CannotCalculate``, whose message says how to name it.
 
         ``sourceless``: numbers that need no source. ``may_be_word``: whether a plain word may be an operand.
+        ``is_percent``: whether 0.2 may stand for the task's 20 %.
         """
         text = text.strip().strip('"')
         is_word = may_be_word and 0 < len(text) <= 120 and not read_amount(text) and not read_possible_dates(text)
         operand = (
             self.find_referenced_operand(text)
-            or self._find_figure_source(text, sourceless)
+            or self._find_figure_source(text, sourceless, is_percent)
             or (Operand(source="constant", literal=text) if is_word else None)
         )
         if operand is None:
@@ -286,16 +288,18 @@ class OperandFinder:
             raise CannotCalculate(f"{fact.ref} is an error and states no figures")
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
-    def _find_figure_source(self, text: str, sourceless: frozenset[int]) -> Operand | None:
-        """The operand for a plain figure, date or currency of the user's texts, or for one of the constants
-        ``sourceless``, which need no source; else None.
+    def _find_figure_source(self, text: str, sourceless: frozenset[int], is_percent: bool) -> Operand | None:
+        """The operand for a plain figure, date or currency, from the user's texts; a figure also from an earlier value,
+        or as one of the constants ``sourceless``, which need no source. None if there is none.
         """
         literal = self._find_in_texts(text)
         if literal is not None:
-            return Operand(source="task", literal=literal)
+            is_same = is_percent or _may_be_same_number(literal, text)
+            return Operand(source="task", literal=literal if is_same else text)
         amount = read_amount(text)
-        is_free = amount is not None and not amount.style and Fraction(amount.number) in sourceless
-        return Operand(source="constant", literal=text) if is_free else None
+        if amount is None:
+            return None
+        return _read_constant(amount, text, sourceless) or self._find_in_values(amount)
 
     def _find_in_texts(self, figure: str) -> str | None:
         """The figure, date or currency as the user wrote it, with its percent sign or currency; else None."""
@@ -309,6 +313,13 @@ class OperandFinder:
                 return notation
         return None
 
+    def _find_in_values(self, amount: WrittenAmount) -> Operand | None:
+        for value in self.sources.values:
+            number = value.number
+            if number is not None and Fraction(number) == Fraction(amount.number):
+                return Operand(source="value", ref=value.name)
+        return None
+
     def _explain_missing_source(self, text: str) -> str:
         refs = ", ".join(fact.ref for fact in self.sources.facts)
         if _REF_LIKE_START_PATTERN.match(text):
@@ -317,10 +328,9 @@ class OperandFinder:
         if re.search(r"[\w)\]]\s+[-+*/]\s+[\w(]", text):
             return f"{text!r} is an expression: calculate one operation at a time, each operand by itself"
         if read_amount(text) is not None or read_possible_dates(text):
-            stands_alone = re.compile(rf"(?<![\w.]){re.escape(text)}(?!\w)").search
-            ref = next((fact.ref for fact in self.sources.facts if fact.ok and stands_alone(fact.result_json)), "")
+            ref = next((fact.ref for fact in self.sources.facts if fact.ok and text in fact.result_json), "")
             where = f", but in {ref}: name it by its path" if ref else ": read what states it"
-            return f"{text!r} does not stand in the task{where}, or {advice} {ref or 'r1'}.amount"
+            return f"{text!r} stands neither in the task nor in a value{where}, or {advice} {ref or 'r1'}.amount"
         return f"{text!r} is no known value, path or figure: {advice} r1.items[*].amount"
 
 
@@ -329,7 +339,11 @@ def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
     amount = read_amount(figure)
     if amount is None:
         return None
-    notations = find_amounts(text, today).get(Fraction(amount.number), ())
+    notations_by_number = find_amounts(text, today)
+    notations = notations_by_number.get(Fraction(amount.number), ())
+    if not notations and amount.style == "":
+        of_hundredfold = notations_by_number.get(Fraction(amount.number) * 100, ())
+        notations = tuple(notation for notation in of_hundredfold if notation.rstrip().endswith("%"))
     notations = tuple(notation for notation in notations if _find_number_style(notation) == amount.style) or notations
     if common_currency(notations) is None:
         return figure  # it stands there in several currencies, and nothing tells which is meant
@@ -339,6 +353,16 @@ def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
 def _find_number_style(notation: str) -> str:
     amount = read_amount(notation)
     return amount.style if amount else ""
+
+
+def _may_be_same_number(notation: str, figure: str) -> bool:
+    number, other_number = read_amount(notation), read_amount(figure)
+    return number is None or other_number is None or Fraction(number.number) == Fraction(other_number.number)
+
+
+def _read_constant(amount: WrittenAmount, figure: str, sourceless: frozenset[int]) -> Operand | None:
+    is_free = not amount.style and any(Fraction(amount.number) == number for number in sourceless)
+    return Operand(source="constant", literal=figure) if is_free else None
 
 
 def read_operand_texts(argument: Json) -> list[str]:

@@ -183,6 +183,12 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     return _PERIODS_A_YEAR if name.endswith("a year") else SOURCELESS_NUMBERS
 
 
+def takes_percent(operation: str, place: int) -> bool:
+    """Whether the operand at ``place`` (from 0) may be a share, so that 0.2 may stand for the task's 20 %."""
+    name = _argument_name_at(operation, place)
+    return operation in ("product", "quotient") or name == "percent" or "%" in name
+
+
 def _argument_name_at(operation: str, place: int) -> str:
     """The name of an operation's argument; empty for a made tool."""
     names = OPERATIONS[operation].arguments.split(", ") if operation in OPERATIONS else [""]
@@ -430,6 +436,15 @@ def _find_calendar_day(call: CalculationCall) -> OperationResult:
     return OperationResult(day.replace(day=1) if call.operation == "start_of_month" else _end_of_month(day))
 
 
+def _compute_age(call: CalculationCall) -> OperationResult:
+    start, end = (*call.read_single_dates(), call.today)[:2]
+    if call.operation == "age_in_days":
+        return OperationResult(Decimal((end - start).days), unit="days")
+    months = (end.year - start.year) * 12 + end.month - start.month
+    months -= end.day < start.day and end != _end_of_month(end)
+    return OperationResult(Decimal(months if call.operation == "months_between" else months // 12))
+
+
 def _end_of_month(day: date) -> date:
     return day + relativedelta(day=31)
 
@@ -477,6 +492,7 @@ _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
     "add_weeks subtract_weeks": CalculationOperation("date, weeks", _shift_date, takes_dates=True),
     "add_days subtract_days": CalculationOperation("date, days", _shift_date, takes_dates=True),
     "start_of_month end_of_month weekday": CalculationOperation("date", _find_calendar_day, takes_dates=True),
+    "age_in_days age_in_years months_between": CalculationOperation("date, [at]", _compute_age, takes_dates=True),
     "hours_between minutes_between": CalculationOperation("from, to", _measure_time, takes_dates=True),
 }
 _OWN_OPERATIONS = {name: operation for names, operation in _OPERATIONS_BY_NAMES.items() for name in names.split()}

@@ -304,6 +304,7 @@ class FactsIndex:
 
     def __init__(self, facts: Sequence[Fact], now: datetime) -> None:
         self._facts, self._now = facts, now
+        self._mentions_by_text: dict[str, Mentions] = {}
 
     def find_origins(self, value: Json, hints: ArgumentHints) -> tuple[ReadField, ...]:
         """The fields that hold just this value, up to a bound; if there are none, the texts that contain it."""
@@ -404,7 +405,9 @@ class FactsIndex:
             characters_left -= len(text)
             if characters_left < 0:
                 return
-            if is_value_in_text(value, hints, find_mentions(text, self._now, includes_relative=False)):
+            if text not in self._mentions_by_text:
+                self._mentions_by_text[text] = find_mentions(text, self._now, includes_relative=False)
+            if is_value_in_text(value, hints, self._mentions_by_text[text]):
                 yield field
 
     def _find_texts_with_rarest_term(self, value: Json) -> Sequence[ReadField]:

@@ -1,7 +1,8 @@
 """The rows that a figure is computed from: which list they are in, which of them count, and the paths to them."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, product
 from typing import NamedTuple
 
@@ -70,8 +71,15 @@ class RecordLinks:
     def _find_linked_nodes(self, nodes: Sequence[GraphNode]) -> set[GraphNode]:
         """The records that are linked to these by a reference or an equal text."""
         texts = set[str]().union(*(_linking_texts(node.seen) for node in nodes))
-        linked_nodes = {node for node in self._graph.nodes if not texts.isdisjoint(_linking_texts(node.seen))}
-        return self._find_neighbours(nodes) | linked_nodes
+        return self._find_neighbours(nodes).union(*(self._nodes_by_text[text] for text in texts))
+
+    @cached_property
+    def _nodes_by_text(self) -> Mapping[str, Sequence[GraphNode]]:
+        nodes_by_text: dict[str, list[GraphNode]] = {}
+        for node in self._graph.nodes:
+            for text in _linking_texts(node.seen):
+                nodes_by_text.setdefault(text, []).append(node)
+        return nodes_by_text
 
     def belongs_to_another(self, record: SeenRecord, anchors: Sequence[SeenRecord]) -> bool:
         """Whether the record refers by an id to a record that is of an anchor's kind, and not this anchor."""

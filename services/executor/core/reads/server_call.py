@@ -55,6 +55,9 @@ def parse_field_clauses(content: Json) -> Json:
     head = _LEADING_REMARK_PATTERN.fullmatch(text)
     remarks = [head["head"]] if head else []
     fields = _parse_clauses(head["rest"] if head else text, remarks)
+    if head and not fields:
+        remarks = []
+        fields = _parse_clauses(text, remarks)
     if not fields:
         return content
     return {_REMARKS_FIELD: ". ".join(remarks), **fields} if remarks else {**fields}

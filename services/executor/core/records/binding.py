@@ -262,6 +262,8 @@ class CallView:
         self.ids = self.named.ids
         self._values_in_records: dict[str, FieldValue] = {}
         self._belongs_elsewhere: dict[GraphNode, bool] = {}
+        # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
+        self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
         self.own_records = graph.add_parts(self.named.records)
         self._own_set = frozenset(self.own_records)
         self.mentioned = graph.add_parts(self.named.mentioned)
@@ -541,7 +543,7 @@ class CallView:
             kind, field = _split_dotted(name)
             if kind and not self._is_kind_of_record(kind):  # an object within a record
                 kind, field = (), name
-            if _field_values_in_nodes(self.own_records, field, kind):
+            if self._have_field(self.own_records, kind, field):
                 yield from self._references_to_read_beside_own(kind, field)
             else:
                 yield from self._references_to_read_farther_away(kind, field, is_about_tool=is_about_tool)
@@ -549,9 +551,9 @@ class CallView:
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
         yield from self._find_references_without_field(field, kind)
-        if _field_values_in_nodes(self._levels[1], field, kind):
+        if self._have_field(self._levels[1], kind, field):
             yield from (reference for reference, nodes in self._subject_links if _are_only_rows(nodes))
-        if not _field_values_in_nodes(self._levels[0], field, kind):
+        if not self._have_field(self._levels[0], kind, field):
             yield from _references_of_kind(self._references_seen_only_in_lists, kind)
 
     def _references_to_read_farther_away(
@@ -559,7 +561,7 @@ class CallView:
     ) -> Iterator[RecordReference]:
         """Yields what to read for a field that no named record has. ``is_about_tool``: a rule on the tool asks it."""
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
-        distances = [distance for distance in (2, 3) if _field_values_in_nodes(self._levels[distance], field, kind)]
+        distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
         yield from listed
         if distances:
             yield from self._find_unread_references_at_level(field, distances[0], kind)
@@ -575,6 +577,21 @@ class CallView:
             yield from linked_of_kind
         else:  # any may lead to one of that kind
             yield from (*self._references_seen_only_in_lists, *linked)
+
+    def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
+        """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list: a call
+        of many rows names many records, and rules ask for many fields.
+        """
+        is_path = "." in field
+        if (id(nodes), is_path) not in self._fields:
+            fields_by_kind: dict[Noun, dict[str, FieldValue]] = {}
+            for node in nodes:
+                inner_fields = nested_fields(node.record) if is_path else ()
+                fields_by_kind.setdefault(node.kind, {}).update([*inner_fields, *fields_of_record(node.record)])
+            self._fields[id(nodes), is_path] = fields_by_kind
+        indexed = self._fields[id(nodes), is_path]
+        kinds = [known_kind for known_kind in indexed if not kind or are_same_kind(kind, known_kind)]
+        return any(find_values(field, [*indexed[known_kind].items()], (known_kind,)) for known_kind in kinds)
 
     def _is_kind_of_record(self, kind: Noun) -> bool:
         """Whether a word is known as a kind: a read shows it, or the call or a record around it names one."""
