@@ -1,4 +1,4 @@
-"""How 305 varied texts are read: numbers, amounts, fractions, units, dates, times and identifiers of three languages.
+"""How 518 varied texts are read: numbers, amounts, fractions, units, dates, times and identifiers of three languages.
 
 ``readings.jsonl`` holds a text a line with what it mentions on 4 March 2026, and the number, the strict figure and the
 day that the whole text is. A reading that changes is a change of behaviour: it is looked at, and then written there.
