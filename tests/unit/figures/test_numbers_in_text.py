@@ -91,6 +91,10 @@ def test_small_numbers_with_a_unit_and_round_ones_are_amounts(text: str, figure:
     [
         "cool at minus 20 degrees",
         "auf minus zwanzig Grad",
+        "20 degrees below zero",
+        "20 Grad unter null",
+        "twenty °C below freezing",
+        "20 degrés au-dessous de zéro",
     ],
 )
 def test_a_sign_in_words_makes_a_number_negative(text: str) -> None:
@@ -105,6 +109,12 @@ def test_other_words_make_no_number_negative(text: str) -> None:
 @pytest.mark.promise("I2.provenance.words")
 def test_what_minus_takes_off_is_an_amount() -> None:
     assert trace("amount", 20, sources("the fee minus 20 euros")).is_sourced
+
+
+def test_a_number_after_the_digits_of_a_code_is_found() -> None:
+    text = "Odometers: KS-HL 401 412,900; KS-HL 402 388,600"
+    assert is_said(text, "km", 412_900)
+    assert is_said(text, "km", 388_600)
 
 
 @each_row("text", ["pay 12 345,67 euros", "pay EUR 401 412,900", "pay 1 401 412,900"])

@@ -70,6 +70,7 @@ class _Suffix(NamedTuple):
 
 _GAPS = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
 _NUMBER_BODY = rf"\d{{1,3}}(?:[{_GAPS}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*(?:[.,]\d+)?"
+_NUMBER_AFTER_CODE_PATTERN = re.compile(rf"\d{{1,3}}[{_GAPS}](\d{{3}}[.,]\d{{3}})")  # or one number: 401 412,900
 _POWERS_BY_SCALE = {
     "k": 3, "thousand": 3, "thousands": 3, "tausend": 3, "tsd": 3, "mille": 3, "hundred": 2, "hundert": 2,
     "mn": 6, "million": 6, "millions": 6, "millionen": 6, "mio": 6, "bn": 9, "mrd": 9, "milliarde": 9,
@@ -90,6 +91,11 @@ _ARTICLES = frozenset("a an one the by um ein eine einem einen die un une la le 
 _INDEFINITE_ARTICLES = frozenset("a an one ein eine einer einem einen un une".split())
 _WORDS_FOR_AND = frozenset("and und et".split())
 _WORDS_FOR_DOZEN = frozenset("dozen dutzend douzaine douzaines".split())
+_VALUES_OF_WORDS = {
+    "anderthalb": Fraction(3, 2), "eineinhalb": Fraction(3, 2), "zweieinhalb": Fraction(5, 2),
+    "dreieinhalb": Fraction(7, 2), "twice": Fraction(2), "double": Fraction(2), "doppelt": Fraction(2),
+    "triple": Fraction(3),
+}  # fmt: skip
 _WORD_AFTER_PATTERN = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
 _FRACTION_IN_DIGITS_PATTERN = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
 _NUMBER_RANGE_PATTERN = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
@@ -106,6 +112,11 @@ WIDE_CONTEXT = Context(prec=1000)  # in which nothing is rounded but what is ask
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
 _MINUS_IN_WORDS_PATTERN = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
+_BELOW_ZERO_PATTERN = re.compile(
+    r"(?:\s*+(?:°\s?[CF]?|degrees?|grad|degrés?))?(?:\s++(?:celsius|fahrenheit))?\s++"
+    r"(?:below\s+(?:zero|freezing)|unter\s+null|(?:au-dessous|en\s+dessous|sous)\s+(?:de\s+)?zéro)\b",
+    re.I,
+)
 _CURRENCY_BEFORE_NUMBER = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCY_CODES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
 _NUMBER_IN_DIGITS_PATTERN = re.compile(
@@ -288,6 +299,8 @@ def _find_range_ends(text: str) -> Iterator[NumberMention]:
 
 def _read_number_match(text: str, match: re.Match[str], language: str, m_is_million: bool) -> NumberMention | None:
     values: tuple[Number, ...] = _read_digits(match["body"], "de" if match["dash"] else language)
+    if not match["before"] and (after_code := _NUMBER_AFTER_CODE_PATTERN.fullmatch(match["body"])):
+        values += _read_digits(after_code[1], language)  # the first group may belong to a code: KS-HL 401
     if not values or len(match["body"]) > _MOST_DIGITS or (match["minus"] and match["later"]):
         return None
     if match["part"]:
@@ -303,8 +316,10 @@ def _read_number_match(text: str, match: re.Match[str], language: str, m_is_mill
 
 
 def _with_sign_in_words(mention: NumberMention, text: str) -> NumberMention:
-    """The number; in ``minus 20`` it is either sign, as 20 may be taken off."""
+    """The number, negative in ``2 degrees below zero``; in ``minus 20`` it is either sign, as 20 may be taken off."""
     opposites = tuple(-value for value in mention.values if value > 0)
+    if _BELOW_ZERO_PATTERN.match(text, mention.end):
+        return mention._replace(values=opposites or mention.values)
     is_after_minus = _MINUS_IN_WORDS_PATTERN.search(text, max(0, mention.start - 10), mention.start)
     return mention._replace(values=(*mention.values, *opposites)) if is_after_minus else mention
 
@@ -449,6 +464,8 @@ def _read_number_words(
     if word in _WORDS_FOR_DOZEN or (word in ("a", "an") and next_word in _WORDS_FOR_DOZEN | {"hundred", "thousand"}):
         count = numbers_by_start[place + 1].value if place + 1 in numbers_by_start else Decimal(12)
         return (Decimal(12), place + 1) if word in _WORDS_FOR_DOZEN else (count, place + 2)
+    if word in _VALUES_OF_WORDS:
+        return _VALUES_OF_WORDS[word], place + 1
     part = _read_denominator(tokens, place + 1) if word in _ARTICLES else 0
     if part and not (word == "the" and part > 4) and not _is_part_of_time(tokens, place + 1):  # "the seventh" is a day
         return Fraction(1, part), place + 2
