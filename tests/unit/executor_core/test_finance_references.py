@@ -1,4 +1,4 @@
-"""What holds of calculators over generated figures: parts sum to their whole, schedules end where they must."""
+"""Every calculator over generated figures against a reference that shares nothing with it, to the cent."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -15,7 +15,10 @@ from services.executor.core.figures.finance import (
     normal_quantile,
     run_calculator,
 )
+from tests.examples import examples
+from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded
 
+_CENT = Decimal("0.01")
 _PLACES = st.sampled_from([0, 2, 3])  # of the currency
 _UNITS = st.integers(1, 10**11)
 _RATES = st.integers(0, 4000).map(lambda rate: Decimal(rate).scaleb(-2))
@@ -43,11 +46,35 @@ GAPS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def rounded(exact: Fraction, places: int) -> Decimal:
-    """Half up, away from zero, by whole-number division alone."""
-    units = abs(exact) * 10**places
-    whole = (2 * units.numerator + units.denominator) // (2 * units.denominator)
-    return Decimal(whole if exact >= 0 else -whole).scaleb(-places)
+@pytest.mark.promise("money.reference")
+@pytest.mark.parametrize("operation", sorted(CALCULATORS))
+@given(data=st.data())
+@examples(8, 200)
+def test_a_calculator_agrees_with_its_reference(operation: str, data: st.DataObject) -> None:
+    reference = REFERENCES[operation]
+    operands = data.draw(reference.operands)
+    exact = reference.value([Fraction(operand) for operand in operands])
+    places = 2 if CALCULATORS[operation].is_money else 6
+
+    found = run_calculator(operation, operands, 2)
+
+    if isinstance(exact, float):
+        assert abs(float(found) - exact) <= 0.500001 * 10**-places + 1e-9 * abs(exact)
+    else:
+        assert found == rounded(exact, places)
+
+
+@pytest.mark.promise("money.reference")
+def test_every_calculator_has_a_reference_over_generated_figures() -> None:
+    assert set(REFERENCES) == set(CALCULATORS)
+
+
+@pytest.mark.promise("money.reference")
+@given(operands=REFERENCES["loan_balance"].operands)
+def test_what_is_owed_stays_within_a_cent_a_month_of_the_closed_form(operands: list[Decimal]) -> None:
+    exact = owed_exactly([Fraction(operand) for operand in operands], int(operands[3]))
+    grown = (1 + Fraction(operands[1]) / 1200) ** int(operands[3])  # cents bear interest too
+    assert abs(Fraction(run_calculator("loan_balance", operands)) - exact) <= Fraction(_CENT) * int(operands[3]) * grown
 
 
 @pytest.mark.promise("money.gaps")
