@@ -74,6 +74,8 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("count", ["r1"], "4"),
     ("count_distinct", ["r1.items[*].vendor"], "2"),
     ("minimum", ["r1.items[*].due_date"], "2026-01-05"),
+    ("which_has_most", ["r1.items[*].amount"], "I-2"),
+    ("which_has_least", ["r1.items[*].due_date"], "I-2"),
     ("sum_of_products", ["r1.items[qty<3].qty", "r1.items[qty<3].qty"], "5"),
     ("percentage", ["1,500.00", "0.2"], "300.00"),
     ("percentage", ["1500", "one third"], "500"),
@@ -94,6 +96,8 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("end_of_month", ["today"], "2026-01-31"),
     ("is_less", ["r1.items[0].due_date", "today"], "true"),
     ("is_equal", ["r1.items[0].status", "Open"], "true"),
+    ("is_equal", ["r2.budget.limit", "80000"], "true"),
+    ("is_overdue", ["r1.items[0].due_date"], "true"),
     ("is_empty", ["r2.memo"], "true"),
     ("all_of", ["r2.active"], "true"),
     ("none_of", ["r2.active"], "false"),
@@ -110,6 +114,7 @@ def test_an_operation_comes_to_its_value_and_can_be_computed_again(
     (where("qty", ">=", "1") + where("vendor", "=", "Acme"), "3"),  # type: ignore[operator]  # both are lists
     (where("due_date", "<", "15 January 2026"), "2"),
     (where("due_date", "<", "today"), "3"),
+    (where("due_date", "overdue"), "2"),
     (where("vendor", "contains", "cm"), "3"),
     (where("vendor", "one of", "bolt, Cog"), "1"),
     (where("amount", "is empty"), "1"),
@@ -137,7 +142,16 @@ def test_groups_are_summed_and_compared_by_name() -> None:
     assert describe_value(sums)["value"] == {"Acme": "175.25", "Bolt": "250.50"}
     known = KNOWN._replace(values=(sums,))
     assert asked("difference", "by_vendor.Bolt", "by_vendor.Acme", known=known).value == "75.25"
-    assert asked("minimum", "by_vendor", known=known).value == "175.25"
+    assert asked("which_has_least", "by_vendor", known=known).value == "Acme"
+    assert asked("which_has_most", "r1.items[*].amount", by="vendor").value == "Bolt"
+    assert asked("which_has_most", "r1", by="vendor").value == "Acme"
+
+
+def test_a_sought_row_is_named_by_the_field_that_is_asked_for_and_ties_are_told() -> None:
+    found = asked("which_has_most", "r1.items[*].qty", give="due date")
+    assert (found.kind, found.value) == ("date", "2026-01-19")
+    known = OperandSources((fact([{"id": "A", "n": 2}, {"id": "B", "n": 2}], "r1"),))
+    assert "as much: B" in asked("which_has_most", "r1.n", known=known).note
 
 
 def test_an_earlier_value_is_an_operand_with_its_currency() -> None:
@@ -201,8 +215,8 @@ def test_made_tools_are_further_operations() -> None:
 
 @each_row(
     ("operation", "operands", "more", "why"),
-    ("sum", ["777"], {}, "stands neither in the task nor in a value"),
-    ("sum", ["250.5"], {}, "but in r1: name it by its path"),
+    ("sum", ["777"], {}, "stands neither in the task nor in a result"),
+    ("sum", ["777.77"], {}, "only within a text of r2"),
     ("is_more", ["r2.rate", "99"], {}, "stands neither"),
     ("vat_on_net", ["1500", "7"], {}, "stands neither"),
     ("sum", ["r9.total"], {}, "known references: r1, r2, r3"),
@@ -236,11 +250,13 @@ def test_what_does_not_fit_is_a_sentence_that_says_what_to_do(
         calculate({"operation": operation, "operands": [*operands], **more}, KNOWN)
 
 
-def test_dates_that_can_be_two_are_asked_about() -> None:
+def test_dates_whose_order_nothing_settles_are_asked_about() -> None:
     known = OperandSources((fact([{"due": "03/04/2026"}, {"due": "05/04/2026"}], "r1"),), (), (), TODAY)
     with pytest.raises(CannotCalculate, match="date_order"):
         asked("minimum", "r1.due", known=known)
     assert asked("minimum", "r1.due", known=known, date_order="day_first").value == "2026-04-03"
+    settled = OperandSources((fact([{"due": "03/04/2026"}, {"due": "25/04/2026"}], "r1"),), (), (), TODAY)
+    assert asked("minimum", "r1.due", known=settled).value == "2026-04-03"
 
 
 def test_rows_without_a_figure_are_left_out_and_told_of() -> None:
@@ -250,13 +266,15 @@ def test_rows_without_a_figure_are_left_out_and_told_of() -> None:
     assert "NOT all rows" in asked("sum", "r1.amount", known=OperandSources((partly,))).note
 
 
-def test_a_plain_figure_is_written_as_the_task_has_it() -> None:
+def test_a_plain_figure_keeps_one_source_by_what_identifies_its_row() -> None:
+    (operand,) = asked("sum", "250.5").operands
+    assert (operand.source, operand.ref, operand.path) == ("result", "r1", "items[id='I-2'].amount")
     (dollars,) = asked("sum", "1500").operands
     assert (dollars.source, dollars.literal) == ("task", "$1,500.00")
 
 
 def test_recomputing_follows_rows_that_moved_and_limits_that_changed() -> None:
-    own = asked("sum", "r1.items[id=I-2].amount")
+    own = asked("sum", "250.5")
     late = asked("count", "r1", where=where("amount", ">", "r2.rate"))
     moved: Json = [{"id": "I-9", "amount": "120", "qty": 1}, {"id": "I-2", "amount": "251", "qty": 1}]
     facts = (fact({"items": moved}, "r1"), fact({"rate": "130"}, "r2"))
@@ -317,11 +335,15 @@ def test_objects_under_names_are_rows_where_the_path_says_so(path: str, count: s
     [{"k": "a", "d": "2 EUR"}, {"k": "b", "d": "90 USD"}],
     [{"k": "a", "d": "5 kg"}, {"k": "b", "d": "900 g"}, {"k": "b", "d": "900 g"}],
     [{"k": "a", "d": "2 hours"}, {"k": "b", "d": "90 minutes"}],
+    [{"k": "EUR", "d": "100 EUR"}, {"k": "JPY", "d": "5000 JPY"}],
 )
 def test_groups_in_several_currencies_or_units_are_not_compared(rows: list[JsonObject]) -> None:
     known = KNOWN._replace(facts=(fact([*rows], "r1"),))
-    with pytest.raises(CannotCalculate, match=r"differ in (currency|unit)"):
-        asked("sum", "r1[*].d", by="k", known=known)
+    with pytest.raises(CannotCalculate, match="convert them first"):
+        asked("which_has_most", "r1[*].d", by="k", known=known)
+    if rows[0]["k"] == "a":
+        with pytest.raises(CannotCalculate, match=r"differ in (currency|unit)"):
+            asked("sum", "r1[*].d", by="k", known=known)
 
 
 def test_a_group_for_each_currency_is_what_was_asked_for() -> None:
@@ -341,3 +363,5 @@ def test_a_date_that_can_be_two_leaves_no_row_out_on_either_side(field: str, sig
     with pytest.raises(CannotCalculate, match="date_order"):
         asked("sum", "r1[*].d", where=condition, known=known)
     assert asked("sum", "r1[*].d", where=condition, known=known, date_order="day_first").value == "11"
+    told = KNOWN._replace(facts=(fact([*rows, {"due": "2026-01-20", "paid": "25/01/2026", "d": 100}], "r1"),))
+    assert asked("sum", "r1[*].d", where=condition, known=told).value == "111"

@@ -68,6 +68,7 @@ def test_aggregates_over_rows_are_those_of_decimal(rows: list[tuple[int, str, bo
     groups = describe_value(asked(known, "sum", path, by="team"))["value"]
     assert isinstance(groups, dict)
     assert {team: Decimal(str(figure)) for team, figure in groups.items()} == teams
+    assert teams[asked(known, "which_has_most", path, by="team").value] == max(teams.values())
 
 
 def _rounded(exact: Fraction) -> Decimal:
@@ -206,6 +207,10 @@ def test_rows_that_no_prompt_shows_are_counted_all_the_same(rows: int) -> None:
     assert number(calculate({"operation": "count", "operands": ["r1"]}, known)) == rows
     total = number(calculate({"operation": "sum", "operands": ["r1.items[*].amount"]}, known))
     assert total == Decimal(rows * (rows - 1) // 2) + Decimal("0.25") * rows
+    most: JsonObject = {"operation": "which_has_most", "operands": ["r1.items[*].amount"]}
+    assert calculate(most, known).value == f"I-{rows - 1}"
+    last: JsonObject = {"operation": "sum", "operands": [f"{rows - 1}.25"]}
+    assert calculate(last, known).operands[0].path == f"items[id='I-{rows - 1}'].amount"
 
 
 _JSON = st.recursive(
@@ -217,7 +222,9 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["field", "is", "value", "x"]), inner),
     max_leaves=6,
 )
-_OPERATIONS = st.sampled_from(["sum", "count", "product", "npv", "add_days", "is_more", "is_empty", ""])
+_OPERATIONS = st.sampled_from(
+    ["sum", "count", "product", "npv", "add_days", "is_more", "which_has_most", "is_empty", ""]
+)
 
 
 @given(_OPERATIONS, _JSON, _JSON, _JSON, _JSON)

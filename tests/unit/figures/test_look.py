@@ -27,12 +27,14 @@ def asked(**given_: Json) -> JsonObject:
     return answer
 
 
-def test_rows_are_filtered_sorted_cut_and_counted() -> None:
+def test_rows_are_filtered_sorted_cut_and_counted_and_different_values_told() -> None:
     where: Json = [{"field": "team", "is": "=", "value": "A"}, {"field": "amount", "is": "<", "value": "9.50"}]
     answer = asked(where=where, fields=["id"], sort_by="amount", descending=True, first=2)
     assert answer["shown"] == [{"id": "I-8"}, {"id": "I-6"}]
     assert (answer["rows"], answer["matching"]) == (120, 5)
     assert answer["note"] == "rows 1 to 2 of 5 are shown"
+    assert asked(count=True, where=[{"field": "due", "is": "overdue"}])["matching"] == 48
+    assert asked(distinct="team")["values"] == [{"team": "a", "rows": 60}, {"team": "b", "rows": 60}]
 
 
 def test_what_does_not_fit_is_told_and_can_be_looked_at_next() -> None:
@@ -69,6 +71,7 @@ def test_a_long_text_is_looked_at_by_its_lines_and_a_record_or_a_list_in_it_by_i
     ({"ref": "r1", "list": "others"}, "no others there"),
     ({"ref": "r1", "fields": ["colour"]}, "the rows have amount, due, id, team, text"),
     ({"ref": "r1", "sort_by": "colour"}, "to sort by"),
+    ({"ref": "r1", "distinct": "colour"}, "no row has the field"),
     ({"ref": "r1", "where": [{"field": "colour", "is": "=", "value": "1"}]}, "no row has the field"),
     ({"ref": "r1", "where": [{"field": "team", "is": "~", "value": "1"}]}, "a condition has"),
 )
@@ -89,7 +92,7 @@ _VALUES = (
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), _VALUES), max_size=40), st.sampled_from(["", "a", "b"]))
 def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]], name: str) -> None:
     of = fact([*rows], "r1")
-    asked_for: list[JsonObject] = [{}, {"sort_by": name}, {"fields": [name]}, {"first": 3}]
+    asked_for: list[JsonObject] = [{}, {"sort_by": name}, {"distinct": name}, {"fields": [name]}, {"first": 3}]
     for more in asked_for:
         try:
             answer = select_rows_for_model({"ref": "r1", **more}, [of])

@@ -25,6 +25,7 @@ from services.executor.core.records.asked_fields import (
 )
 from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.field_values import UNKNOWN, FieldValue, UnknownValue, fields_of_arguments
+from services.executor.core.records.references import set_at_path
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -237,7 +238,7 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
     fields = {name: value for name, value in known_fields.items() if name not in left_out}
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.mentioned_records, *bound.distant_records)
-    rows = _build_row_contexts(call, inputs, view, unknown, rows_fields)
+    rows = _build_row_contexts(call, inputs, view, unknown, rows_fields, fields)
     sums = inputs.sums.sum_figures(call, view, bound.fields, inputs.asked_names, _collect_figures_of_rows(rows))
     unproven = () if inputs.ctx.limits.trusts_requests else find_unproven_arguments(call.arguments, view, bound, values)
     return contracts.CallContext(
@@ -305,33 +306,50 @@ def _build_row_contexts(
     view: binding.CallView,
     unknown: Sequence[str],
     row_fields: Sequence[Mapping[str, FieldValue]],
+    known_fields: Mapping[str, Json],
 ) -> tuple[dict[str, contracts.ContextValue], ...]:
     """Alternative values of fields that are ``unknown`` of the call as a whole, for the rules to judge besides it.
 
     A call pays a rent and a repair invoice, and a rule asks the ``category``: ``({"category": "rent"}, {"category":
     "repair"})``. Each source multiplies the alternatives: one for each row of the call; one without and one with the
-    values calculated from the task's words alone; one for the old and one for the new value of an edited field. Empty
-    if no source gives any, if they are more than ``most_rows``, or if requests are not trusted: what a row says, or an
-    edit, is the request's word alone.
+    values calculated from the task's words alone; one for the old and one for the new value of an edited field; one for
+    each record of ``fields_by_linked_record``. Only the last is used unless requests are trusted. Empty if no source
+    gives any, or if they are more than ``most_rows``.
     """
-    if not inputs.ctx.limits.trusts_requests:
-        return ()
     asked_names = list_rule_fields_of_tool(call.tool, inputs.policies)
     unknown = [name for name in unknown if name in asked_names]
     rows: list[JsonObject] = []
-    known_row_fields = ([(name, value) for name, value in row.items() if value is not UNKNOWN] for row in row_fields)
-    rows += [{name: value for name, value in fields if name in unknown} for fields in known_row_fields if unknown]
-    if values_from_words := calculated.list_values_unrelated_to_call(inputs.dossier.values, view, inputs.constants):
-        rows = [variant for row in rows or [{}] for variant in (row, {**row, **values_from_words})]
-    for name in unknown:
-        values = view.present_and_edited_values(name)
-        known_values = [value for value in values if not isinstance(value, UnknownValue)]
-        if known_values and len(known_values) == len(values):
-            rows = [{**row, name: value} for row in rows or [{}] for value in known_values]
-        if len(rows) > inputs.most_rows:
-            return ()
+    if inputs.ctx.limits.trusts_requests:  # else what a row says, or an edit, is the request's word alone
+        known_row_fields = (
+            [(name, value) for name, value in row.items() if value is not UNKNOWN] for row in row_fields
+        )
+        rows += [{name: value for name, value in fields if name in unknown} for fields in known_row_fields if unknown]
+        if values_from_words := calculated.list_values_unrelated_to_call(inputs.dossier.values, view, inputs.constants):
+            rows = [variant for row in rows or [{}] for variant in (row, {**row, **values_from_words})]
+        for name in unknown:
+            values = view.present_and_edited_values(name)
+            known_values = [value for value in values if not isinstance(value, UnknownValue)]
+            if known_values and len(known_values) == len(values):
+                rows = [{**row, name: value} for row in rows or [{}] for value in known_values]
+            if len(rows) > inputs.most_rows:
+                return ()
+    if fields_by_record := view.fields_by_linked_record(unknown):
+        rows = [_set_fields_in_row(row, fields, known_fields) for row in rows or [{}] for fields in fields_by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= inputs.most_rows else ()
+
+
+def _set_fields_in_row(
+    row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]
+) -> JsonObject:
+    """The row with these fields; a ``kind.field`` is added to what is known of that kind."""
+    heads = {name.partition(".")[0] for name in fields if "." in name}
+    known_kinds = {head: known_fields[head] for head in heads - row.keys() if head in known_fields}
+    extended_row: JsonObject = {**row, **known_kinds}
+    for name, value in fields.items():
+        if not isinstance(value, UnknownValue):
+            extended_row = set_at_path(extended_row, name.split("."), value)
+    return extended_row
 
 
 def _executor_fields(call: PlannedCall, inputs: _VerdictInputs, view: binding.CallView) -> JsonObject:

@@ -1,9 +1,9 @@
 """The tools ``calculate`` and ``look``: a model names an operation, or rows of a result; code fills in every value."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from itertools import compress
 
 from pydantic import JsonValue
 
@@ -14,13 +14,13 @@ from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
     ONE_OF,
+    OVERDUE_SIGN,
     Cell,
-    evaluate_condition,
     find_field_around,
     name_as_words,
     parse_condition,
 )
-from services.executor.core.figures.dates import DateOrder, read_moment, read_possible_dates
+from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.evaluate import evaluate_value
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
@@ -29,6 +29,7 @@ from services.executor.core.figures.operands import (
     read_field_of_rows,
     read_operand_texts,
     select_cells,
+    select_rows_by_condition,
     unwrap_list,
 )
 from services.executor.core.figures.operations import (
@@ -49,7 +50,7 @@ from shared.ports.models import ToolDefinition
 _SIGNS_BY_ALIAS = {
     "==": "=", "is": "=", "eq": "=", "equals": "=", "equal": "=", "<>": "!=", "not": "!=", "is not": "!=", "ne": "!=",
     "gt": ">", "after": ">", "more": ">", "gte": ">=", "lt": "<", "before": "<", "less": "<", "lte": "<=", "in": ONE_OF,
-    "empty": IS_EMPTY, "not empty": IS_NOT_EMPTY,
+    "empty": IS_EMPTY, "not empty": IS_NOT_EMPTY, "is overdue": OVERDUE_SIGN,
 }  # fmt: skip
 _OPERATIONS_BY_ALIAS = {
     "add": "sum", "total": "sum", "plus": "sum", "subtract": "difference", "minus": "difference", "divide": "quotient",
@@ -62,12 +63,12 @@ _LONGEST_NAME = 60
 _CALCULATE_DESCRIPTION = """\
 Exact calculation: arithmetic, totals over ALL rows of a result (also rows that were not shown), dates, units, finance \
 and conditions. You name the operands, never the result. An operand is one of:
-- a figure or date as it stands in the task: "1,234.50", "20%", "one third", "2026-01-31"; or "today"
+- a figure or date as it stands in the task or in a result: "1,234.50", "20%", "one third", "2026-01-31"; or "today"
 - the name of an earlier calculated value: "total_due" (a group of it: "by_team.Sales")
 - a path into a result by its ref: "r2.budget.remaining", "r2.items[*].amount", "r3[status=open].total"
 Examples:
 {"name":"open_total","operation":"sum","operands":["r2.items[*].amount"],"where":[{"field":"status","is":"=","value":"open"}]}
-{"name":"lowest_price","operation":"minimum","operands":["r2.offers[*].price"]}"""
+{"name":"cheapest","operation":"which_has_least","operands":["r2.offers[*].price"],"give":"vendor"}"""
 _TEXT_SCHEMA: Mapping[str, JsonValue] = {"type": "string"}
 _WHERE_SCHEMA: Mapping[str, JsonValue] = {
     "type": "array",
@@ -96,6 +97,7 @@ def define_calculate_tool(made_tools: MadeToolResults = NO_MADE_TOOLS) -> ToolDe
         "operands": {"type": "array", "items": {**_TEXT_SCHEMA}, "minItems": 1},
         "where": {**_WHERE_SCHEMA, "description": "only rows that meet all of these count"},
         "by": {**_TEXT_SCHEMA, "description": "one figure for each value of this field"},
+        "give": {**_TEXT_SCHEMA, "description": "for which_has_most and which_has_least: the field that names the row"},
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
         "part": {"type": "integer", "description": "of a condition: the part of the task that depends on it"},
     }
@@ -124,6 +126,7 @@ def calculate(
             value="",
             where=conditions,
             by=_text_of_argument(arguments.get("by")),
+            give=_text_of_argument(arguments.get("give")),
             date_order=_DATE_ORDERS.get(_text_of_argument(arguments.get("date_order")), ""),
             made_by=made_tools.tools[operation].ref if operation in made_tools.tools else None,
         )
@@ -238,8 +241,9 @@ MOST_CHARACTERS_SHOWN = 6_000
 _MOST_CHARACTERS_OF_ROW = 3_000
 _LOOK_DESCRIPTION = """\
 Rows and fields of an earlier result that was shown short, by its ref. Use where to filter, \
-fields to choose columns, sort_by with descending, first and skip for a part. A long text is a list of lines \
-{line, text}. For totals, counts and different values use calculate."""
+fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
+values of one field, count for the number of rows only. A long text is a list of lines {line, text}. \
+For totals use calculate."""
 LOOK_DEFINITION = define_local_tool(
     "look",
     _LOOK_DESCRIPTION,
@@ -252,15 +256,17 @@ LOOK_DEFINITION = define_local_tool(
         "descending": {"type": "boolean"},
         "first": {"type": "integer", "minimum": 1},
         "skip": {"type": "integer", "minimum": 0},
+        "distinct": {**_TEXT_SCHEMA, "description": "a field: its different values, and how many rows have each"},
+        "count": {"type": "boolean"},
     },
     "ref",
 )
 
 
 def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
-    """What the model asks to see: ``{rows, matching, shown}`` (how many there are, how many meet the conditions, and
-    as many of these as fit), with a ``note`` on the rest. Raises ``CannotCalculate`` for an unknown reference, path or
-    field.
+    """What the model asks to see: ``{rows, matching}`` (how many there are, and how many meet the conditions), and
+    unless it only counts, ``shown`` (rows, as many as fit) or ``values`` (the different ones of a field), with a
+    ``note`` on the rest. Raises ``CannotCalculate`` for an unknown reference, path or field.
     """
     try:
         fact, cells = _find_fact_and_rows(arguments, facts)
@@ -269,6 +275,10 @@ def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: d
         raise CannotCalculate(str(error)) from error
     counts: JsonObject = {"rows": len(cells), "matching": len(rows)}
     source_note: JsonObject = {"source_note": fact.note} if fact.note else {}
+    if arguments.get("count") is True:
+        return {**counts, **source_note}
+    if distinct := _text_of_argument(arguments.get("distinct")):
+        return {**counts, **_count_distinct(rows, distinct), **source_note}
     rows = _sort_rows(rows, _text_of_argument(arguments.get("sort_by")), descending=arguments.get("descending") is True)
     skip, limit = _read_row_count(arguments.get("skip")) or 0, _read_row_count(arguments.get("first")) or len(rows)
     fields = arguments.get("fields")
@@ -306,7 +316,8 @@ def _filter_rows(cells: list[Cell], where: Json, today: date) -> list[Cell]:
     for field, sign, value in _read_conditions(where):
         values = read_field_of_rows(cells, field)
         against: Json = today.isoformat() if value.casefold() == "today" else value
-        cells = [*compress(cells, evaluate_condition(values, sign, [against] * len(cells)))]
+        order = find_date_order([*values, against])
+        cells = select_rows_by_condition(cells, values, sign, [against] * len(cells), order, today)
     return cells
 
 
@@ -324,13 +335,22 @@ def _sort_rows(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
 
 def _build_sort_keys(values: Sequence[Json]) -> Mapping[str, tuple[int, object, str]]:
     """The sort key of each value, keyed by the value's JSON: numbers before dates before words."""
+    order = find_date_order(values)
     keys: dict[str, tuple[int, object, str]] = {}
     for value in values:
         amount = read_amount(value)
-        moment = read_moment(value) if amount is None and read_possible_dates(value) else None
+        moment = read_moment(value, order) if amount is None and read_possible_dates(value) else None
         rank, key = (0, amount.number) if amount else (1, moment) if moment else (2, "")
         keys[dumps(value)] = (rank, key, dumps(value).casefold())
     return keys
+
+
+def _count_distinct(cells: Sequence[Cell], name: str) -> JsonObject:
+    counts = Counter(dumps(value) for value in read_field_of_rows(cells, name))
+    rows: list[Json] = [{name: loads(key), "rows": count} for key, count in counts.most_common()]
+    shown = _first_rows_that_fit(rows)
+    note: JsonObject = {"note": f"{len(shown)} of {len(rows)} values are shown"} if len(shown) < len(rows) else {}
+    return {"distinct": len(rows), "values": shown, **note}
 
 
 def _show_rows(cells: Sequence[Cell], fields: Sequence[str], skip: int, limit: int) -> JsonObject:

@@ -20,7 +20,7 @@ from services.executor.core.figures.dates import (
     state_the_same_day,
 )
 from services.executor.core.figures.identifiers import has_digit
-from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure
+from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
 from services.executor.core.figures.vocabulary import TRUTH_VALUES_BY_WORD, common_currency, is_currency
 from services.executor.core.session.values import Operand
 from services.executor.core.tools.name_similarity import words_of
@@ -28,6 +28,7 @@ from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _CURRENCY_FIELDS = frozenset({"currency", "currency code", "currency iso", "iso currency", "ccy", "curr"})
+_NAMING_WORDS = ("id", "key", "code", "number", "reference", "ref", "sku", "name", "title", "email", "group")
 _AMOUNT_WORDS = ("amount", "value", "total", "units")
 
 
@@ -81,6 +82,12 @@ def _unwrap_money(cell: Cell) -> Cell:
         if (field := find_field(cell.value, name)) is not None:
             return Cell(field[1], (*cell.records, cell.value), cell.field)
     return cell
+
+
+def rank_naming_field(field: str) -> int | None:
+    """How well a field identifies its record; lower is better: ``id``, ``order_id``, ``name``. None if it does not."""
+    words = name_as_words(field).split(" ")
+    return 2 * _NAMING_WORDS.index(words[-1]) + (len(words) > 1) if words[-1] in _NAMING_WORDS else None
 
 
 @lru_cache(maxsize=4096)
@@ -157,6 +164,8 @@ def require_single_cell(column: ListColumn, operation: str) -> Cell:
 def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
     """A cell's number with its unit; raises ``CannotCalculate``, naming the cell, if it is no number."""
     amount = read_amount(cell.value)
+    if amount is None and isinstance(cell.value, str):
+        amount = read_number_word(cell.value)
     if amount is None:
         dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(cell.value) else ""
         raise CannotCalculate(f"{operation} needs figures, and {_describe_cell(cell)} is none{dates}")
@@ -265,6 +274,37 @@ def _describe_cell(cell: Cell) -> str:
     return dumps(cell.value)[:60]
 
 
+_PAID_FLAG_FIELDS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
+_PAYMENT_TIME_FIELDS = frozenset(
+    {"paid at", "paid on", "paid date", "date paid", "payment date", "settled at", "settled on"}
+)
+_STATUS_FIELDS = frozenset({"status", "state", "payment status", "payment state", "invoice status"})
+_PAID_WORDS = frozenset(
+    {"paid", "settled", "paid in full", "fully paid", "closed", "cancelled", "canceled", "void", "voided"}
+    | {"written off", "written_off", "credited", "refunded"}
+)
+_OPEN_AMOUNT_FIELDS = frozenset(
+    {"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"}
+)
+
+
+def is_paid(record: Mapping[str, Json]) -> bool:
+    """Whether a record says that nothing is owed: by a flag, a payment date, a status, or a balance of 0."""
+    return any(_is_sign_of_payment(name_as_words(name), value) for name, value in record.items())
+
+
+def _is_sign_of_payment(name: str, value: Json) -> bool:
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    if name in _PAID_FLAG_FIELDS:
+        return value is True or word in ("true", "yes", "paid")
+    if name in _PAYMENT_TIME_FIELDS:
+        return not is_empty_value(value)
+    if name in _STATUS_FIELDS:
+        return word in _PAID_WORDS
+    amount = read_amount(value) if name in _OPEN_AMOUNT_FIELDS else None
+    return amount is not None and amount.number == 0
+
+
 _CURRENCY_OR_PERCENT_PATTERN = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
@@ -304,7 +344,8 @@ COMPARE_BY_SIGN: Mapping[str, Callable[..., bool]] = {
     "<=": le,
 }  # of two amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
-CONDITION_SIGNS = ("=", "!=", *COMPARE_BY_SIGN, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY)
+OVERDUE_SIGN = "overdue"
+CONDITION_SIGNS = ("=", "!=", *COMPARE_BY_SIGN, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN)
 
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:

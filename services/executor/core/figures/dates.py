@@ -621,6 +621,7 @@ _LONGEST_DATE_TEXT = 60
 _ARBITRARY_DAY = date(2000, 1, 1)  # a day with its year is the same from wherever it is told
 _STATED_YEAR_PATTERN = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
 _TRAILING_TIME_PATTERN = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
+_NUMERIC_DATE_PATTERN = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
 _ISO_DAY_AND_HOUR_PATTERN = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
 _ISO_DAY_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
 _MIDNIGHT_SUFFIX_PATTERN = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
@@ -682,6 +683,19 @@ def read_date(value: Json, order: DateOrder = "") -> date | None:
     if len(days) == 2 and order:
         return days[0] if order == "day_first" else days[1]
     return days[0] if len(days) == 1 else None
+
+
+def find_date_order(values: Iterable[Json]) -> DateOrder:
+    """The order of day and month in a list of dates, if one of them can be read in only one order; else empty."""
+    for value in values:
+        is_short = isinstance(value, str) and len(value) <= _LONGEST_DATE_TEXT
+        if match := _NUMERIC_DATE_PATTERN.match(str(value).strip()) if is_short else None:
+            first, second = int(match[1]), int(match[2])
+            if first > 12 >= second:
+                return "day_first"
+            if second > 12 >= first:
+                return "month_first"
+    return ""
 
 
 def read_moment(value: Json, order: DateOrder = "") -> datetime | None:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import date, tzinfo
 from decimal import Decimal
-from itertools import compress
 
 from services.executor.core.figures.arguments import read_epoch
 from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults, format_decimal
@@ -11,16 +10,16 @@ from services.executor.core.figures.columns import (
     COMPARE_BY_SIGN,
     IS_EMPTY,
     IS_NOT_EMPTY,
+    OVERDUE_SIGN,
     Cell,
     ListColumn,
     compare_values,
     drop_empty_cells,
     equality_key,
-    evaluate_condition,
     find_field_around,
     require_single_cell,
 )
-from services.executor.core.figures.dates import DateOrder, read_possible_dates
+from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.numbers import WIDE_CONTEXT, count_decimal_places, read_amount
 from services.executor.core.figures.operands import (
     OperandFinder,
@@ -28,10 +27,12 @@ from services.executor.core.figures.operands import (
     describe_fields,
     read_field_of_rows,
     select_cells,
+    select_rows_by_condition,
     unwrap_list,
 )
 from services.executor.core.figures.operations import (
     AGGREGATE_OPERATIONS,
+    EXTREME_OPERATIONS,
     OPERATIONS,
     OPERATIONS_ON_WORDS,
     SOURCELESS_NUMBERS,
@@ -63,7 +64,8 @@ def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToo
     columns = [_filter_column(column, value, finder) for column in columns]
     if operation is not None and operation.takes_lists:
         columns = [drop_empty_cells(column) for column in columns]
-    call = CalculationCall(value.operation, columns, sources.today, value.date_order)
+    order = value.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
+    call = CalculationCall(value.operation, columns, sources.today, order, value.give)
     try:
         result = _compute_groups(call, value.by, made_tools) if value.by else perform_operation(call, made_tools)
     except ArithmeticError as error:
@@ -204,14 +206,15 @@ def _select_cells_by_condition(
 ) -> list[Cell]:
     values = read_field_of_rows(cells, condition.field)
     against = _find_comparison_values(cells, condition, finder)
+    order = order or find_date_order((*values, *against))
     if condition.sign in COMPARE_BY_SIGN:
         _check_constant(condition.against, SOURCELESS_NUMBERS)
         _check_comparable(values, against, condition, order)
-    return [*compress(cells, evaluate_condition(values, condition.sign, against, order))]
+    return select_rows_by_condition(cells, values, condition.sign, against, order, finder.sources.today)
 
 
 def _find_comparison_values(cells: list[Cell], condition: RowCondition, finder: OperandFinder) -> list[Json]:
-    if condition.sign in (IS_EMPTY, IS_NOT_EMPTY):
+    if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN):
         return [None] * len(cells)
     if condition.against.source != "row":
         value = require_single_cell(_read_operand(condition.against, finder), "a condition").value
@@ -236,23 +239,35 @@ def _check_comparable(values: list[Json], against: list[Json], condition: RowCon
 
 
 def _compute_groups(call: CalculationCall, by: str, made_tools: MadeToolResults) -> OperationResult:
-    """The operation over the rows of each group, as a JSON object of decimal texts."""
-    if call.operation not in AGGREGATE_OPERATIONS:
-        raise CannotCalculate(f"by goes with {', '.join(AGGREGATE_OPERATIONS)}, not with {call.operation}")
+    """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum,
+    or whose number of records, is the greatest or the least.
+    """
+    if call.operation not in (*AGGREGATE_OPERATIONS, *EXTREME_OPERATIONS):
+        raise CannotCalculate(
+            f"by goes with {', '.join((*AGGREGATE_OPERATIONS, *EXTREME_OPERATIONS))}, not with {call.operation}"
+        )
     if len(call.columns) != 1:
         raise CannotCalculate("by needs one operand, a path into a list such as r1.items[*].amount")
     column = call.columns[0]
     groups = _group_cells(column, by)
+    total = "count" if any(isinstance(cell.value, dict) for cell in column.cells) else "sum"
+    inner = call if call.operation in AGGREGATE_OPERATIONS else call._replace(operation=total)
     results = {
-        name: perform_operation(call._replace(columns=[column._replace(cells=cells)]), made_tools)
+        name: perform_operation(inner._replace(columns=[column._replace(cells=cells)]), made_tools)
         for name, cells in groups.items()
     }
     figures: dict[str, Json] = {name: _format_group_result(result) for name, result in results.items()}
-    if len(figures) > _MOST_GROUPS:
-        raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
-    currency = _common_currency_or_unit("currency", {name: result.currency for name, result in results.items()})
-    unit = _common_currency_or_unit("unit", {name: result.unit for name, result in results.items()})
-    return OperationResult(dumps(figures), currency, unit, is_groups=True)
+    if call.operation in AGGREGATE_OPERATIONS:
+        if len(figures) > _MOST_GROUPS:
+            raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
+        currency = _common_currency_or_unit("currency", {name: result.currency for name, result in results.items()})
+        unit = _common_currency_or_unit("unit", {name: result.unit for name, result in results.items()})
+        return OperationResult(dumps(figures), currency, unit, is_groups=True)
+    cells = [
+        Cell(figures[name], ({"group": name},), inner.operation, result.currency, result.unit)
+        for name, result in results.items()
+    ]
+    return perform_operation(call._replace(columns=[column._replace(cells=cells)], give=""), made_tools)
 
 
 def _common_currency_or_unit(kind: str, by_group: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from services.executor.core.figures.numbers import (
     find_numbers_in_words,
     join_major_and_minor_amounts,
     read_amount,
+    read_number_word,
 )
 from services.executor.core.figures.vocabulary import (
     WORD_OR_DIGITS_PATTERN,
@@ -188,6 +189,7 @@ _ISO_MOMENT_PATTERN = re.compile(
     r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])"
 )
 _ARBITRARY_DAY = date(2000, 1, 1)
+_RUN_OF_LETTERS_PATTERN = re.compile(r"[^\W\d_]+")
 Mention = NumberMention | DateMention | TimeMention | WrittenIdentifier
 _Spanned = TypeVar("_Spanned", NumberMention, DateMention, TimeMention, WrittenIdentifier)
 
@@ -361,6 +363,11 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
             if amount is not None:
                 notations_by_number.setdefault(Fraction(amount.number), {})[mention.text] = None
             notations_by_number.setdefault(Fraction(number), {str(number): None})
+    free = _FreeCharacters(text)
+    free.claim_mentions(_find_mentions_on_day(text, today).numbers, may_overlap=True)
+    for match in _RUN_OF_LETTERS_PATTERN.finditer(text):
+        if free.are_free(match.start(), match.start() + 1) and (implied := read_number_word(match[0])) is not None:
+            notations_by_number.setdefault(Fraction(implied.number), {})[match[0]] = None
     return {number: tuple(notations) for number, notations in notations_by_number.items()}
 
 

@@ -96,6 +96,12 @@ _VALUES_OF_WORDS = {
     "dreieinhalb": Fraction(7, 2), "twice": Fraction(2), "double": Fraction(2), "doppelt": Fraction(2),
     "triple": Fraction(3),
 }  # fmt: skip
+# What a word of the task says without a numeral: "compounded monthly", "twice the fee".
+_NUMBER_IMPLIED_BY_WORD = {
+    "monthly": 12, "quarterly": 4, "yearly": 1, "annually": 1, "annual": 1, "semiannually": 2, "weekly": 52,
+    "daily": 365, "twice": 2, "double": 2, "doubled": 2, "triple": 3, "thrice": 3, "week": 7, "fortnight": 14,
+    "dozen": 12, "year": 12, "quarter": 3,
+}  # fmt: skip
 _WORD_AFTER_PATTERN = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
 _FRACTION_IN_DIGITS_PATTERN = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
 _NUMBER_RANGE_PATTERN = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
@@ -208,6 +214,12 @@ def read_amount(value: Json) -> WrittenAmount | None:
     if not isinstance(value, str):
         return WrittenAmount(Decimal(value)) if abs(Decimal(value).adjusted()) <= _MOST_POWER_OF_TEN else None
     return _read_text_amount(value) if len(value) <= _LONGEST_NUMBER_TEXT else None
+
+
+def read_number_word(word: str) -> WrittenAmount | None:
+    """The number that a word implies without a numeral, 12 times a year for ``monthly``; None for other words."""
+    number = _NUMBER_IMPLIED_BY_WORD.get(word.casefold())
+    return WrittenAmount(Decimal(number)) if number is not None else None
 
 
 @lru_cache(maxsize=16_384)  # the same amounts are read by conditions, sums and the audit

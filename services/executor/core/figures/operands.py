@@ -10,22 +10,27 @@ from typing import NamedTuple, NoReturn
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.columns import (
     CONDITION_PATTERN,
+    OVERDUE_SIGN,
     Cell,
     ListColumn,
     evaluate_condition,
     find_field,
     find_field_around,
+    is_paid,
     name_as_words,
     parse_condition,
 )
-from services.executor.core.figures.dates import read_possible_dates
+from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
-from services.executor.core.figures.numbers import WrittenAmount, read_amount
+from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_number_word
 from services.executor.core.figures.vocabulary import common_currency, is_currency
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paging import read_list_page
 from services.executor.core.tools.record_tree import (
     NoSuchPath,
+    find_distinguishing_key,
+    format_condition,
+    is_empty_value,
     is_keyed_table,
     list_field_names,
 )
@@ -187,8 +192,29 @@ def describe_fields(cells: Sequence[Cell]) -> str:
     return list_field_names([cell.row for cell in cells[:50]])
 
 
+def select_rows_by_condition(
+    cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
+) -> list[Cell]:
+    """The rows (``cells``) whose value stands in the relation ``sign`` to its counterpart in ``against``; for
+    ``overdue`` those whose value is a due date before ``today``, and that are not paid.
+    """
+    if sign == OVERDUE_SIGN:
+        return [cell for cell, value in zip(cells, values, strict=True) if _is_overdue(cell, value, order, today)]
+    return [*compress(cells, evaluate_condition(values, sign, against, order))]
+
+
+def _is_overdue(cell: Cell, due_date: Json, order: DateOrder, today: date) -> bool:
+    """Whether the due date has passed and its record is not paid; raises ``CannotCalculate`` for no clear date."""
+    day = read_date(due_date, order)
+    if day is None and not is_empty_value(due_date):
+        raise CannotCalculate(f"{dumps(due_date)[:60]} is no due date, or one of two: say with date_order which")
+    return day is not None and day < today and not is_paid(cell.row)
+
+
 _REF_AND_PATH_PATTERN = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
 _REF_LIKE_START_PATTERN = re.compile(r"r\d+(?=$|[.\[])", re.I)
+_LIKELY_CONSTANTS = frozenset({0, 1, 100})  # rather meant by themselves than as what some record happens to state
+_DIGIT_PATTERN = re.compile(r"\d")
 _DAYS_FROM_TODAY_BY_WORD = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
@@ -289,17 +315,24 @@ class OperandFinder:
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
     def _find_figure_source(self, text: str, sourceless: frozenset[int], is_percent: bool) -> Operand | None:
-        """The operand for a plain figure, date or currency, from the user's texts; a figure also from an earlier value,
-        or as one of the constants ``sourceless``, which need no source. None if there is none.
+        """The operand for a plain figure, date or currency, from the user's texts or a result; a figure also from an
+        earlier value, or as one of the constants ``sourceless``, which need no source. None if there is none.
         """
         literal = self._find_in_texts(text)
         if literal is not None:
             is_same = is_percent or _may_be_same_number(literal, text)
             return Operand(source="task", literal=literal if is_same else text)
         amount = read_amount(text)
-        if amount is None:
-            return None
-        return _read_constant(amount, text, sourceless) or self._find_in_values(amount)
+        if amount is not None:
+            return (
+                _read_constant(amount, text, sourceless & _LIKELY_CONSTANTS)
+                or self._find_in_values(amount)
+                or self._find_in_facts(text)
+                or _read_constant(amount, text, sourceless)
+            )
+        if is_currency(text) or read_possible_dates(text):
+            return self._find_in_facts(text)
+        return None
 
     def _find_in_texts(self, figure: str) -> str | None:
         """The figure, date or currency as the user wrote it, with its percent sign or currency; else None."""
@@ -320,25 +353,72 @@ class OperandFinder:
                 return Operand(source="value", ref=value.name)
         return None
 
+    def _find_in_facts(self, figure: str) -> Operand | None:
+        for fact in self.sources.facts:
+            path = next(_find_paths_to(self.find_result(fact.ref), figure), None) if fact.ok else None
+            if path is not None:
+                return Operand(source="result", ref=fact.ref, path=path)
+        return None
+
     def _explain_missing_source(self, text: str) -> str:
         refs = ", ".join(fact.ref for fact in self.sources.facts)
         if _REF_LIKE_START_PATTERN.match(text):
             return f"no fact has the reference of {text!r}; known references: {refs or 'none yet'}"
-        advice = "give a figure as it stands in the task, the name of a value, or a path such as"
+        advice = "give a figure as it stands in the task or a result, the name of a value, or a path such as"
         if re.search(r"[\w)\]]\s+[-+*/]\s+[\w(]", text):
             return f"{text!r} is an expression: calculate one operation at a time, each operand by itself"
         if read_amount(text) is not None or read_possible_dates(text):
             ref = next((fact.ref for fact in self.sources.facts if fact.ok and text in fact.result_json), "")
-            where = f", but in {ref}: name it by its path" if ref else ": read what states it"
-            return f"{text!r} stands neither in the task nor in a value{where}, or {advice} {ref or 'r1'}.amount"
+            where = f" (only within a text of {ref}, which is no source of figures)" if ref else ""
+            explanation = f"{text!r} stands neither in the task nor in a result by itself{where}"
+            return f"{explanation}: read what states it, or {advice} r1.amount"
         return f"{text!r} is no known value, path or figure: {advice} r1.items[*].amount"
+
+
+def _find_paths_to(value: Json, figure: str) -> Iterator[str]:
+    """Yields the paths at which a figure, date or currency is a whole value; rows are named by their identifiers."""
+    amount, days = read_amount(figure), read_possible_dates(figure)
+    yield from _walk_paths_to(value, Fraction(amount.number) if amount else None, days, figure, "")
+
+
+def _walk_paths_to(value: Json, number: object, days: tuple[date, ...], figure: str, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not set(key) & set(".[]"):
+                yield from _walk_paths_to(inner, number, days, figure, f"{path}.{key}".removeprefix("."))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            for inner_path in _walk_paths_to(inner, number, days, figure, ""):
+                dot = "" if inner_path[:1] in ("", "[") else "."
+                yield f"{path}{_write_row_step(value, index) or f'[{index}]'}{dot}{inner_path}"
+    elif _is_wanted_value(value, number, days, figure):
+        yield path
+
+
+def _is_wanted_value(value: Json, number: object, days: tuple[date, ...], figure: str) -> bool:
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and not _DIGIT_PATTERN.search(value)):
+        return isinstance(value, str) and number is None and not days and value.strip() == figure
+    if number is not None:
+        amount = read_amount(value)
+        return amount is not None and Fraction(amount.number) == number
+    if days:
+        return bool(set(days) & set(read_possible_dates(value)))
+    return isinstance(value, str) and value.strip() == figure
+
+
+def _write_row_step(rows: Sequence[Json], index: int) -> str:
+    """The path step that selects a row by an identifying field, in any order of rows; empty if there is none."""
+    key, row = find_distinguishing_key(rows), rows[index]
+    value = row[key] if key and isinstance(row, dict) else None
+    return f"[{format_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 
 
 def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
     """The figure as the text writes it, or as it is if it stands there in several currencies; None if it does not."""
     amount = read_amount(figure)
     if amount is None:
-        return None
+        number = read_number_word(figure)
+        return figure if number and re.search(rf"\b{re.escape(figure)}\b", text, re.I) else None
     notations_by_number = find_amounts(text, today)
     notations = notations_by_number.get(Fraction(amount.number), ())
     if not notations and amount.style == "":
@@ -356,7 +436,7 @@ def _find_number_style(notation: str) -> str:
 
 
 def _may_be_same_number(notation: str, figure: str) -> bool:
-    number, other_number = read_amount(notation), read_amount(figure)
+    number, other_number = read_amount(notation) or read_number_word(notation), read_amount(figure)
     return number is None or other_number is None or Fraction(number.number) == Fraction(other_number.number)
 
 

@@ -2,7 +2,7 @@
 
 import calendar
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from typing import NamedTuple
@@ -25,10 +25,13 @@ from services.executor.core.figures.columns import (
     are_equal_values,
     compare_values,
     equality_key,
+    find_field_around,
     find_figure_columns,
     flatten_figure_cells,
+    is_paid,
     is_rate_cell,
     name_as_words,
+    rank_naming_field,
     read_cell_amount,
     read_cell_date,
     read_cell_moment,
@@ -48,13 +51,14 @@ from services.executor.core.figures.numbers import (
 )
 from services.executor.core.figures.vocabulary import UNITS_BY_WORD, currency_places, is_currency
 from services.executor.core.tools.record_tree import is_empty_value
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import Json, as_text, dumps
 
 Value = Decimal | date | bool | str
 _MOST_RESULT_DIGITS = 50  # digits of a result
 _MOST_BITS_OF_PRODUCT = 1_000  # of a product; far more than those digits need
 _EXACT_CONTEXT = Context(prec=_MOST_RESULT_DIGITS, traps=[Inexact])
 _MOST_DAYS, _MOST_MONTHS = 40_000, 1_200
+_EARLIEST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
 
 class OperationResult(NamedTuple):
@@ -69,12 +73,13 @@ class OperationResult(NamedTuple):
 
 
 class CalculationCall(NamedTuple):
-    """One operation with its columns."""
+    """One operation with its columns. ``give``: the field that names the row which ``which_has_most`` finds."""
 
     operation: str
     columns: Sequence[ListColumn]
     today: date
     order: DateOrder
+    give: str = ""
 
     def list_cells(self) -> list[Cell]:
         return flatten_figure_cells(self.columns)
@@ -109,6 +114,7 @@ class CalculationOperation(NamedTuple):
 
 
 AGGREGATE_OPERATIONS = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
+EXTREME_OPERATIONS = ("which_has_most", "which_has_least")
 OPERATIONS_ON_WORDS = frozenset({"is_equal", "is_not_equal"})
 SOURCELESS_NUMBERS = frozenset({0, 1})
 _SIGNS_BY_OPERATION = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
@@ -328,6 +334,50 @@ def _count_cells(call: CalculationCall) -> OperationResult:
     return OperationResult(Decimal(len(values if call.operation == "count" else {*map(equality_key, values)})))
 
 
+def _find_extreme_row(call: CalculationCall) -> OperationResult:
+    """The field that names the row with the most or least. The note has that figure, and other rows with the same."""
+    cells = call.list_cells()
+    if not cells:
+        raise CannotCalculate(f"{call.operation}: no row meets the conditions")
+    if are_dates(cells):
+        moments = [read_cell_moment(cell, call.operation, call.order) for cell in cells]
+        ranks = [Fraction((moment - _EARLIEST_MOMENT) // timedelta(microseconds=1)) for moment in moments]
+    else:
+        call.require_currency()
+        require_one_unit(call.read_amounts(), call.operation)
+        ranks = [Fraction(amount.number) for amount in call.read_amounts()]
+    extreme = (min if call.operation == "which_has_least" else max)(ranks)
+    rows = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == extreme]
+    names = [_find_row_name(cell, call) for cell in rows]
+    note = f"{rows[0].field or 'value'} {as_text(rows[0].value)}"
+    if len(names) > 1:
+        note += f"; as much: {', '.join(map(as_text, names[1:6]))}"
+    if len(names) > 6:
+        note += f" and {len(names) - 6} more"
+    return _build_field_result(names[0], note, call.order)
+
+
+def _find_row_name(cell: Cell, call: CalculationCall) -> Json:
+    """The value of the row's field ``give``, or of the field that names it best. Raises ``CannotCalculate``."""
+    if call.give:
+        field = find_field_around(cell, call.give)
+        if field is None:
+            raise CannotCalculate(f"the row has no field {call.give!r}; it has {', '.join(list(cell.row)[:12])}")
+        return field[1]
+    ranked = sorted((rank, key) for key in cell.row if (rank := rank_naming_field(key)) is not None)
+    if not ranked:
+        raise CannotCalculate(f"say with give which field names the row: {', '.join(list(cell.row)[:12])}")
+    return cell.row[ranked[0][1]]
+
+
+def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationResult:
+    """A row's field as a result: a truth value, a number, a date if it can be read as one day only, else a text."""
+    if isinstance(value, bool | int | Decimal):
+        return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
+    days = read_possible_dates(value)
+    return OperationResult(days[0] if len(days) == 1 and not order else as_text(value), note=note)
+
+
 def _change_by_percent(call: CalculationCall) -> OperationResult:
     base, percent = call.read_single_amounts()
     part = Fraction(_scale_percent(percent, "percentage")) / 100
@@ -413,6 +463,11 @@ def _combine_truth_values(call: CalculationCall) -> OperationResult:
     return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
 
 
+def _is_record_overdue(call: CalculationCall) -> OperationResult:
+    [day] = call.read_single_dates()
+    return OperationResult(day < call.today and not is_paid(call.require_single_cells()[0].row))
+
+
 def _shift_date(call: CalculationCall) -> OperationResult:
     start, step = (require_single_cell(column, call.operation) for column in call.columns[:2])
     verb, _, unit = call.operation.partition("_")
@@ -467,6 +522,7 @@ _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
     "sum average minimum maximum": CalculationOperation("figure...", _compute_arithmetic, takes_lists=True),
     "count": CalculationOperation("rows...", _count_cells, takes_lists=True),
     "count_distinct": CalculationOperation("field of rows...", _count_cells, takes_lists=True),
+    "which_has_most which_has_least": CalculationOperation("figure of rows", _find_extreme_row, takes_lists=True),
     "increase_by_percent decrease_by_percent": CalculationOperation("base, percent", _change_by_percent),
     "percent_change": CalculationOperation("old, new", _compute_share),
     "percent_share": CalculationOperation("part, whole", _compute_share),
@@ -484,6 +540,7 @@ _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
     "is_empty": CalculationOperation(
         "field", lambda call: OperationResult(all(is_empty_value(cell.value) for cell in call.list_cells()))
     ),
+    "is_overdue": CalculationOperation("due date of a record", _is_record_overdue, takes_dates=True),
     "add_working_days subtract_working_days": CalculationOperation(
         "date, days, [holiday...]", _shift_date, takes_dates=True
     ),

@@ -260,7 +260,7 @@ class CallView:
         id_patterns = {id_pattern_of(reference.text) for reference in self.named.unread_subjects}
         self._id_patterns = id_patterns.union(*(node.id_patterns for node in self.named.subjects)) - {""}
         self.ids = self.named.ids
-        self._values_in_records: dict[str, FieldValue] = {}
+        self._values_in_records: dict[tuple[str, bool], FieldValue] = {}
         self._belongs_elsewhere: dict[GraphNode, bool] = {}
         # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
         self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
@@ -331,13 +331,17 @@ class CallView:
         )
         return find_values(name, self._arguments) if any(values_of_own) else []
 
-    def value_in_records(self, name: str) -> FieldValue:
-        """The value of the field in the records, regardless of the arguments; ``UNKNOWN`` if there is no single one."""
-        if name not in self._values_in_records:
-            self._values_in_records[name] = self._find_in_records(name)
-        return self._values_in_records[name]
+    def value_in_records(self, name: str, *, with_subject_links: bool = True) -> FieldValue:
+        """The value of the field in the records, regardless of the arguments; ``UNKNOWN`` if there is no single one.
 
-    def _find_in_records(self, name: str) -> FieldValue:
+        ``with_subject_links``: whether ``_subject_links`` have to agree with a record that the call names.
+        """
+        key = name, with_subject_links
+        if key not in self._values_in_records:
+            self._values_in_records[key] = self._find_in_records(name, with_subject_links=with_subject_links)
+        return self._values_in_records[key]
+
+    def _find_in_records(self, name: str, *, with_subject_links: bool) -> FieldValue:
         if self.named.unread_subjects:
             return UNKNOWN
         for distance, level in enumerate(self._levels):
@@ -346,7 +350,9 @@ class CallView:
             if distance >= 2 and self._has_argument_in_minor_units(name):
                 return UNKNOWN
             if values := _field_values_in_nodes(level, name):
-                values += self._find_values_of_subject_links(level, name) if distance == 1 else []
+                values += (
+                    self._find_values_of_subject_links(level, name) if distance == 1 and with_subject_links else []
+                )
                 return UNKNOWN if self._may_differ_in_unread(name, distance) else common_value(values)
             first = _split_dotted(name)[0]
             if first and any(singular_words(key) == first for node in level for key in node.record):
@@ -411,10 +417,10 @@ class CallView:
                 unread_references.append(reference)
         return unread_references
 
-    def value_of_kind(self, dotted: str) -> FieldValue:
+    def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
         """The value of a field such as ``order.total``: of the argument at that path; else in the nearest records of
         the kind; else at that path in a record. ``UNKNOWN`` if there is no single value, or if the call names an unread
-        record of the kind.
+        record of the kind. ``with_subject_links`` as in ``value_in_records``.
         """
         kind, name = _split_dotted(dotted)
         if argument_values := [value for path, value in self._arguments if path == dotted]:
@@ -424,11 +430,11 @@ class CallView:
         for distance, level in enumerate(self._levels):
             if nodes := [node for node in level if are_same_kind(kind, node.kind)]:
                 values = _field_values_in_nodes(nodes, name, kind)
-                if distance == 1:
+                if distance == 1 and with_subject_links:
                     values += self._find_values_of_subject_links(nodes, name, kind)
                 is_unknown = not values or self._may_differ_in_unread(name, distance, kind)
                 return UNKNOWN if is_unknown else common_value(values)
-        return self.value_in_records(dotted)
+        return self.value_in_records(dotted, with_subject_links=with_subject_links)
 
     @cached_property
     def _subject_links(self) -> list[tuple[RecordReference, list[GraphNode]]]:
@@ -468,6 +474,29 @@ class CallView:
                 linked_values = _field_values_in_nodes(nodes, name, of_kind)
                 values += [UNKNOWN] if not linked_values and _are_only_rows(nodes) else linked_values
         return values
+
+    def fields_by_linked_record(self, names: Sequence[str]) -> list[dict[str, FieldValue]]:
+        """The values of unknown fields, one dict for each record that may be meant: ``[{"vip": True}, {"vip": False}]``
+        if the guest in a booking's note is a VIP, and the booking's own guest is not.
+
+        The first dict is of the named records that are no subjects; each further one is of a link in ``_subject_links``
+        that was read. ``names``: unknown fields, also as ``kind.field``; those count that would be known without the
+        links. The list is empty if none counts or no link was read. A dict lacks the names that its records lack, and
+        has ``UNKNOWN`` where they differ.
+        """
+        groups = [nodes for _, nodes in self._subject_links if nodes]
+        differing_names = [name for name in names if groups and self._is_known_without_subject_links(name)]
+        if not differing_names:
+            return []
+        fields_by_record: list[dict[str, FieldValue]] = []
+        for nodes in (self._levels[1], *groups):
+            values_by_name = ((name, _values_by_dotted_name(nodes, name)) for name in differing_names)
+            fields_by_record.append({name: common_value(values) for name, values in values_by_name if values})
+        return fields_by_record
+
+    def _is_known_without_subject_links(self, name: str) -> bool:
+        read_value = self.value_of_kind if "." in name else self.value_in_records
+        return not isinstance(read_value(name, with_subject_links=False), UnknownValue)
 
     def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""

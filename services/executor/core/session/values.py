@@ -96,7 +96,8 @@ class NamedValue(Contract):
 
     ``kind`` says which; ``groups`` is a JSON object of decimal texts by group. ``currency`` and ``unit`` (such as cents
     or minutes) are empty if unknown. ``where``: conditions on the rows of list operands; ``by``: the field that rows
-    are grouped by; ``date_order``: how dates such as 03/04/2026 are read. ``note``: what was left out.
+    are grouped by; ``give``: the field that identifies a row that was searched for; ``date_order``: how dates such as
+    03/04/2026 are read. ``note``: what was left out, or what else would have matched.
 
     ``figure``: its name in the process template, if the executor computed it by itself. ``about``: then the id of its
     record, if there are several; ``group``: the figure that it is a part of. ``made_by``: the made tool that computed
@@ -116,6 +117,7 @@ class NamedValue(Contract):
     unit: str = ""
     where: tuple[RowCondition, ...] = ()
     by: str = ""
+    give: str = ""
     date_order: Literal["", "day_first", "month_first"] = ""
     note: str = ""
 
@@ -128,7 +130,7 @@ class NamedValue(Contract):
         operands: list[Json] = [operand.as_json() for operand in self.operands]
         tool: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
         where: JsonObject = {"where": [condition.as_json() for condition in self.where]} if self.where else {}
-        texts = {"currency": self.currency, "unit": self.unit, "by": self.by, "note": self.note}
+        texts = {"currency": self.currency, "unit": self.unit, "by": self.by, "give": self.give, "note": self.note}
         texts |= {"kind": self.kind if self.kind != "decimal" else "", "date_order": self.date_order}
         optional_texts: JsonObject = {name: text for name, text in texts.items() if text}
         return {
