@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import Reaper
 from shared.contracts.approval import LadderRung, NoticeTarget
-from shared.contracts.task import TaskRecord, TurnKind
+from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import QuietHours
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
@@ -17,7 +17,6 @@ from shared.infra import keys
 from shared.infra.keys import partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
-from tests.doubles.redis_tasks import a_turn
 from tests.integration.approval_stage import SHORTLY, asks, office, until
 from tests.integration.gateway_stage import at, list_at
 from tests.integration.state_stage import accepted, sessions_of
@@ -253,27 +252,4 @@ async def test_another_executor_takes_it_up_when_it_is_due(redis: Redis, task_st
     await _work_off(redis, stage, "two")
     record = await _stored(task_store, record)
     assert (record.state, record.reason, len(stage.claims.told)) == (TaskState.COMPLETED, None, 1)
-    assert await redis.zcard(_KEYS.timers) == 0
-
-
-@pytest.mark.promise("notify.quiet_hours")
-async def test_a_timer_that_fires_too_early_fires_again(redis: Redis, task_store: TaskStore, stage: Stage) -> None:
-    record = await _rest(redis, task_store, stage)
-    for _ in range(2):
-        await _fire(redis)
-        await _work_off(redis, stage, "two")
-        assert ((await _stored(task_store, record)).state, stage.claims.told) == (TaskState.WORKING, [])
-    _set_quiet(stage, quiet=False)
-    await _fire(redis)
-    await _work_off(redis, stage, "three")
-    assert ((await _stored(task_store, record)).state, len(stage.claims.told)) == (TaskState.COMPLETED, 1)
-
-
-@pytest.mark.promise("notify.quiet_hours")
-async def test_a_canceled_one_tells_nobody_and_has_no_timer(redis: Redis, task_store: TaskStore, stage: Stage) -> None:
-    record = await _rest(redis, task_store, stage)
-    assert await task_store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
-    await _work_off(redis, stage, "two")
-    assert ((await _stored(task_store, record)).state, stage.claims.told) == (TaskState.CANCELED, [])
-    assert await _fire(redis) == []
     assert await redis.zcard(_KEYS.timers) == 0

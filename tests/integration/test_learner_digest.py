@@ -26,7 +26,6 @@ from services.learner.ports.files import StoredFile
 from shared.contracts.digest import Digest, make_digest
 from shared.contracts.learning_files import FileReport, FileRequest, ForgetRequest, LearningFile
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.compression import DECODING_ERRORS
 from shared.infra.rpc import RpcQueue, serve_imports
@@ -34,7 +33,7 @@ from shared.infra.stored_outcomes import pack_outcome, pack_with_digest
 from shared.ports.tracing import NO_TRACER, Tracer
 from tests.doubles.kept_spans import KeptSpans
 from tests.integration.gateway_stage import PATIENCE
-from tests.integration.learner_stage import an_outcome, case_log, leave, unsettled
+from tests.integration.learner_stage import an_outcome, case_log, unsettled
 
 STREAM = keys.partition_keys_of("acme", "s1").outcomes
 PARTITION = next(number for number in range(64) if keys.partition_keys(number).outcomes == STREAM)
@@ -54,34 +53,6 @@ async def _learned(redis: Redis, tracer: Tracer = NO_TRACER) -> Learner:
         if not await learner.run_once():
             return learner
     raise AssertionError("the learner does not come to an end")
-
-
-async def _statistics(redis: Redis, tenant: str) -> tuple[object, ...]:
-    names = keys.learned_keys(tenant)
-    hashes = [await redis.hgetall(name) for name in (names.arms, names.counts, names.days, names.trends)]  # type: ignore[misc]  # sync or async
-    known = await redis.zrange(names.applied, 0, -1)
-    return *hashes, known, await case_log(redis, tenant)
-
-
-@pytest.mark.promise("learner.digest")
-async def test_an_entry_with_a_digest_and_one_without_teach_the_same(redis: Redis) -> None:
-    strategies, tenants = tuple(Strategy), ("with", "without", "mixed")
-    for number in range(150):
-        known = {
-            "strategy": strategies[number % len(strategies)],
-            "quality": number % 11 / 10,
-            "event_id": f"e{number}",
-            "task_id": f"t{number}",
-        }
-        facts = {**known, "dry_run": number % 7 == 0, "strategy_applied": number % 5 > 0}
-        told = [an_outcome(number, tenant).model_copy(update=facts) for tenant in tenants]
-        await _leave_with_digest(redis, [told[0]])
-        await leave(redis, [told[1]])
-        await (leave if number % 2 else _leave_with_digest)(redis, [told[2]])
-    learner = await _learned(redis)
-    assert (learner.counts.learned, learner.counts.dead, await unsettled(redis)) == (450, 0, 0)
-    first, *others = [await _statistics(redis, tenant) for tenant in tenants]
-    assert others == [first, first]
 
 
 @pytest.mark.promise("learner.digest")

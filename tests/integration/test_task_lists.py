@@ -1,7 +1,6 @@
 """Accepting a task: once, whole, into one's own session; and its place in the list of tasks at every change."""
 
 import asyncio
-import signal
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +17,6 @@ from shared.ports.tasks import SessionBelongsToOther, TaskEnded
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.executor_process import executor_process
 from tests.integration.state_stage import an_end, begin, sessions_of
-from tools.bench.executor.no_work import STARTED, WAIT
 
 _BERT = Principal(id="bert")
 
@@ -196,13 +194,3 @@ async def test_a_task_whose_wake_was_lost_is_carried_out(redis_url: str, task_st
     with executor_process(redis_url):
         record = await _sent(task_store, "go", "s1")
         await _times(task_store, record, "turn_finished", 1)
-
-
-@pytest.mark.promise("state.dead_owner")
-async def test_the_turn_of_a_killed_executor_is_taken_up_by_another(redis_url: str, task_store: TaskStore) -> None:
-    with executor_process(redis_url, LEASE_SECONDS="1") as first:
-        record = await _sent(task_store, WAIT, "s1")
-        await _times(task_store, record, STARTED, 1)
-        with executor_process(redis_url, LEASE_SECONDS="1"):
-            first.signal(signal.SIGKILL)
-            await _times(task_store, record, STARTED, 2)

@@ -116,20 +116,6 @@ async def test_a_tool_server_that_is_down_ends_the_task_with_its_name(stack: Who
     assert "tool server" in (record.reason or "")
 
 
-@pytest.mark.long  # it rests for as long as it would before a real model
-@pytest.mark.promise("conversation.model_away")
-async def test_a_task_whose_model_is_down_rests_and_ends_when_the_model_is_back(stack: WholeStack) -> None:
-    await stack.kill(stack.child("planner").pid)
-    await stack.send("Update the phone of employee EMP-447 to +1 555 4400.", "no-planner")
-    resting = await stack.record("no-planner")
-    await stack.replaced("planner")
-    async with asyncio.timeout(60):
-        while (record := await stack.record("no-planner")).state is TaskState.WORKING:
-            await asyncio.sleep(0.2)
-    assert "waiting for the model" in (resting.reason or "")
-    assert record.state is TaskState.COMPLETED
-
-
 @pytest.mark.promise("waiting.is_data")
 async def test_a_waiting_task_holds_nothing(stack: WholeStack) -> None:
     result = await stack.send("Approve expense claim EXP-1001.", "waits")

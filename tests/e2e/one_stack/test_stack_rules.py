@@ -22,27 +22,6 @@ PROSE = """1. update_employee_phone may only be called once.
 8. Be kind to the employees."""
 
 
-@pytest.mark.promise("tools.once_only")
-async def test_a_once_only_write_planned_twice_is_made_once(stack: WholeStack) -> None:
-    """The model repeats itself, also after it was told; the plan that runs has the call once."""
-    rule: Json = {"id": "ONCE", "kind": "at_most", "tool": PHONE, "reason": "one change of phone a session"}
-    before = ledger.count(stack.database, PHONE)
-    await stack.planner_faults("repeated_write")
-    await stack.send("Update the phone of employee EMP-447 to +1 555 4401.", "once", policy_doc={"rules": [rule]})
-    await stack.planner_faults("")
-    record = await stack.record("once")
-    assert (record.state, ledger.count(stack.database, PHONE) - before) == (TaskState.COMPLETED, 1)
-    again = await stack.send(
-        "Update the phone of employee EMP-447 to +1 555 4402.",
-        "once-2",
-        session_id="once",
-        policy_doc={"rules": [rule]},
-    )
-    assert cast(JsonObject, again["status"])["state"] == "failed"
-    assert "ONCE" in str((await stack.record("once-2")).reason)
-    assert ledger.count(stack.database, PHONE) - before == 1
-
-
 @pytest.mark.promise("tools.order")
 async def test_a_forbidden_order_is_refused_and_the_model_recovers(stack: WholeStack) -> None:
     rule: Json = {"id": "ASSET_FIRST", "kind": "only_after", "tool": PHONE, "after": [ASSET]}
