@@ -232,38 +232,3 @@ def test_a_change_that_nobody_asked_for_beside_one_that_somebody_did_is_sent_bac
     task: str, calls: list[tuple[str, JsonObject]], is_told: bool
 ) -> None:
     assert ("nor of the record that it changes" in _doubts(task, *calls)) == is_told
-
-
-@each_row(
-    ("task", "name", "given", "is_told"),
-    ("Prolong S-4 to 20 December.", "end_stay", STAY, True),
-    ("I'd like S-4 to last one week longer, to next Tuesday.", "end_stay", STAY, True),
-    ("Prolong S-4 to 20 December.", "change_stay", {**STAY, "departs_on": "2026-12-20"}, False),
-    ("End S-4 on 20 December.", "end_stay", STAY, False),  # the part says what the tool does
-    ("Vacate the room of S-4 on 20 December.", "end_stay", STAY, False),  # or what its description says
-    ("Check S-4 out, which lasts to 6 December.", "end_stay", STAY, False),  # the record has that day
-    ("Check S-4 out by 20 December.", "end_stay", STAY, False),
-    ("Check S-4 out, which was booked on 20 October.", "end_stay", STAY, False),
-    ("Check S-4 out if nobody comes on 20 December.", "end_stay", STAY, False),
-    ("Prolong everything to 20 December, just not S-5.", "end_stay", STAY, True),
-    ("S-4 ends early: call it off, since we are away on 20 December.", "end_stay", STAY, False),  # a reason
-    ("Call S-4 off, since we are away on 20 December.", "end_stay", STAY, False),
-    ("Call the stay off, because we are away on 20 December.", "end_stay", STAY, False),
-    ("Check S-4 out; the new guests come on 20 December.", "end_stay", STAY, False),
-    ("Check the stay out; the new guests come on 20 December.", "end_stay", STAY, False),
-    ("Ann brought loan 31 in early, no need to wait for 20 December.", "return_loan", {"loan_id": 31}, False),
-    ("Prolong S-5 to 20 December.", "end_stay", {"stay_id": "S-5"}, False),  # nobody has read it
-    ("Set parcel 5 aside for 20 December.", "reserve_parcel", {"parcel_id": 5}, False),  # no tool takes a day
-    ("Order 70317 waits for 20 December.", "holdWo", {**WO_ONLY, "reason": "until 20 December"}, False),
-)
-def test_a_call_without_place_for_the_day_of_its_part_is_sent_back(
-    task: str, name: str, given: JsonObject, is_told: bool
-) -> None:
-    doubts = _doubts(task, (name, given))
-    assert ("which this part says and change_stay takes" in doubts) == is_told, doubts
-    assert is_told or "which this part says" not in doubts
-
-
-def test_a_day_that_another_call_has_is_missing_nowhere() -> None:
-    changed: tuple[str, JsonObject] = ("change_stay", {**STAY, "departs_on": "2026-12-20"})
-    assert "change_stay takes" not in _doubts("Check S-4 out, on 20 December.", changed, ("end_stay", STAY))

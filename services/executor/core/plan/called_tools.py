@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 
-from services.executor.core.figures.arguments import RECORD_KINDS, ArgumentKind, kind_of_argument
-from services.executor.core.figures.dates import read_possible_dates
+from services.executor.core.figures.arguments import RECORD_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck
@@ -38,13 +37,6 @@ _VAGUE_VERBS = classes.EDIT_VERBS | frozenset(
 _STEMS_OF_VERBS = frozenset(map(stem, (classes.CHANGE_VERBS | classes.VERBS_OR_NOUNS) - _VAGUE_VERBS))
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
 _WRITING_VERBS = frozenset("add comment create log note open record remark write".split())
-_NOT_A_DAY_TO_SET_PATTERN = re.compile(  # in the clause before a day that is a deadline or a reason
-    r"\b(?:by|before|within|from|vor|ab|seit|avant|depuis)\s+(?:the\s+)?$|;|\b(?:since|because|weil)\b|^(?:as|da|car)\b",
-    re.IGNORECASE,
-)
-_END_BEFORE_CLAUSE_PATTERN = re.compile(r"[.,:!?]\s+(?!\S*\s*$)")
-_LOOKBACK_FROM_DAY = 500  # characters before a day
-_SAMPLE_EIGHT_DIGIT_DAY = 20261231  # eight digits that count as a day under a name such as ``until``
 _BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _FEWEST_LETTERS_OF_SHORT_VERB = 3  # of a verb that a tool's name shortens
 
@@ -147,58 +139,6 @@ def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
     ids = {argument.text for argument in _list_naming_arguments(change)}
     earlier_calls = takewhile(lambda call: call[0] != change.tool.name, _list_calls(change))
     return any(name == meant_tool.name and not ids.isdisjoint(values) for name, values in earlier_calls)
-
-
-def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault if the part says a coming day that neither a call nor a result has, another tool takes a day for
-    the call's record, and the called one takes only records and choices: "Extend loan 7 to 4 April", and the call
-    returns it. The record was read, and the part does not say what the called tool does.
-    """
-    mentions, stems = change.part_mentions, _find_stems(change.part_mentions.text)
-    verbs = (classes.words_of_tool(change.tool.name).verb, *words_of(change.tool.description)[:1])
-    dates = [
-        date
-        for date in mentions.dates
-        if is_day_for_record(mentions.text[max(0, date.start - _LOOKBACK_FROM_DAY) : date.start], change)
-    ]
-    days = {period.first for date in dates for period in date.periods if period.first == period.last}
-    if not days or min(days) <= mentions.now.date() or has_condition(mentions.text):
-        return
-    if any(_says_verb(verb, stems) for verb in verbs) or not _takes_only_records(change.tool):
-        return
-    other_tool = next((tool for tool in change.part.write_tools if _takes_day_for_record(tool, change)), None)
-    if other_tool is None or not change.fields.list_fields_of_records(change.texts):
-        return
-    reads = (loads_object(fact.arguments_json) for fact in change.facts)
-    calls = (*reads, *(arguments for _, arguments in change.part.proposed_calls))
-    called_values = (value for arguments in calls for _, value in walk_json(arguments))
-    known_values = (*called_values, *(field.value for field in change.fields.all))
-    if all(days.isdisjoint(read_possible_dates(value)) for value in known_values):
-        said = mentions.text[dates[0].start : dates[0].end]
-        yield CallFault("", f"{change.tool.name}: no call has {said}, which this part says and {other_tool.name} takes")
-
-
-def is_day_for_record(text_before: str, change: CallToCheck) -> bool:
-    """Whether the day after this text is no deadline, in no reason, and in no clause after the one with the record."""
-    clause, arguments = _END_BEFORE_CLAUSE_PATTERN.split(text_before)[-1], _list_naming_arguments(change)
-    names = (*_list_titles_of_named_records(arguments, change), *(argument.text for argument in arguments))
-    name = re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
-    return not _NOT_A_DAY_TO_SET_PATTERN.search(clause) and (
-        name.search(clause) is not None or not name.search(text_before)
-    )
-
-
-def _takes_only_records(tool: Tool) -> bool:
-    """Whether each argument of the tool names a record, or is a choice."""
-    kinds = {name: kind_of_argument(name, schema, "") for name, schema in tool.parameters.items()}
-    return all(kind is ArgumentKind.CHOICE or classes.is_identifying_name(name) for name, kind in kinds.items())
-
-
-def _takes_day_for_record(tool: Tool, change: CallToCheck) -> bool:
-    """Whether the tool takes a day, and has a field for a record that the call names."""
-    id_fields = {_singular_field(name.field_name) for name in _list_naming_arguments(change)}
-    kinds = (kind_of_argument(name, schema, _SAMPLE_EIGHT_DIGIT_DAY) for name, schema in tool.parameters.items())
-    return ArgumentKind.DATE in kinds and not id_fields.isdisjoint(_list_schema_fields(tool.input_schema))
 
 
 def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:

@@ -193,11 +193,6 @@ def shorten(value: Json) -> str:
     return as_text(value)[:_MOST_CHARACTERS_OF_VALUE]
 
 
-def argument_name_of(path: str) -> str:
-    """The argument's name at the start of a path: ``lines`` of ``lines[0].total``."""
-    return path.partition(".")[0].partition("[")[0]
-
-
 @lru_cache(maxsize=4096)
 def _words_of_path(path: str) -> frozenset[str]:
     return frozenset(word for step in re.split(r"[.\[\]]+", path) for word in singular_words(step))

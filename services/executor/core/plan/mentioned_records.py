@@ -44,7 +44,7 @@ from services.executor.core.records.seen_records import (
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import RecordKeys, find_leaves, is_id_name
-from shared.domain.exact_json import JsonObject, as_text, loads_object, walk_json
+from shared.domain.exact_json import as_text, loads_object, walk_json
 from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
@@ -73,7 +73,6 @@ class MentionedRecords:
         self.task = user_texts[0]
         self.calculated_texts = {str(figure).casefold() for figure in sources.calculated.values()}
         self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # {text: the records that it means}
-        self._mentioned_by_text: dict[str, list[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
     @cached_property
     def graph(self) -> RecordGraph:
@@ -95,16 +94,6 @@ class MentionedRecords:
             named_nodes = (node for node in nodes if node.ids and _names_in_text(node, mentions))
             self._meant_by_text[text] = [node for node in named_nodes if not _is_exception_in(node, mentions)]
         return self._meant_by_text[text]
-
-    def list_records_with_values_in(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
-        """The records that a text mentions, not as an exception, and ``{(path, value)}`` that it has of each."""
-        if text not in self._mentioned_by_text:
-            self._mentioned_by_text[text] = []
-            for node in self.nodes_read_by_model:
-                values = {*_mentioned_values(node.record, text)}
-                if values and not any(_is_exception_in(node, mentions) for mentions in self.user_mentions):
-                    self._mentioned_by_text[text].append((node, values))
-        return self._mentioned_by_text[text]
 
     def leaves_records_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part leaves open which records of the nodes' kind are meant: "all claims", or simply "all"."""
@@ -190,8 +179,6 @@ class CalledRecords:
         is_contact = kind_of_identifier(text) in _CONTACT_KINDS and not self._leaves_choice_open
         if is_contact and self._is_address_of_unmentioned(text.casefold()):
             return True
-        if not (self._is_range or self._leaves_choice_open) and self._is_other_record_mentioned(text):
-            return True
         if not (self._is_range or argument.is_only_in_free_text) and self._is_other_id_written(text):
             return True
         tool = self._call.tool
@@ -200,7 +187,7 @@ class CalledRecords:
             return False
         if tool.tool_class is ToolClass.NOTIFY and self._is_of_uncalled_record(reference):
             return True
-        return self._is_other_than_in_earlier_turns(reference) or self._is_other_of_kind_meant(reference)
+        return self._is_other_of_kind_meant(reference)
 
     @cached_property
     def _text_mentions(self) -> Mentions:
@@ -225,26 +212,6 @@ class CalledRecords:
     def _used_names(self) -> Set[str]:
         """The values in all calls of the task, and the ids to which the records that they name refer."""
         return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
-
-    def _is_other_than_in_earlier_turns(self, reference: RecordReference) -> bool:
-        """Whether the part means a record that only earlier turns tell of, "that member", and they tell of another one:
-        nothing else in the task has the word for its kind, or asks who it is.
-        """
-        part, mentioned, kind = self._part.quote, self._mentioned, re.escape("".join(reference.noun[-1:]))
-        pointer = re.search(rf"\b(?:that|this|the\s+same)\s+{kind}\b", part, re.IGNORECASE) if kind else None
-        other_words = mentioned.task.replace(pointer[0], " ") if pointer else ""
-        if pointer is None or re.search(rf"\b(?:{kind}|who)", other_words, re.IGNORECASE):
-            return False
-        nodes = mentioned.find_by_id(reference.text)
-        is_told = any(text.has_words(reference.text) for text in mentioned.sources.texts)
-        is_told = is_told or any(mentioned.is_mentioned(node, ()) for node in nodes)
-        if is_told or not any(text.has_words(kind) for text in mentioned.sources.earlier):
-            return False
-        others = (node for node in self._graph.nodes if are_same_kind(node.kind, reference.noun))
-        references = (held for node in self._graph.nodes for held in node.references)
-        names = {held.text for held in references if are_same_kind(held.noun, reference.noun)}
-        names.update(name for node in others for name in (*node.ids, *_list_titles(node)))
-        return any(text.has_words(name) for text in mentioned.sources.earlier for name in names)
 
     def _is_of_uncalled_record(self, reference: RecordReference) -> bool:
         """Whether an id is of another record than the task is about: a message to the client of an order not released.
@@ -316,17 +283,6 @@ class CalledRecords:
         own_names = {name for node in own_nodes for name in _names_in_text(node, self._text_mentions)}
         return [other for other in others if not own_names.issuperset(_names_in_text(other, self._text_mentions))]
 
-    def find_ids_meant_instead(self, name: str) -> Set[str]:
-        """The part's ids of the same pattern as ``name``, if ``name`` stands only in another part and the call uses
-        none of them: B-6 for the call "A-2 to B-5", where the parts are "A-1 to B-5" and "A-2 to B-6". Else empty.
-        """
-        id_pattern, others = id_pattern_of(name), self._part.other_quotes
-        if not id_pattern or occurs_in(name, self._text) or not any(occurs_in(name, other) for other in others):
-            return frozenset()
-        written_ids = {token for token in find_tokens_with_digits(self._text) if id_pattern_of(token) == id_pattern}
-        is_used = any(token.casefold() in self._argument_texts for token in written_ids)
-        return frozenset() if is_used or self._leaves_choice_open else written_ids
-
     @cached_property
     def _is_range(self) -> bool:
         """Whether the part names records from one to another in the same form: "A-4 to A-6", not "A-4 to 6 May", and of
@@ -344,30 +300,6 @@ class CalledRecords:
             is_of_one_record = id_range[1].isdecimal() and word and word[1].casefold() in kinds
             if id_range.start(2) not in starts_of_figures and not is_of_one_record:
                 return True
-        return False
-
-    def _is_other_record_mentioned(self, name: str) -> bool:
-        """Whether the part describes another record than that of the id ``name``: "unit 104" for the id of unit 105.
-
-        The other record is of the same kind and shares each value that the part has of the first one. The part has a
-        further value of it, which the call does not use; if the part also has a word of the first one's name, only a
-        whole value counts. False if the user writes ``name``.
-        """
-        text, mentioned = self._text, self._mentioned
-        if mentioned.is_in_user_texts(name):
-            return False
-        own_nodes = [node for node in mentioned.nodes_read_by_model if name.casefold() in node.ids]
-        titles = (title for text in self._argument_texts for title in mentioned.titles_by_id.get(text, ()))
-        argument_texts = self._argument_texts.union(title.casefold() for title in titles)
-        kinds = {node.kind for node in own_nodes}
-        own_values = {path_and_value for node in own_nodes for path_and_value in _mentioned_values(node.record, text)}
-        for node, values in mentioned.list_records_with_values_in(text):
-            if node.kind not in kinds or name.casefold() in node.ids or not own_values <= values:
-                continue
-            has_own_name = any(_is_mentioned_by_short_name(own_node, [node], (text,)) for own_node in own_nodes)
-            for _, value in values - own_values:
-                if value.casefold() not in argument_texts and (not has_own_name or _is_quoted_whole(value, text)):
-                    return True
         return False
 
     def _is_other_id_written(self, name: str) -> bool:
@@ -471,23 +403,6 @@ def _has_field_with_value(node: GraphNode, folded_text: str) -> bool:
     return any(as_text(value).casefold() == folded_text for value in node.record.values())
 
 
-def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields ``(path, value)`` of each field that the text has: a name, an address or a reference that begins with a
-    capital, one piece between commas being enough; a number only after its field's name, "unit 104".
-    """
-    for key, value in record.items():
-        if isinstance(value, dict):
-            yield from _mentioned_values(value, text, f"{path}{key}.")
-        elif isinstance(value, str):
-            pieces = (piece.strip() for piece in value.split(","))
-            if any(piece[:1].isupper() and _is_written(piece, text) for piece in pieces):
-                yield f"{path}{key}", value
-        elif isinstance(value, int) and not isinstance(value, bool):
-            field_word = [word for word in singular_words(f"{path}{key}".replace(".", "_")) if word != "id"][-1:]
-            if field_word and re.search(rf"\b{re.escape(field_word[0])}\s+{value}\b", text, re.IGNORECASE):
-                yield f"{path}{key}", str(value)
-
-
 def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     """The record's ids that a text has. A short plain number needs its kind before it: "customers 71 and 75"."""
     numbers = {name for name in node.ids if name.isdecimal() and len(name) < _PLAIN_ID_DIGITS}
@@ -554,11 +469,6 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
     own_words, words_of_others = _words_of_titles(node), {word for other in others for word in _words_of_titles(other)}
     words_in_texts = {word for text in texts for word in _singulars_in(text)}
     return not words_in_texts.isdisjoint(own_words - words_of_others - FILLER_WORDS - {*node.kind[-1:]})
-
-
-def _is_quoted_whole(value: str, text: str) -> bool:
-    """Whether the text has the value, or one of its comma-separated pieces, exactly."""
-    return any(occurs_in(piece.strip(), text) for piece in value.split(",") if len(piece.strip()) > 2)
 
 
 def _words_of_titles(node: GraphNode) -> set[str]:

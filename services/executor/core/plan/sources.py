@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice
@@ -18,14 +18,13 @@ from services.executor.core.figures.arguments import (
     ReadField,
     hints_of_argument,
 )
-from services.executor.core.figures.dates import read_machine_moment
 from services.executor.core.figures.identifiers import (
     ADDRESS_KINDS,
     IdentifierKind,
     find_special_identifiers,
     kind_of_identifier,
 )
-from services.executor.core.figures.mentions import Mentions, find_mentions
+from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import FactsIndex, OriginKind, trace_argument, trace_scalar
@@ -154,7 +153,6 @@ class SourceFinder:
             _find_disagreements_with_part,
             self._find_amounts_of_earlier_answers,
             self._find_unsourced_texts,
-            self._find_other_hours,
             self._find_doubtful_values,
         )
         return _apply_faults(call_to_check, [fault for check in checks for fault in check(call_to_check)])
@@ -286,10 +284,7 @@ class SourceFinder:
         """Records that the user does not mention, while the user mentions another one of the kind."""
         records = CalledRecords(call, self._records)
         for argument in call.scalars:
-            name = argument.text if argument.kind in NAMING_KINDS else ""
-            if ids_meant_instead := records.find_ids_meant_instead(name):
-                yield argument.build_fault(say_what_part_states(sorted(ids_meant_instead)))
-            elif records.names_unmentioned_record(argument):
+            if records.names_unmentioned_record(argument):
                 sentence = (
                     "no word of the task tells of this record, and of another one it does: take the one that is meant; "
                     "if it is this one, propose the call again as it is, and a person is asked"
@@ -313,13 +308,11 @@ class SourceFinder:
         return OperandFinder(OperandSources((), (), self._user_texts, self._sources.now.date()))
 
     def _find_unsourced_texts(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Texts with an account or address without a source, or another day or hour than the part states."""
+        """Texts with an account, an address or, if they are sent, an amount of money without a source."""
         for argument in call.scalars:
             if argument.kind in SOURCED_KINDS or not isinstance(argument.value, str):
                 continue
             reason = self._why_text_unsourced(argument.value, is_sent=call.tool.tool_class is ToolClass.NOTIFY)
-            if not reason and argument.kind is ArgumentKind.FREE_TEXT:
-                reason = self._why_moment_differs(argument.value, call.part_mentions)
             if reason:
                 yield CallFault(argument.path, f"{argument.path}: {reason}")
 
@@ -357,19 +350,6 @@ class SourceFinder:
             if not any(self._has_source("amount", notation, is_sent=True) for notation in (number.text, *notations)):
                 yield number.text
 
-    def _why_moment_differs(self, text: str, part_mentions: Mentions) -> str:
-        """A sentence if the text has another day or hour than the part states; else empty."""
-        if not (part_mentions.days or part_mentions.times):
-            return ""
-        text_mentions = find_mentions(text, self._sources.now, includes_relative=False)
-        periods = [period for mention in text_mentions.dates for period in mention.periods]
-        days = {period.first for period in periods if period.first == period.last}
-        if part_mentions.days and any(not self._has_source("date", day.isoformat()) for day in days):
-            return "its text names a day that no source has, and this part says another one"
-        text_times, part_times = text_mentions.times_of_day, part_mentions.times_of_day
-        is_other_time = text_times and part_times and text_times.isdisjoint(part_times)
-        return "its text names another time of day than this part" if is_other_time else ""
-
     def _has_source(self, name: str, *texts: str, is_sent: bool = False) -> bool:
         """Whether a value has a source in one of its notations (``texts``), as an argument called ``name``. For one
         that ``is_sent`` to somebody, a free text alone is none.
@@ -395,27 +375,6 @@ class SourceFinder:
                 "propose the call again as it is"
             )
             yield CallFault(argument.path, reason, Severity.DOUBTFUL)
-
-    def _find_other_hours(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Moments whose day a record has, while their hour is neither the record's nor one that the part states."""
-        mentions = call.part_mentions
-        if not mentions.times_of_day or any(
-            trace.read_duration_of_mention(number) is not None for number in mentions.numbers
-        ):
-            return
-        for argument in call.scalars:
-            if argument.kind is not ArgumentKind.DATE or argument.origin is not OriginKind.FACT:
-                continue
-            zone = self._sources.now.tzinfo
-            moment = read_machine_moment(argument.text, zone)
-            recorded_moments = (read_machine_moment(as_text(origin.value), zone) for origin in argument.source_fields)
-            recorded_hours = (recorded.hour for recorded in recorded_moments if recorded)
-            known_hours = {time(), *mentions.times_of_day, *recorded_hours}
-            if moment is None or moment.day is None or moment.hour in (None, *known_hours):
-                continue
-            if not self._derived.keeps_time_span(argument, call):
-                hours = (mentions.text[hour.start : hour.end] for hour in mentions.times)
-                yield argument.build_fault(say_what_part_states(hours))
 
     def _list_days_in_part(self, call: CallToCheck) -> list[str]:
         """The days that the part states, or how far they are from a day of the record, as the part's words."""
