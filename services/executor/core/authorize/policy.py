@@ -34,9 +34,9 @@ from services.executor.core.session.ledger import (
     list_past_calls_of_session,
     list_past_calls_of_writes,
 )
-from services.executor.core.session.left_out import was_not_made
+from services.executor.core.session.context import was_not_made
 from services.executor.core.session.recorded_answers import request_recorded_verdict
-from services.executor.core.session.ruled_tools import has_tool_rules
+from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.core.session.values import NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import find_deciding_verb

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.model.model_calls import append_single_request_text, ask_model, get_stored_or_new_call_mode
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, local_now
-from services.executor.core.session.ruled_tools import find_tool_of_condition
+from services.executor.core.tools.toolbox import find_tool_of_condition
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render_in_order
 from shared.contracts.policy import ToolRule, ToolRuleKind

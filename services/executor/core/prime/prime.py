@@ -23,7 +23,7 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.recorded_answers import list_and_record_tools, request_recorded_verdict
-from services.executor.core.session.ruled_tools import (
+from services.executor.core.tools.toolbox import (
     describe_rules_about_unknown_tools,
     list_tools_in_rules,
     mark_ruled_reads_as_changes,

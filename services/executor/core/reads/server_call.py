@@ -13,7 +13,7 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import ParsedFact, SeenRecord, find_records, is_named_in_task
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.recorded_answers import record_call_failure
-from services.executor.core.session.ruled_tools import has_tool_rules
+from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed, is_figure_name, parse_pattern
 from services.executor.core.tools.failures import ReadFailure, classify_failure, says_timed_out

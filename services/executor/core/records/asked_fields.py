@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.session.ruled_tools import NEGATION_PATTERN, QUOTED_TEXT_PATTERN, without_quoted_texts
+from services.executor.core.tools.toolbox import NEGATION_PATTERN, QUOTED_TEXT_PATTERN, without_quoted_texts
 from shared.contracts.policy import Policy
 
 _QUOTES = "\"'"

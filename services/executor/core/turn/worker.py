@@ -46,7 +46,7 @@ from services.executor.core.session.dossier import (
 )
 from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, restore_latest_progress
 from services.executor.core.session.ledger import WaitsForPerson, list_writes
-from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, list_calls_not_made, list_left_out_calls
+from services.executor.core.session.context import OUTDATED_PLAN_KEY, list_calls_not_made, list_left_out_calls
 from services.executor.core.states.machine import (
     BUILT_IN_TEMPLATES,
     Canceled,
