@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.prime.prime import RequestPolicy, parse_request_policy
-from services.executor.core.tools.toolbox import find_tool_of_condition, mark_ruled_reads_as_changes
 from services.executor.core.states.machine import Failed
+from services.executor.core.tools.toolbox import find_tool_of_condition, mark_ruled_reads_as_changes
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import ToolClass

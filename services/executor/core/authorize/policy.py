@@ -26,7 +26,7 @@ from services.executor.core.records.asked_fields import (
 from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.field_values import UNKNOWN, FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.records.references import set_at_path
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, was_not_made
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
     is_rule_value,
@@ -34,12 +34,11 @@ from services.executor.core.session.ledger import (
     list_past_calls_of_session,
     list_past_calls_of_writes,
 )
-from services.executor.core.session.context import was_not_made
 from services.executor.core.session.recorded_answers import request_recorded_verdict
-from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.core.session.values import NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import find_deciding_verb
+from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.ports.services import PolicyUnavailable
 from shared.contracts import policy as contracts
 from shared.contracts.plan import PlannedCall, WritePlan

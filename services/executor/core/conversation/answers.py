@@ -15,10 +15,9 @@ from services.executor.core.reflect.quality import (
     mentions_failure,
     says_found_value,
 )
-from services.executor.core.session.context import TurnContext, local_now
+from services.executor.core.session.context import TurnContext, append_remarks, local_now
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import list_writes
-from services.executor.core.session.context import append_remarks
 from services.executor.core.session.values import Fact, list_open_questions
 from services.executor.core.states.machine import NOTHING_WRITTEN_TEXT, Failed
 from services.executor.core.tools.failures import ReadFailure, classify_failure

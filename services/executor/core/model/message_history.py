@@ -7,9 +7,9 @@ from typing import NamedTuple
 from services.executor.core.model.model_calls import append_single_request_text, ask_model, get_stored_or_new_call_mode
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, local_now
-from services.executor.core.tools.toolbox import find_tool_of_condition
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render_in_order
+from services.executor.core.tools.toolbox import find_tool_of_condition
 from shared.contracts.policy import ToolRule, ToolRuleKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports import models

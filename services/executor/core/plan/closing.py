@@ -32,9 +32,8 @@ from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.records.wanted_reads import find_records_not_found
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext, local_now
+from services.executor.core.session.context import OUTDATED_PLAN_KEY, TurnContext, local_now
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.context import OUTDATED_PLAN_KEY
 from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA

@@ -7,10 +7,9 @@ from zoneinfo import ZoneInfo
 
 from services.executor.core.records.references import literal_scalars, referenced_calls, set_at_path
 from services.executor.core.records.seen_records import contains_phrase
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, is_left_out, list_left_out_calls
 from services.executor.core.session.dossier import Progress, TimedWait
 from services.executor.core.session.ledger import index_plan_entries, is_verified_or_confirmed
-from services.executor.core.session.context import is_left_out, list_left_out_calls
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.toolbox import Toolbox

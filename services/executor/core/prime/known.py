@@ -18,9 +18,9 @@ from services.executor.core.model.model_calls import HelperUnavailable, ask_if_p
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
-from services.executor.core.tools.toolbox import find_tool_of_condition
 from services.executor.core.session.values import classify_threshold_kind
 from services.executor.core.states.machine import ProcessTemplate
+from services.executor.core.tools.toolbox import find_tool_of_condition
 from services.executor.ports.services import Experience, Learned
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact

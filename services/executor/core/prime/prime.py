@@ -23,17 +23,17 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.recorded_answers import list_and_record_tools, request_recorded_verdict
-from services.executor.core.tools.toolbox import (
-    describe_rules_about_unknown_tools,
-    list_tools_in_rules,
-    mark_ruled_reads_as_changes,
-)
 from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import classify_tool
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.toolbox import build_toolbox
+from services.executor.core.tools.toolbox import (
+    build_toolbox,
+    describe_rules_about_unknown_tools,
+    list_tools_in_rules,
+    mark_ruled_reads_as_changes,
+)
 from services.executor.ports.services import PolicyUnavailable, UnknownTenant
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnStore, TurnWork

@@ -8,11 +8,10 @@ from services.executor.core.reads.server_call import with_expected_names
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_tool_permitted
 from services.executor.core.session.ledger import classify_read_outcome, list_past_calls_of_session, select_rule_fields
 from services.executor.core.session.recorded_answers import request_recorded_verdict
-from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED_CLASSES, Failed
 from services.executor.core.tools.schema_drift import NameCorrections
-from services.executor.core.tools.toolbox import find_argument_problems
+from services.executor.core.tools.toolbox import find_argument_problems, has_tool_rules
 from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance

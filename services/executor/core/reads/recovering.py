@@ -10,7 +10,6 @@ from services.executor.core.model.model_calls import ModelQuestion, Unanswered, 
 from services.executor.core.reads.server_call import send_call, with_expected_names
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_tool_permitted
 from services.executor.core.session.dossier import Progress
-from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import STAND_IN_SCHEMA
@@ -41,7 +40,7 @@ from services.executor.core.tools.schema_drift import (
     NameCorrections,
     rename_arguments,
 )
-from services.executor.core.tools.toolbox import find_argument_problems
+from services.executor.core.tools.toolbox import find_argument_problems, has_tool_rules
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

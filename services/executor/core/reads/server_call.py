@@ -13,13 +13,13 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import ParsedFact, SeenRecord, find_records, is_named_in_task
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.recorded_answers import record_call_failure
-from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed, is_figure_name, parse_pattern
 from services.executor.core.tools.failures import ReadFailure, classify_failure, says_timed_out
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import map_objects
 from services.executor.core.tools.schema_drift import COLUMN_ALIASES, ColumnMatch, match_column, rename_arguments
+from services.executor.core.tools.toolbox import has_tool_rules
 from services.executor.ports.tools import AnswerTooLarge, Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object

@@ -37,10 +37,9 @@ from services.executor.core.reflect.quality import (
     select_answerable_outputs,
 )
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, write_remarks_on_run
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_writes, writes_as_json
-from services.executor.core.session.context import write_remarks_on_run
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA

@@ -1,6 +1,5 @@
 """The context of one turn (task, files, ports, limits, journal), and helpers that run independent steps in parallel."""
 
-
 import asyncio
 import base64
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -13,8 +12,9 @@ from zoneinfo import ZoneInfo
 from pydantic import JsonValue
 
 from services.executor.core.session.budget import Ceilings
-from services.executor.core.session.dossier import Progress
+from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.journal import Journal, JournalLimits
+from services.executor.core.session.ledger import compute_ledger_key
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import (
     BUILT_IN_TEMPLATES,
@@ -45,10 +45,12 @@ from services.executor.ports.services import (
 from services.executor.ports.tools import Tool, ToolServers
 from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.outcome import Threshold
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy
 from shared.contracts.task import SentFile, TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain import span_names as names
+from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import is_below_any_server
 from shared.domain.quality import Formula
@@ -58,14 +60,6 @@ from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import ImageBlock, Model
 from shared.ports.tracing import NO_TRACER, Span, Tracer
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
-from services.executor.core.session.dossier import Dossier
-from services.executor.core.session.ledger import compute_ledger_key
-from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.answer import is_json_list
-from shared.domain.exact_json import Json
 
 class AnswerRules(NamedTuple):
     """How answers are scored, and whether they end with a footer about the run."""

@@ -1,11 +1,11 @@
 """The tools of one run: their unambiguous names, how a model is offered them, and what their arguments must be."""
 
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, cast
@@ -23,19 +23,12 @@ from services.executor.core.tools.name_similarity import singular, stems_of, wor
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys, map_objects
 from services.executor.ports.tools import CALL_ID_KEY, MESSAGE_KEY, PARTS_KEY, TASK_ID_KEY, Tool
 from shared.contracts.ledger import LedgerEntry
+from shared.contracts.policy import Policy
 from shared.contracts.tenant import Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_builtins, to_exact, walk_json
 from shared.domain.identity_cache import IdentityCache, InternedTuples, cached_by_identity
 from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
-
-import re
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
-from functools import lru_cache
-
-from shared.contracts.policy import Policy
-from shared.domain.words import ToolClass
 
 _NO_RECORD_KINDS: Mapping[str, RecordKind] = MappingProxyType({})
 MOST_CACHED_TOOLS = 4_096  # tools of which is kept what was worked out once

@@ -28,12 +28,15 @@ from services.executor.core.reflect.review import review_answer, with_documents
 from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end
 from services.executor.core.session.budget import Settlement, list_settlements_of_turn
 from services.executor.core.session.context import (
+    OUTDATED_PLAN_KEY,
     Limits,
     Ports,
     TurnContext,
     build_file_notes,
     get_session_for_task,
     is_practice,
+    list_calls_not_made,
+    list_left_out_calls,
 )
 from services.executor.core.session.dossier import (
     AnsweredTask,
@@ -46,7 +49,6 @@ from services.executor.core.session.dossier import (
 )
 from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, restore_latest_progress
 from services.executor.core.session.ledger import WaitsForPerson, list_writes
-from services.executor.core.session.context import OUTDATED_PLAN_KEY, list_calls_not_made, list_left_out_calls
 from services.executor.core.states.machine import (
     BUILT_IN_TEMPLATES,
     Canceled,

@@ -19,10 +19,16 @@ from services.executor.core.plan.sources import SourceFinder, build_known_source
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.references import referenced_calls
-from services.executor.core.session.context import TurnContext, enter_state, open_state_span, run_in_parallel
+from services.executor.core.session.context import (
+    TurnContext,
+    enter_state,
+    is_left_out,
+    open_state_span,
+    record_left_out,
+    run_in_parallel,
+)
 from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
 from services.executor.core.session.ledger import has_begun, index_plan_entries, is_verified_or_confirmed
-from services.executor.core.session.context import is_left_out, record_left_out
 from services.executor.core.session.values import Fact, NamedValue, with_figures
 from services.executor.core.states import machine
 from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected

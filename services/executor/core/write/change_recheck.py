@@ -8,10 +8,9 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.binding import refs_of_reads_around
-from services.executor.core.session.context import TurnContext, run_in_parallel
+from services.executor.core.session.context import TurnContext, build_left_out_key, run_in_parallel
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
-from services.executor.core.session.context import build_left_out_key
 from services.executor.core.session.values import Fact, Operand, trace_operands, with_figures
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys
