@@ -51,13 +51,13 @@ def durable_server() -> Iterator[str]:
         yield server.url
 
 
-def an_engine_listens(path: str = _ENGINE) -> bool:
+def an_engine_listens() -> bool:
     """Whether there is a container engine: one that ``DOCKER_HOST`` names, or one on the usual socket."""
     if os.environ.get("DOCKER_HOST"):
         return True
     with socket.socket(socket.AF_UNIX) as line:
         line.settimeout(1.0)
-        return line.connect_ex(path) == 0
+        return line.connect_ex(_ENGINE) == 0
 
 
 @contextmanager

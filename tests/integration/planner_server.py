@@ -13,9 +13,9 @@ MODEL = "offline-planner-1"
 
 
 @asynccontextmanager
-async def planner_server(settings: PlannerSettings | None = None) -> AsyncIterator[str]:
+async def planner_server() -> AsyncIterator[str]:
     """A planner's base URL."""
-    async with serving(build_planner(settings or PlannerSettings())) as url:
+    async with serving(build_planner(PlannerSettings())) as url:
         yield url
 
 

@@ -122,6 +122,20 @@ async def test_a_field_of_the_wrong_type_is_named(
     assert await redis.keys() in ([], [keys.SERVER_LINEAGE_KEY])
 
 
+@pytest.mark.parametrize("message", [None, [], {"messageId": "m", "parts": {}}])
+async def test_a_later_message_of_no_shape_is_named(client: httpx.AsyncClient, message: object) -> None:
+    """Which fields a message of each protocol wants is tried in tests/conformance."""
+    response = await client.post("/", json=rpc_body("message/send", {"message": message}))
+    assert (response.status_code, at(loads_object(response.text), "error.code")) == (200, -32602)
+    assert "message" in str(at(loads_object(response.text), "error.message"))
+
+
+async def test_files_are_refused_by_their_own_code(client: httpx.AsyncClient) -> None:
+    part = {"file": {"uri": "http://localhost/x"}}
+    reply = loads_object((await client.post("/", json=_send(message={"parts": [part]}))).text)
+    assert at(reply, "error.code") == -32005
+
+
 async def test_a_last_event_id_that_no_stream_gave_is_refused(client: httpx.AsyncClient) -> None:
     response = await client.get("/tasks/t1/events", headers={"Last-Event-ID": "yesterday"})
     assert response.status_code == 400

@@ -148,6 +148,19 @@ async def test_a_body_that_is_no_json_object_is_refused(api: httpx.AsyncClient, 
     assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
 
 
+async def test_tokens_are_counted_and_the_model_is_listed_for_what_it_is(api: httpx.AsyncClient) -> None:
+    """``count_tokens`` needs no ``max_tokens``; nobody takes the planner for a language model."""
+    counted = await api.post("/v1/messages/count_tokens", json=_body(max_tokens="absent"))
+    listed = (await api.get("/v1/models")).json()
+    one = (await api.get(f"/v1/models/{MODEL}")).json()
+    missing = await api.get("/v1/models/claude")
+    assert counted.json()["input_tokens"] > 0
+    assert [model["id"] for model in listed["data"]] == [MODEL]
+    assert "not an LLM" in one["display_name"]
+    assert missing.status_code == 404
+    assert [(await api.get(path)).status_code for path in ("/health", "/ready")] == [200, 200]
+
+
 async def test_the_official_client_reads_its_streams_and_its_errors() -> None:
     """The same message whole and streamed; the SDK's own error types."""
     turn: MessageParam = {"role": "user", "content": "hello"}

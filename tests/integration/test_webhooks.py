@@ -9,8 +9,10 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.gateway.features.webhooks.secrets import read_secrets
+from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import JsonObject
-from tests.integration.gateway_stage import Stage, at, locked_stage, stage
+from tests.http_client import rpc_body
+from tests.integration.gateway_stage import Stage, at, list_at, locked_stage, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Taken, receiving
 
 TOKEN = "x-a2a-notification-token"
@@ -140,6 +142,29 @@ async def test_secrets_are_neither_shown_again_nor_readable_in_the_store(redis: 
         stored = str(await redis.hgetall(names[0]))  # type: ignore[misc]  # redis-py
     assert not any(secret in f"{shown}{stored}" for secret in SECRETS)
     assert URL not in stored
+
+
+@pytest.mark.promise("push.walls")
+async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis, redis_url: str) -> None:
+    """Neither another principal nor another tenant; and an approver, who may look, has a task told nowhere."""
+    foreign = (await create_first_key(redis_url, "other", "oscar", allows_another=False)).token
+    async with locked_stage(redis, redis_url, **SOON) as locked:
+        casey, dana = await locked.key("casey"), await locked.key("dana", roles=["approver"])
+        others = [await locked.key("eve"), foreign]
+        task: JsonObject = {"id": "T1", "message": {"parts": [{"text": "ask"}]}}
+        await locked.post("/", rpc_body("tasks/send", task), casey)
+        setting = rpc_body("tasks/pushNotificationConfig/set", {"taskId": "T1", "pushNotificationConfig": CONFIG})
+        listing = rpc_body("tasks/pushNotificationConfig/list", {"id": "T1"})
+        theirs = [await locked.post("/", call, who) for who in others for call in (setting, listing)]
+        refused = (await locked.post("/", setting, dana))[1]
+        deciding = {"id": "T1", "message": {"parts": [{"text": "approve"}]}, "pushNotification": {"url": URL}}
+        decided = (await locked.post("/", rpc_body("tasks/send", deciding), dana))[1]
+        own = (await locked.post("/", setting, casey))[1]
+        seen = (await locked.post("/", listing, dana))[1]
+    assert {at(said, "error.code") for said in (refused, *(one for _, one in theirs))} == {-32001}
+    assert "only who began" in str(at(decided, "error.message"))
+    assert at(own, "result.taskId") == "T1"
+    assert len(list_at(seen, "result")) == 1
 
 
 @pytest.mark.promise("push.capped")

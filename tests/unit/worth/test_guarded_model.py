@@ -11,7 +11,7 @@ from tests.unit.worth.generated_tasks import tasks_of
 from tools.bench.worth.faults import misspell_first
 from tools.bench.worth.flat_loop import run_flat
 from tools.bench.worth.guarded import GuardedRun, run_guarded
-from tools.bench.worth.judge import judge
+from tools.bench.worth.judge import WorthEnd, judge
 from tools.bench.worth.messages import speak_blocks
 from tools.bench.worth.models import PerfectModel, PlayingModel
 from tools.bench.worth.plays import load_texts
@@ -20,8 +20,8 @@ from tools.bench.worth.worlds.task import PartKind, WorthTask
 from tools.bench.worth.worlds.traits import Trait
 
 
-def play_guarded(task: WorthTask, model: PlayingModel, strategy: Strategy = Strategy.FSM) -> GuardedRun:
-    return asyncio.run(run_guarded(task, model, strategy, load_texts()))
+def play_guarded(task: WorthTask, model: PlayingModel) -> GuardedRun:
+    return asyncio.run(run_guarded(task, model, Strategy.FSM, load_texts()))
 
 
 def pick_task(wanted: Callable[[WorthTask], bool]) -> WorthTask:
@@ -35,6 +35,13 @@ def has_condition(task: WorthTask) -> bool:
     return any(part.kind is PartKind.DO and number not in served for number, part in enumerate(task.parts))
 
 
+def writes_apart(task: WorthTask) -> bool:
+    """Something is read between the writes of two parts."""
+    kinds = [calls[0].writes for calls in task.rounds]
+    first = kinds.index(True) if True in kinds else len(kinds)
+    return False in kinds[first:] and True in kinds[first + kinds[first:].index(False) :]
+
+
 @each_row("trait", Trait)
 def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> None:
     task = pick_task(lambda one: trait in one.world.blueprint.form.traits and bool(one.right_end.writes))
@@ -42,6 +49,23 @@ def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> 
     run = play_guarded(task, PerfectModel(task))
 
     assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
+
+
+def test_proposals_that_are_held_are_made_once_the_rest_is_read() -> None:
+    task = pick_task(writes_apart)
+
+    run = play_guarded(task, PerfectModel(task))
+
+    assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
+
+
+def test_a_part_whose_condition_is_not_met_is_left_and_counts_as_done() -> None:
+    task = pick_task(has_condition)
+
+    run = play_guarded(task, PerfectModel(task))
+
+    assert run.result.end is WorthEnd.COMPLETED
+    assert judge(task, run.result).right
 
 
 def test_a_figure_is_calculated_at_the_price_of_one_reply() -> None:
