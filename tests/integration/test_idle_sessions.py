@@ -159,11 +159,15 @@ async def test_an_idle_session_leaves_redis_and_comes_back(house: House) -> None
 
 
 @pytest.mark.promise("session.evicted")
-async def test_the_archive_says_whose_it_is(house: House, archive: FrailArchive) -> None:
+async def test_the_archive_says_whose_it_is_and_where_its_last_task_came_to(
+    house: House, archive: FrailArchive
+) -> None:
     begun = await house.spoken()
     await house.evicted()
     kept = ArchivedSession.model_validate_json(await archive.get("acme", "s1") or b"")
     assert (kept.tenant, kept.session_id, kept.owner) == ("acme", "s1", begun.work.record.requester.id)
+    assert kept.last_task is not None
+    assert (kept.last_task.task_id, kept.last_task.states) == (begun.work.record.task_id, ("DECOMPOSE", "COMPLETE"))
 
 
 @pytest.mark.promise("session.evicted", "session.waiting_stays")

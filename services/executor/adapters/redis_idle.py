@@ -24,7 +24,7 @@ from shared.infra.ledger_rows import unpack_entry_json
 from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_pairs
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import keys_for
-from shared.infra.stored_tasks import unpack_events_json, unpack_record_json
+from shared.infra.stored_tasks import read_record, unpack_events_json, unpack_record_json
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -153,6 +153,16 @@ async def put_or_log(
     return False
 
 
+class LastTask(Contract):
+    """How the newest task of an archived session ended. Its journal is in the archive of tasks."""
+
+    task_id: str
+    state: str
+    process_type: str = ""
+    strategy: str = ""
+    states: tuple[str, ...] = ()
+
+
 class ArchivedSession(Contract):
     """A session in the archive. ``memory``: its ``SessionState``. ``owner``: only this principal gets it back."""
 
@@ -160,6 +170,7 @@ class ArchivedSession(Contract):
     session_id: str
     owner: str
     memory: JsonValue
+    last_task: LastTask | None = None
     idle_since: datetime
 
 
@@ -208,8 +219,8 @@ class Evictor(ScriptedStore):
     async def pack(self, session: keys.SessionMember) -> PackedSession | None:
         """The session's packed state; None if it has none. Only ``remove`` checks whether the session has work."""
         name = keys.session_keys(*session).session
-        reply = await self._scripts.execute("HMGET", name, "owner", "state")
-        owner, state = (str(field or "") for field in cast("list[str | None]", reply))
+        reply = await self._scripts.execute("HMGET", name, "owner", "state", "last")
+        owner, state, last_task_id = (str(field or "") for field in cast("list[str | None]", reply))
         if not state:
             return None
         session_record = ArchivedSession(
@@ -217,6 +228,7 @@ class Evictor(ScriptedStore):
             session_id=session.session_id,
             owner=owner,
             memory=json.loads(state),
+            last_task=await self._read_last_task(session, last_task_id),
             idle_since=datetime.now(UTC),
         )
         return PackedSession(session_record.model_dump_json().encode(), state)
@@ -255,6 +267,22 @@ class Evictor(ScriptedStore):
         """Removes these sessions from the idle list until they become idle again. Their state stays in Redis."""
         rows = (("ZREM", keys.partition_keys_of(*session).idle, keys.pack_session(*session)) for session in sessions)
         await asyncio.gather(*(self._scripts.execute(*row) for row in rows))
+
+    async def _read_last_task(self, session: keys.SessionMember, task_id: str) -> LastTask | None:
+        """The session's newest task, from its record; None if the record has expired."""
+        name = keys.task_keys(session.tenant, session.session_id, task_id).record
+        row = await self._scripts.execute("HGET", name, "json") if task_id else None
+        if row is None:
+            return None
+        record = read_record(cast("str | bytes", row))
+        states = record.metadata.get("states")
+        return LastTask(
+            task_id=task_id,
+            state=record.state.value,
+            process_type=str(record.metadata.get("process_type") or ""),
+            strategy=str(record.metadata.get("strategy") or ""),
+            states=tuple(map(str, states)) if isinstance(states, list) else (),
+        )
 
 
 async def restore_session(archive: Archive | None, session: keys.SessionMember, owner: str) -> SessionState:

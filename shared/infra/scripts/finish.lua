@@ -20,9 +20,12 @@ local function ended_turn(was_last)
 end
 
 local function keep_session()
-  if session_state == '' then return end
-  redis.call('HSET', session, 'state', session_state)
-  redis.call('HDEL', session, 'evicted')
+  if session_state == '' then
+    redis.call('HSET', session, 'last', task_id)
+  else
+    redis.call('HSET', session, 'last', task_id, 'state', session_state)
+    redis.call('HDEL', session, 'evicted')
+  end
 end
 
 -- The question that is over is asked no more; the present one is, while it waits.

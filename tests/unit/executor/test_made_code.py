@@ -9,6 +9,8 @@ from hypothesis import given, strategies as st
 
 from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults, parse_made_tool_outcome
+from services.executor.core.figures.finance import CALCULATORS
+from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.model import made_tools
 from services.executor.core.model.made_tools import matches_expected
 from shared.contracts.made_tool import MadeTool
@@ -126,7 +128,7 @@ def test_what_agrees_is_never_more_than_a_thousandth_part_away(result: Decimal, 
     ("text", "names"),
     ("Work out net_margin = (revenue - cost) / revenue * 100 and set it.", ["net_margin"]),
     ("adjusted = base × (1 − 5/100), where base is 3", ["adjusted"]),
-    ("What is the CAGR, and the median?", []),
+    ("What is the CAGR, and the median?", ["compound_annual_growth", "median"]),
     ("a1b = x + 1. b1c = x + 2; c1d = x + 3, and d1e = x + 4", ["a1b", "b1c", "c1d"]),
     ("Set status = open for order id=EXP-1001", []),
     ("reason = late/damaged, amount = 5", []),
@@ -145,6 +147,14 @@ def test_a_task_full_of_unfinished_formulas_is_looked_through_at_once(terms: str
     began = time.process_time()
     made_tools.find_calculators_in_text(f"xyz={terms}\n.\n" * 100)
     assert time.process_time() - began < 1
+
+
+@pytest.mark.promise("made.gap")
+def test_no_known_measure_is_one_that_a_calculator_has() -> None:
+    text = "CAGR break-even point payback period gross margin"
+    found = {spec.name for spec in made_tools.find_calculators_in_text(text)}
+    assert found
+    assert not found & {*OPERATIONS, *CALCULATORS}
 
 
 @each_row(

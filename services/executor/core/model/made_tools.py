@@ -245,16 +245,54 @@ _OPERATOR_PATTERN = re.compile(r"[-+*/^]")
 _OPERATORS = frozenset({"+", "-", "*", "/", "^", "**"})
 _SIGNS_OF_TERM = frozenset({"+", "-"})  # may stand before a term
 _MOST_TOOLS = 3  # made for one task by its words
+# Measures that people name, each with the words for it and the textbook definition that the name stands for.
+_CALCULATOR_PHRASES = r"""
+compound_annual_growth(beginning, ending, years), said as \bCAGR\b|\bcompound annual growth\b
+    compound annual growth rate in percent (5 means 5 %): ((ending / beginning) ** (1 / years) - 1) * 100
+break_even_units(fixed_cost, price, variable_cost), said as \bbreak-?\s?even (?:point|units|quantity|volume)\b
+    units to sell until fixed costs are covered: fixed_cost / (price - variable_cost)
+payback_period(investment, yearly_flow), said as \bpayback (?:period|time)\b
+    years until an investment is paid back: investment / yearly_flow
+gross_margin_percent(revenue, cost), said as \bgross margin\b
+    gross margin in percent (5 means 5 %): (revenue - cost) / revenue * 100
+markup_percent(price, cost), said as \bmark-?up (?:percentage|percent|%|rate)
+    markup on cost in percent (5 means 5 %): (price - cost) / cost * 100
+inventory_turnover(cost_of_goods_sold, average_inventory), said as \binventory turnover\b|\bstock turns?\b
+    how often stock is sold: cost_of_goods_sold / average_inventory
+return_on_investment(gain, cost), said as \breturn on investment\b|\bROI\b
+    return on investment in percent (5 means 5 %): (gain - cost) / cost * 100
+sharpe_ratio(portfolio_return, risk_free_rate, deviation), said as \bsharpe ratio\b
+    Sharpe ratio: (portfolio_return - risk_free_rate) / deviation
+current_ratio(current_assets, current_liabilities), said as \bcurrent ratio\b
+    current ratio: current_assets / current_liabilities
+quick_ratio(current_assets, inventory, current_liabilities), said as \bquick ratio\b|\bacid[- ]test\b
+    quick ratio: (current_assets - inventory) / current_liabilities
+debt_to_equity(total_debt, total_equity), said as \bdebt[- ]to[- ]equity\b
+    debt-to-equity ratio: total_debt / total_equity
+median(figures...), said as \bmedian\b
+    the median: the middle figure, or the mean of the two middle ones
+sample_standard_deviation(figures...), said as \bstandard deviation\b
+    sample standard deviation: square root of (sum of squared distances from the mean / (number - 1))
+geometric_mean(figures...), said as \bgeometric mean\b
+    geometric mean: the n-th root of the product of n figures
+"""
+_CALCULATOR_PHRASE_PATTERN = re.compile(
+    r"^(?P<name>\w+)\((?P<arguments>[^)]+)\), said as (?P<words>.+)\n +(?P<purpose>.+)$", re.MULTILINE
+)
 
 
 def find_calculators_in_text(text: str) -> tuple[CalculatorSpec, ...]:
-    """Up to three calculators for which the text states a formula (``margin = price - cost``)."""
+    """Up to three calculators that the text asks for: by formulas (``margin = price - cost``), then by measures."""
     specs: dict[str, CalculatorSpec] = {}
     for formula in _FORMULA_PATTERN.finditer(text.translate(_ASCII_BY_SIGN)):
         name, terms = formula["name"].lower(), _find_longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
         if arguments and _OPERATOR_PATTERN.search(terms):
             specs.setdefault(name, CalculatorSpec(name, f"{name} = {terms.lower()}", arguments))
+    for measure in _CALCULATOR_PHRASE_PATTERN.finditer(_CALCULATOR_PHRASES):
+        if re.search(measure["words"], text, re.IGNORECASE):
+            arguments = tuple(measure["arguments"].split(", "))
+            specs.setdefault(measure["name"], CalculatorSpec(measure["name"], measure["purpose"], arguments))
     return tuple(specs.values())[:_MOST_TOOLS]
 
 
@@ -317,6 +355,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
     return MadeToolOutcome(str(stored["value"]), str(stored["error"]))
 
 
+_SHORTEST_TASK = 100  # characters of a task that a model is asked about
 _LOCAL_NAMES = frozenset({*OPERATIONS, "calculate", "look"})
 
 
@@ -392,10 +431,11 @@ class _ToolMaker:
             return ()
 
     async def _find_missing_calculators(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
-        """The calculators that the task lacks, by the formulas in its words; if it states none, by what a model says.
-        ``newest``: the stored tools by name, which the model is told.
+        """The calculators that the task lacks, by its words; if those name none and the task has at least 100
+        characters, by what a model says. ``newest``: the stored tools by name, which the model is told.
         """
-        if specs := find_calculators_in_text(self._ctx.task):
+        specs = find_calculators_in_text(self._ctx.task)
+        if specs or len(self._ctx.task) < _SHORTEST_TASK:
             return specs
         self._calls += 1
         descriptions: list[Json] = [

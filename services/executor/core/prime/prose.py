@@ -34,10 +34,19 @@ _BOUND_WORD_PATTERN = re.compile(  # these, with a figure
     re.IGNORECASE,
 )
 _PAST_PASSIVE_PATTERN = re.compile(r"\b(?:was|were|has been|have been) (?:last |first )?\w+ed\b", re.IGNORECASE)
-_TONE_PATTERN = re.compile(  # how words are to sound: "Please be brief.", "Text messages to customers are friendly."
-    r"^[\w ,'-]*\b(?:be|is|are|stays?|remains?|sounds?|write|answer|reply)\b[\w ,'-]*"
-    r"\b(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)(?: tone)?[.!]?$",
+_COMMAND_ABOUT_TONE_PATTERN = re.compile(
+    r"^(?:please )?(?:always )?(?:be|stay|remain|sound|write|answer|reply|keep (?:it|your|the tone|answers))\b"
+    r"[\w ,'-]*\b(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)\b"
+    r"[\w ,'-]*[.!]?$",
     re.IGNORECASE,
+)
+_STATEMENT_ABOUT_TONE_PATTERN = (
+    re.compile(  # what is said of how words sound: "Text messages to customers are friendly."
+        r"^[\w ,'-]*\b(?:is|are|sounds?|stays?|remains?) (?:always )?"
+        r"(?:(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)"
+        r"(?:,? and |, |[.!]?$))+$",
+        re.IGNORECASE,
+    )
 )
 _STATEMENT_BEGINNING_PATTERN = re.compile(  # a sentence that tells how things are begins with what it is about
     r"^(?:this|these|that|the|our|we|it|they|a|an|there|here|its|their|in|for|as|welcome|thank|thanks|note)\b",
@@ -72,7 +81,8 @@ def read_unenforced_sentence(ctx: TurnContext) -> str:
 
 def _is_binding(sentence: str) -> bool:
     text = _PAST_PASSIVE_PATTERN.sub("", sentence.strip())
-    if _TONE_PATTERN.match(text) and not _COMMAND_WORD_PATTERN.search(text.replace("always", "")):
+    is_about_tone = _COMMAND_ABOUT_TONE_PATTERN.match(text) or _STATEMENT_ABOUT_TONE_PATTERN.match(text)
+    if is_about_tone and not _COMMAND_WORD_PATTERN.search(text.replace("always", "")):
         return False
     has_bound = _BOUND_WORD_PATTERN.search(text) is not None and any(map(str.isdigit, text))
     return (
