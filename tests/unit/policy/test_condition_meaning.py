@@ -1,20 +1,17 @@
-"""Conditions: how they group, what each operator means for each type, and what holds for all of them."""
+"""Conditions: how they group, what each operator means for each type, and that any text is decided or refused."""
 
 import re
 from decimal import Decimal
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
 
 from services.policy.core import grammar
-from services.policy.core.conditions import MOST_NODES_CACHED, compile_node, parse_condition
+from services.policy.core.conditions import MOST_NODES_CACHED, parse_condition
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.each_row import each_row
-from tests.unit.policy import reference
-from tests.unit.policy.generated import contexts, soon, trees
-from tests.unit.policy.printed import text_of
+from tests.unit.policy.generated import contexts, soon
 
 FACTS: dict[str, ContextValue] = {
     "yes": True,
@@ -154,7 +151,7 @@ def _choices(*values: str | bool | Decimal | None) -> grammar.OperatorNode:
     ("text", "tree"),
     ("a", A),
     ("a.b . c", grammar.FieldReference(("a", "b", "c"))),
-    ("a||b&&c", _operation("||", A, _operation("&&", B, C))),
+    ("a\n|| b&&\t c ", _operation("||", A, _operation("&&", B, C))),
     ("!(a > b)", _operation("!", _operation(">", A, B))),
     ("!!a", _operation("!", _operation("!", A))),
     ("a > 1,234,567.89", _operation(">", A, grammar.Constant(Decimal("1234567.89")))),
@@ -234,55 +231,10 @@ def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
 
 def test_a_condition_at_the_bounds_is_accepted() -> None:
     """What is allowed can be used."""
-    assert (
-        text_of(grammar.parse("&&".join(["a"] * grammar.MAX_CONDITION_TERMS))).count("&&")
-        == grammar.MAX_CONDITION_TERMS - 1
-    )
+    terms = grammar.parse("&&".join(["a"] * grammar.MAX_CONDITION_TERMS))
+    assert isinstance(terms, grammar.OperatorNode)
+    assert len(terms.operands) == grammar.MAX_CONDITION_TERMS
     assert grammar.parse("(" * grammar.MAX_CONDITION_DEPTH + "a" + ")" * grammar.MAX_CONDITION_DEPTH) == A
-
-
-_ANSWERS: dict[object, str] = {True: "true", False: "false", UNKNOWN: "unknown"}
-_SPACES = st.sampled_from(["", " ", "\n", " \t "])
-
-
-def _answer(tree: grammar.Node, context: dict[str, ContextValue]) -> str:
-    try:
-        return _ANSWERS[compile_node(tree)(context)]
-    except ConditionError:
-        return "invalid"
-
-
-def _agree(tree: grammar.Node, context: dict[str, ContextValue]) -> None:
-    assert _answer(grammar.parse(text_of(tree)), context) == reference.answer(tree, dict(context))
-
-
-@pytest.mark.promise("policy.conditions")
-@given(trees)
-def test_a_printed_tree_parses_to_itself(tree: grammar.Node) -> None:
-    """Nothing is lost or regrouped between the tree and its text."""
-    assert grammar.parse(text_of(tree)) == tree
-    assert text_of(grammar.parse(text_of(tree))) == text_of(tree)  # where True and 1 differ
-
-
-@pytest.mark.promise("policy.conditions")
-@given(trees, contexts)
-def test_evaluation_agrees_with_an_independent_evaluator(tree: grammar.Node, context: dict[str, ContextValue]) -> None:
-    """The closures and the slow reading of the policy page give the same answer."""
-    _agree(tree, context)
-
-
-@pytest.mark.promise("policy.conditions")
-@given(trees, st.data())
-def test_spaces_never_matter(tree: grammar.Node, data: st.DataObject) -> None:
-    """Any spaces between tokens, or none, make the same condition."""
-    text = text_of(tree)
-    found = list(grammar.tokenize(text))
-    pieces = [text[one.position : two.position].strip() for one, two in pairwise(found)]
-    respaced = data.draw(_SPACES)
-    for token, piece in zip(found, pieces, strict=False):
-        needs_space = token.kind in ("NAME", "NUMBER")
-        respaced += piece + (data.draw(_SPACES) or " " * needs_space)
-    assert grammar.parse(respaced) == tree
 
 
 @pytest.mark.promise("policy.conditions")
@@ -293,5 +245,5 @@ def test_any_text_is_decided_or_refused_with_a_position(text: str, context: dict
         answer, position = parse_condition(text).decide(context), 0
     except ConditionError as error:
         answer, position = UNKNOWN, error.position
-    assert answer in _ANSWERS
+    assert answer in (True, False, UNKNOWN)
     assert 0 <= position <= len(text)

@@ -18,7 +18,7 @@ from shared.contracts.policy import (
     Verdict,
 )
 from tests.each_row import each_row
-from tests.unit.policy.generated import contexts, requests, rules
+from tests.unit.policy.generated import contexts, requests
 
 _APPROVAL = Rule(id="LIMIT", condition="amount > 5000", action="require_approval", reason="over the limit")
 
@@ -195,16 +195,6 @@ def test_the_verdict_is_bound_to_policy_context_and_plan() -> None:
     assert first.plan_hash == "plan"
     assert (other_fact.policy_hash == first.policy_hash, other_fact.context_hash == first.context_hash) == (True, False)
     assert (other_rule.policy_hash == first.policy_hash, other_rule.context_hash == first.context_hash) == (False, True)
-
-
-@pytest.mark.promise("policy.monotone")
-@given(requests, rules)
-def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: EvaluateRequest, rule: Rule) -> None:
-    """Policies can be tightened by adding to them, and only tightened."""
-    block = rule.model_copy(update={"action": "block"})
-    tighter = request.model_copy(update={"policies": (*request.policies, Policy(id="more", rules=(block,)))})
-
-    assert evaluate(request).passed or not evaluate(tighter).passed
 
 
 _TEXT = Rule(id="R", condition="a", action="block", reason="b")

@@ -7,7 +7,7 @@ from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule, Verdict
 from shared.domain.words import RuleAction, ToolClass
 from tests.each_row import each_row
-from tests.unit.policy.generated import requests
+from tests.unit.policy.generated import requests, rules
 
 _LIMIT = "amount > 500"
 
@@ -233,11 +233,11 @@ def _contradicted(
     return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True))
 
 
-@pytest.mark.promise("process.only_tightens")
-@given(request=requests)
-def test_a_further_policy_never_loosens_a_verdict(request: EvaluateRequest) -> None:
+@pytest.mark.promise("process.only_tightens", "policy.monotone")
+@given(requests, rules)
+def test_a_further_policy_never_loosens_a_verdict(request: EvaluateRequest, rule: Rule) -> None:
     """A process brings rules of its own; whatever the others find stands beside what they find."""
-    own = Policy(id="process:general", rules=(_MILD, _MILD.model_copy(update={"id": "S", "action": "escalate"})))
+    own = Policy(id="process:general", rules=(_MILD, rule.model_copy(update={"id": "S"})))
     without = evaluate(request)
     beside = evaluate(request.model_copy(update={"policies": (*request.policies, own)}))
 
