@@ -27,10 +27,6 @@ from tests.each_row import each_row
 from tests.http_client import open_http, rpc_body
 from tests.serving import serving
 
-STEPS = (
-    "assessment_started scenario_loaded turn_started action_observed responses_generated simulation_advanced "
-    "turn_completed evaluation_started criterion_evaluated assessment_completed"
-).split()
 pytestmark = pytest.mark.promise("assessor.a2a")
 
 

@@ -13,7 +13,7 @@ from services.assessor.ports.participants import ParticipantFailed
 from shared.contracts.assessment.messages import TASK_CONVERSATION, JsonObject
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.ues.connection import APIError
-from tests.assessor.agents import Gold, reached
+from tests.assessor.agents import reached
 from tests.assessor.scenes import BEN, USER, character
 from tests.assessor.stage import Stage, staged
 from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
@@ -223,12 +223,6 @@ async def test_a_run_is_over_when_the_scenarios_own_conditions_hold(tmp_path: Pa
         results = await measured(stage, go_on_writing)
 
     assert (results.turns_taken, results.status, results.scores.overall.score) == (2, "completed", 2)
-
-
-async def _gold(stage: Stage) -> AssessmentResults:
-    gold = Gold()
-    async with reached(gold.participant) as participant:
-        return await stage.assessed(participant)
 
 
 @pytest.mark.promise("assessor.characters")

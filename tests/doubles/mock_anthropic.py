@@ -7,15 +7,6 @@ from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
-_REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    429: "Too Many Requests",
-    500: "Server Error",
-    529: "Overloaded",
-}
 _ERRORS = {
     400: "invalid_request_error",
     401: "authentication_error",

@@ -14,8 +14,6 @@ from shared.domain.exact_json import loads_object
 from tests.e2e.commands import bare_environment, run_purple
 from tests.e2e.waiting import eventually
 
-PHONE = "Update the phone of employee EMP-447 to +1 555 4100."
-
 
 @pytest.mark.promise("gateway.open_by_name")
 @pytest.mark.parametrize("environ", [{}, {"AUTHENTICATION": "off"}])

@@ -72,7 +72,7 @@ async def test_what_is_no_call_is_refused(
     assert loads_object(response.text)["id"] is None
 
 
-@pytest.mark.promise("gateway.bad_input")
+@pytest.mark.promise("gateway.bad_input", "gateway.tools_endpoint")
 @each_row(
     ("params", "field"),
     ({"id": None}, "params.id"),
@@ -101,6 +101,7 @@ async def test_what_is_no_call_is_refused(
     ({"metadata": {"session_id": "s1"}, "sessionId": "s2"}, "metadata.session_id"),
     ({"metadata": {"policy_doc": 5}}, "metadata.policy_doc"),
     ({"metadata": {"tools_endpoint": 5}}, "metadata.tools_endpoint"),
+    ({"metadata": {"tools_endpoint": "http://10.0.0.1/"}}, "metadata.tools_endpoint"),
     ({"metadata": {"tools_endpoint": "ftp://localhost/"}}, "metadata.tools_endpoint"),
     ({"metadata": {"toolsEndpoint": "ftp://localhost/"}}, "metadata.tools_endpoint"),
     ({"metadata": {"dryRun": True, "dry_run": False}}, "metadata.dry_run"),

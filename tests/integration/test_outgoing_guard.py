@@ -264,7 +264,7 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
     assert inside.heard
 
 
-@pytest.mark.promise("ssrf.allowed")
+@pytest.mark.promise("ssrf.allowed", "gateway.tools_endpoint")
 @pytest.mark.parametrize("spoken", [ToolProtocol.MCP, ToolProtocol.REST])
 async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: ToolProtocol, tmp_path: Path) -> None:
     """A whole tool server under guard, by either protocol: listed, and called."""

@@ -106,16 +106,6 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
 
 
 @pytest.mark.promise("push.fair")
-async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
-    """In the worst case, which is one partition and an older crowd."""
-    partition = keys.partition_keys(0).deliveries
-    crowd = {keys.pack_member(keys.PostMember("acme", f"n{number}")): number for number in range(1200)}
-    await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 2000})
-    due = (await RedisDeliveryQueue(redis, SEAL).list_due(32, 8))[0]
-    assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
-
-
-@pytest.mark.promise("push.fair")
 async def test_a_crowd_too_large_for_one_look_hides_nobody_elses_line_for_long(redis: Redis) -> None:
     """The next looks read on from where the last one ended, and the oldest line is in each of them."""
     partition = keys.partition_keys(0).deliveries

@@ -25,10 +25,6 @@ OAUTH: JsonObject = {
 }
 
 
-def _credential(**given: Json) -> JsonObject:
-    return {"connections": [{**ERP, "credential": given}]}
-
-
 @pytest.mark.promise("tenant.record_bad_fields")
 @each_row(
     ("change", "fields"),

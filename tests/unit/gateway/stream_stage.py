@@ -19,7 +19,6 @@ from tests.doubles.memory_client_ids import MemoryClientIds
 
 NOON = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
 ANN = Caller("acme", Principal(id="ann", verified=True))
-BOB = Caller("acme", Principal(id="bob", verified=True))
 
 
 class Played:

@@ -8,7 +8,7 @@ from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.tool_servers import ConnectedServers
 from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.tools import Tool, ToolAddressForbidden, ToolAnswer, ToolSilent, ToolUnreachable
-from shared.contracts.policy import EvaluateRequest, Policy, TextRule
+from shared.contracts.policy import EvaluateRequest, Policy
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.retries import retry_with_pauses
@@ -60,7 +60,6 @@ async def test_who_would_have_to_wait_too_long_is_told_at_once() -> None:
 
 
 _RULES = Policy(id="expenses")
-_OF_TEXT = Policy(id="texts", text_rules=(TextRule(id="t1", type="deny"),))
 
 
 @pytest.mark.promise("chaos.patience")

@@ -13,24 +13,15 @@ from tools.bench.worth.messages import Block, Message, speak_blocks
 from tools.bench.worth.models import FaultyModel, GullibleModel, PerfectModel, PlayingModel
 from tools.bench.worth.steps import BEGINNING, CallEnding, FinalReply, IntendedCalls, PlayProgress
 from tools.bench.worth.worlds.attack import AttackKind
-from tools.bench.worth.worlds.data import ServerRefusal, TableRow
+from tools.bench.worth.worlds.data import ServerRefusal
 from tools.bench.worth.worlds.generate import generate_tasks
 from tools.bench.worth.worlds.planting import attack_task
 from tools.bench.worth.worlds.task import WorthTask
-from tools.bench.worth.worlds.world import ForeignWorld
 
 
 def describe(task: WorthTask) -> str:
     snapshot = task.world.snapshot()
     return repr((task.text, task.parts, task.rounds, task.answer, task.world.tools, task.world.tenant, snapshot))
-
-
-def list_ids(world: ForeignWorld) -> set[str]:
-    return {key for table in world.blueprint.form.kinds for row in world.rows(table) if (key := str(first(row)))}
-
-
-def first(row: TableRow) -> object:
-    return next(iter(row.values()))
 
 
 def test_a_seed_makes_the_same_worlds_each_time_for_the_day_that_is_given() -> None:
