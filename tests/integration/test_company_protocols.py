@@ -1,7 +1,6 @@
 """The example company: a process with settings and faults, and its tools over both protocols."""
 
 import asyncio
-import signal
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,11 +19,8 @@ from examples.company.over_mcp import KEY
 from examples.company.protocols import ToolProtocol
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent
-from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company
 from tests.each_row import each_row
@@ -136,19 +132,6 @@ async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, spok
     assert (other["amount"], healed["amount"]) == ("10250.00", "10481.37")
 
 
-@pytest.mark.parametrize(
-    ("served", "bridge"), [(ToolProtocol.MCP, False), (ToolProtocol.REST, True), (ToolProtocol.BOTH, False)]
-)
-async def test_detection_finds_what_is_served(tmp_path: Path, served: ToolProtocol, bridge: bool) -> None:
-    async with company(tmp_path, protocol=served) as running, open_servers(AllowedAddresses()) as servers:
-        tools = await servers.discover(running.connection)
-        answer = await servers.call(running.connection, "get_sla", {"sla_id": "SLA-1401"}, 5)
-
-    assert len(tools) == len(TOOLS)
-    assert servers.may_have_unlisted_tools(running.connection) is bridge
-    assert isinstance(answer.content, dict)
-
-
 @each_row(
     ("body", "status", "answer"),
     ({"tool": "get_invoice", "params": {"invoice_id": "INV-1"}, "session_id": "s"}, 200, []),
@@ -255,19 +238,6 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence_that_names_it(environ
     assert ended.code == 2
     assert ended.said.startswith(name)
     assert ended.said.count("\n") == 1
-
-
-async def test_a_write_survives_a_kill_and_a_restart_keeps_the_books(tmp_path: Path) -> None:
-    database = tmp_path / "books" / "company.db"
-    async with started("--database", str(database), "--reset") as (process, url), McpTools() as servers:
-        await servers.call(Connection(id="c", url=url), "approve_expense", {"expense_id": "EXP-1001"}, 10)
-        process.kill()
-    async with started(DATABASE=str(database), SEED_DATA="true") as (process, _):
-        process.signal(signal.SIGTERM)
-        assert await asyncio.to_thread(process.wait, 10) == 0
-
-    assert ledger.count(database, "approve_expense") == 1
-    assert (ledger.row(database, "expenses", "EXP-1001") or {})["status"] == "approved"
 
 
 async def test_faults_are_not_to_be_changed_unless_allowed(tmp_path: Path) -> None:

@@ -125,15 +125,6 @@ async def test_the_story_ends_with_the_task_and_goes_on_after_an_id(play: Stage)
     assert nothing == []
 
 
-async def test_the_story_of_a_waiting_task_ends_where_it_waits(play: Stage) -> None:
-    await play.send("t1", "ask")
-    first = await _story(play, "t1")
-    await play.send("t1", "approve")
-    whole = await _story(play, "t1")
-    assert [kind for _, kind, _ in first] == ["submitted", "phase", "turn_finished"]
-    assert [kind for _, kind, _ in whole].count("turn_finished") == 2
-
-
 async def test_the_story_of_a_task_that_waits_for_a_time_ends_there_too(play: Stage) -> None:
     await play.send("t1", "rest until seven")
     story = await _story(play, "t1")

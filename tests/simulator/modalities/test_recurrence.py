@@ -76,6 +76,16 @@ async def test_29_february_comes_every_four_years(stage: Stage) -> None:
     assert found == ["2028-02-29 09:00", "2032-02-29 09:00"]
 
 
+async def test_a_month_without_the_day_is_left_out(stage: Stage) -> None:
+    await series(stage, {"frequency": "monthly", "day_of_month": 31}, "2026-01-31T09:00:00+00:00")
+
+    assert await dates(stage, "2026-02-01T00:00:00Z", "2026-08-01T00:00:00Z") == [
+        "2026-03-31 09:00",
+        "2026-05-31 09:00",
+        "2026-07-31 09:00",
+    ]
+
+
 async def test_a_series_ends_with_its_last_day(stage: Stage) -> None:
     until = {"frequency": "daily", "end_type": "until", "end_date": "2026-03-04"}
     await series(stage, until, "2026-03-02T22:00:00-05:00", NEW_YORK)
