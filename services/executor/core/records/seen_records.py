@@ -377,17 +377,13 @@ class RecordReference(NamedTuple):
 
 
 def references_in(
-    value: Json, kind: Noun = (), keys: RecordKeys = NO_RECORD_KEYS, tool_kind: Noun = ()
+    fields: JsonObject, kind: Noun = (), keys: RecordKeys = NO_RECORD_KEYS, tool_kind: Noun = ()
 ) -> Iterator[RecordReference]:
     """Yields every value, at any depth, that may name a record. ``kind``: that to which a plain ``id`` belongs;
     ``tool_kind``: what the called tool is about, which may name a kind in more words.
     """
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _field_references(key, inner, kind, keys, tool_kind or kind)
-    elif isinstance(value, list):
-        for item in value:
-            yield from references_in(item, kind, keys, tool_kind or kind)
+    for key, inner in fields.items():
+        yield from _field_references(key, inner, kind, keys, tool_kind or kind)
 
 
 def reference_of(

@@ -13,22 +13,14 @@ from services.executor.ports.tools import ReadCall, Tool
 from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.words import ToolClass
 
-_ANTONYMS = """approve/deny approve/reject approve/decline approve/disapprove accept/reject accept/decline accept/deny
-accept/refuse allow/deny allow/block allow/forbid grant/revoke grant/deny grant/refuse permit/deny freeze/release
-freeze/unfreeze hold/release lock/unlock lock/release block/unblock block/release open/close reopen/close reopen/resolve
-enable/disable activate/deactivate activate/suspend start/stop start/end begin/end pause/resume suspend/resume
-suspend/reinstate add/remove add/delete create/delete create/remove create/cancel insert/delete restore/delete
-install/uninstall attach/detach assign/unassign enroll/unenroll enroll/withdraw register/unregister register/deregister
-subscribe/unsubscribe book/cancel confirm/cancel confirm/deny charge/refund charge/credit debit/credit pay/refund
-deposit/withdraw send/recall ship/return publish/unpublish publish/retract promote/demote upgrade/downgrade
-increase/decrease raise/lower hire/terminate onboard/offboard provision/deprovision commit/rollback deploy/rollback
-archive/restore archive/unarchive hide/show mark/unmark flag/unflag link/unlink import/export upload/download
-push/pull encrypt/decrypt mute/unmute dispute/accept escalate/deescalate escalate/resolve connect/disconnect
-incoming/outgoing inbound/outbound sent/received paid/unpaid open/closed active/inactive enabled/disabled
-approved/rejected approved/denied approved/pending first/last min/max start/finish old/new before/after
-first/latest oldest/newest earliest/latest payable/receivable payables/receivables debit/credit debits/credits
-buy/sell bought/sold customer/vendor customer/supplier customers/vendors customers/suppliers gross/net asset/liability
-assets/liabilities public/private internal/external available/reserved available/unavailable valid/invalid"""
+# A word that makes a tool a writing one, and one with a prefix of negation, need no line here.
+_ANTONYMS = """allow/block allow/forbid grant/refuse hold/release block/release open/close start/stop start/end
+begin/end attach/detach charge/refund charge/credit debit/credit increase/decrease raise/lower hide/show import/export
+upload/download encrypt/decrypt incoming/outgoing inbound/outbound sent/received open/closed enabled/disabled
+approved/rejected approved/denied approved/pending first/last min/max start/finish old/new before/after first/latest
+oldest/newest earliest/latest payable/receivable payables/receivables debits/credits bought/sold customer/vendor
+customer/supplier customers/vendors customers/suppliers gross/net asset/liability assets/liabilities public/private
+internal/external available/reserved"""
 _OPPOSITES = frozenset(frozenset(pair.split("/")) for pair in _ANTONYMS.split())
 _NEGATIONS = ("un", "in", "non", "dis", "de", "ir", "im")
 MOST_STAND_INS = 3
