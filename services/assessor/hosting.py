@@ -21,7 +21,6 @@ from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.messages import ErrorOccurred, ErrorType
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.base import describe_first_error
-from shared.infra.anthropic_model import AnthropicModel
 from shared.infra.model_prices import read_prices
 from shared.ports.models import Model, Tier
 from shared.ports.simulator import SimulatorFailed
@@ -149,7 +148,16 @@ def build_models(config: GreenAgentConfig) -> Models:
 
 
 async def close_models(models: Models) -> None:
-    for model in (models.response, models.summarization, models.evaluation):
+    own = [
+        chat_model
+        for chat_model in (models.response, models.summarization, models.evaluation)
+        if chat_model is not None
+    ]
+    if not own:
+        return
+    from shared.infra.anthropic_model import AnthropicModel  # the SDK takes long to load
+
+    for model in own:
         if isinstance(model, AnthropicModel):
             await model.close()
 
@@ -159,6 +167,8 @@ def _build_model(config: GreenAgentConfig, name: str, temperature: float) -> Mod
         return ProviderModel(name, config.assessment_seed, temperature)
     if not config.has_model:
         return None
+    from shared.infra.anthropic_model import AnthropicModel
+
     return AnthropicModel(dict.fromkeys(Tier, name), config.anthropic_api_key, config.anthropic_base_url or None)
 
 

@@ -1,8 +1,10 @@
 """Joins the executor's ports, adapters and worker."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from importlib import import_module
 from typing import TypeAlias, cast
 
 from services.executor.adapters.credentials import open_credentials
@@ -13,7 +15,7 @@ from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.process.synthesis import refuse_bad_builtin_processes
 from services.executor.core.session.budget import Ceilings, Tariff
-from services.executor.core.session.context import AnswerRules, Limits, Ports
+from services.executor.core.session.context import AnswerRules, Limits, Ports, run_with_companion
 from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts, load_prompts
 from services.executor.core.tools.listing import ListBounds
@@ -22,18 +24,18 @@ from services.executor.optional_parts import BuildPart, ExecutorPartHost
 from services.executor.ports.turns import TurnRunner
 from services.executor.settings import ExecutorSettings
 from shared.domain.model_price import NANOS_PER_DOLLAR
-from shared.infra.anthropic_model import AnthropicModel, ModelLimits
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.guard import Guard
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
-from shared.infra.model_wrappers import CountedModel
+from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
 from shared.infra.parts import load_part
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.models import Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
+_SDK_LOAD_DELAY_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
 _SESSION_CAP_CACHE_SECONDS = 5.0  # for which a tenant's cap of sessions is believed to be what it was
 
 WorkerFactory: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
@@ -88,13 +90,20 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
                 ports = equip_ports(ports)
             archive, session_archive = settings.open_task_archive(), settings.open_session_archive()
             runner = worker(ports, limits, load_prompts())
-            await run_sessions(
+            sessions = run_sessions(
                 settings, runner, make_tenants(_SESSION_CAP_CACHE_SECONDS), archive, session_archive, tools, metrics
             )
+            await run_with_companion(sessions, _load_sdk_after_delay())
     finally:
         await redis.aclose()
         await policy.close()
         await model.close()
+
+
+async def _load_sdk_after_delay() -> None:
+    """Imports the model's SDK after a pause: the first task does not wait for it, and other processes start first."""
+    await asyncio.sleep(_SDK_LOAD_DELAY_SECONDS)
+    await asyncio.to_thread(import_module, "shared.infra.anthropic_model")
 
 
 def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
@@ -117,13 +126,18 @@ def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:
     return {Tier.SMALL: settings.haiku_model, Tier.LARGE: settings.sonnet_model}
 
 
-def _build_model(settings: ExecutorSettings, tracer: Tracer) -> AnthropicModel:
-    return AnthropicModel(
-        tiers=_build_tiers(settings),
-        fallbacks=choose_fallback_models(settings),
-        api_key=settings.anthropic_api_key,
-        base_url=settings.anthropic_base_url or None,
-        limits=ModelLimits(seconds=settings.model_timeout),
-        tracer=tracer,
-        sends_trace=settings.traceparent_to_model,
-    )
+def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LazyModel:
+    def load() -> ClosableModel:
+        from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
+
+        return AnthropicModel(
+            tiers=_build_tiers(settings),
+            fallbacks=choose_fallback_models(settings),
+            api_key=settings.anthropic_api_key,
+            base_url=settings.anthropic_base_url or None,
+            limits=ModelLimits(seconds=settings.model_timeout),
+            tracer=tracer,
+            sends_trace=settings.traceparent_to_model,
+        )
+
+    return LazyModel(load)

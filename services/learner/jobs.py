@@ -28,12 +28,11 @@ from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.model_price import highest_prices
 from shared.infra import keys
-from shared.infra.anthropic_model import AnthropicModel, ModelLimits
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.learned_files import read_learned_files
 from shared.infra.lua import Scripts
 from shared.infra.model_prices import read_prices
-from shared.infra.model_wrappers import CountedModel
+from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
 from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords
@@ -96,18 +95,24 @@ def build_memory_jobs(
     if not wants_facts:
         return MemoryJobs(rememberer, follower, outcomes, forgetter)
 
-    model = AnthropicModel(
-        tiers={Tier.SMALL: settings.haiku_model},
-        api_key=settings.anthropic_api_key,
-        base_url=settings.anthropic_base_url or None,
-        limits=ModelLimits(seconds=_MODEL_SECONDS, pauses=()),
-    )
+    model = LazyModel(lambda: _build_model(settings))
     prices = read_prices()
     counted_model = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
     finder = ModelFacts(counted_model, prices.get(settings.haiku_model) or highest_prices(prices.values()))
     budgets = TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
     return MemoryJobs(rememberer, follower, outcomes, forgetter, worker, model.close)
+
+
+def _build_model(settings: MemorySettings) -> ClosableModel:
+    from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
+
+    return AnthropicModel(
+        tiers={Tier.SMALL: settings.haiku_model},
+        api_key=settings.anthropic_api_key,
+        base_url=settings.anthropic_base_url or None,
+        limits=ModelLimits(seconds=_MODEL_SECONDS, pauses=()),
+    )
 
 
 _PROCESS_REQUEST_SECONDS = 3600.0  # an executor may be started long after the learner

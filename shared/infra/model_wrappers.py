@@ -1,11 +1,41 @@
-"""Counts and times the calls of a model."""
+"""Wrappers of a model: one loads it with the first request, one counts its calls."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from time import perf_counter
+from typing import Protocol
 
 from shared.domain import metric_names as names
 from shared.ports.meter import Meter
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier
+
+
+class ClosableModel(Model, Protocol):
+    async def close(self) -> None: ...
+
+
+class LazyModel(Model):
+    """A model that ``load`` creates in a thread, once, at the first request."""
+
+    def __init__(self, load: Callable[[], ClosableModel]) -> None:
+        self._load = load
+        self._loading = asyncio.Lock()
+        self._model: ClosableModel | None = None
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        model = self._model or await self._load_once()
+        return await model.complete(request)
+
+    async def close(self) -> None:
+        """Closes the model, if it was ever loaded."""
+        if self._model is not None:
+            await self._model.close()
+
+    async def _load_once(self) -> ClosableModel:
+        async with self._loading:
+            if self._model is None:
+                self._model = await asyncio.to_thread(self._load)
+            return self._model
 
 
 class CountedModel(Model):
