@@ -57,7 +57,7 @@ class StandIn:
     def check(self, command: tuple[str, ...]) -> int:
         """The exit code of a health check, run as the engine would run it inside the container."""
         environ = {**self.image.environ, "PORT": str(self.port)}
-        return subprocess.run([self.python, *command[1:]], env=environ, timeout=10, check=False).returncode
+        return subprocess.run([self.python, *command[1:]], env=environ, timeout=60, check=False).returncode
 
     def stop(self, patience: float) -> int:
         """The exit code after SIGTERM. Raises ``TimeoutExpired`` if it does not end in time."""

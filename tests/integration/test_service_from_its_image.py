@@ -32,6 +32,7 @@ SERVICES = compose()
 PODS = pods(built(BASE))
 STACK_GRACE = 30
 DEMO_SECONDS = 200
+_ASK_MODELS, _IMPORT_OF_MODELS = ("executor", "learner", "assessor"), "import shared.infra.anthropic_model"  # later
 _IN_THE_SUITE = ("gateway",)  # the one with the most in it; the others take their time elsewhere
 _NAMES = [name if name in _IN_THE_SUITE else pytest.param(name, marks=pytest.mark.long) for name in sorted(IMAGES)]
 
@@ -92,6 +93,7 @@ def test_what_an_image_holds_is_enough_to_start_answer_and_stop(name: str, start
     assert stand_in.await_answer(path) == 200, stand_in.log
     assert {path: stand_in.answer(path) for path in _paths(name)} == dict.fromkeys(_paths(name), 200)
     assert stand_in.check(stand_in.image.health_check) == 0
+    assert name not in _ASK_MODELS or stand_in.check(("python", "-c", _IMPORT_OF_MODELS)) == 0
     assert service is None or stand_in.check(service.healthcheck.test[1:]) == 0
     assert stand_in.stop(service.grace_seconds if service else STACK_GRACE) == 0, stand_in.log
     assert "Traceback" not in stand_in.log
