@@ -10,11 +10,12 @@ from uuid import uuid4
 import httpx
 from fastapi import APIRouter, FastAPI
 from redis.asyncio import Redis
-from starlette.middleware import Middleware
 from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import build_agent_card, card_routes
-from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
+from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
+from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
 from services.gateway.edge.keep_alive import SHUTDOWN_KEY, ShutdownState
@@ -60,7 +61,7 @@ from services.gateway.wiring import (
 )
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.infra.channel_listener import ChannelListener
-from shared.infra.counted_app import CountedApp
+from shared.infra.counted_app import CountedApp, RequestCounts
 from shared.infra.keys import DEDUPE_SECONDS, NOTICES_CHANNEL
 from shared.infra.metrics import Metrics
 from shared.infra.parts import load_part
@@ -99,20 +100,16 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     services = _build_services(settings, opened, shutdown, tracer)
     host = PartHost(settings, opened.state, opened.identity, services, utc_now)
     parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
-    app = DescribedApp(
-        title="Purple Agent gateway",
-        docs_url=None,
-        redoc_url=None,
-        lifespan=_make_lifespan(settings, opened, parts, shutdown),
-        middleware=_list_middleware(settings, opened),
-    )
+    lifespan = _make_lifespan(settings, opened, parts, shutdown)
+    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     add_error_handlers(app)
-    _add_a2a_routes(app, settings, opened, services, shutdown)
+    rpc = _add_a2a_routes(app, settings, opened, services, shutdown)
     for router in _build_own_routers(settings, opened, services):
         app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
     app.add_api_route("/docs", lambda: docs_page(app.openapi()), include_in_schema=False, response_model=None)
+    app.outermost_app = _add_middleware(app, settings, opened, rpc)
     return app
 
 
@@ -202,8 +199,8 @@ def _build_services(
 
 def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, shutdown: ShutdownState
-) -> None:
-    """Add the routes of the A2A protocols, and the gateway's own routes for tasks."""
+) -> JsonRpcEndpoint:
+    """Add the routes of the A2A protocols, and the gateway's own routes for tasks; returns the JSON-RPC endpoint."""
     identity, card = opened.identity, build_agent_card(settings)
     methods = A2aMethods(services, identity, settings, card)
     rest_endpoint, rpc = A2aRest(methods, settings), JsonRpcEndpoint(methods, settings)
@@ -212,9 +209,11 @@ def _add_a2a_routes(
         services.tasks, identity, readiness.find_problems, settings.model_notice, rest_endpoint.get_task_in_1_0
     )
     card_paths = card_routes(card, utc_now(), settings)
+    # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for router in (card_paths, rest_endpoint.list_routes(), task_paths.list_routes()):
         app.router.routes.extend(router.routes)
+    return rpc
 
 
 def _build_own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
@@ -245,16 +244,19 @@ def _build_own_routers(settings: GatewaySettings, opened: _Connections, services
     return [*map(partial(api_router, identity, settings.max_body_bytes), endpoints), solver.list_routes()]
 
 
-def _list_middleware(settings: GatewaySettings, opened: _Connections) -> list[Middleware]:
-    """What each request passes before the routes, the outermost first."""
-    own_pages = [] if settings.auth_methods else [Middleware(OriginGuard, public_url=settings.card_url)]
-    return [
-        Middleware(CountedApp, meter=opened.metrics),
-        Middleware(RequestLimiter, limits=settings.request_limits),
-        *own_pages,  # no page of another site
-        Middleware(CallerMiddleware, identity=opened.identity, settings=settings),
-        Middleware(TenantPathMiddleware),  # the tenant that a path begins with
-    ]
+def _add_middleware(
+    app: DescribedApp, settings: GatewaySettings, opened: _Connections, rpc: JsonRpcEndpoint
+) -> ASGIApp:
+    """Wrap the application in its middleware, the innermost first; returns the ASGI app that requests enter."""
+    rpc_first = JsonRpcMiddleware(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
+    tenant_path = TenantPathMiddleware(rpc_first)  # the tenant that a path begins with
+    callers = CallerMiddleware(tenant_path, opened.identity, settings)  # who calls
+    origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site
+    limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
+    counted = CountedApp(limiter, opened.metrics)  # counts and times
+    counts = RequestCounts(opened.metrics)
+    # the same for a usual read, which passes them in one step
+    return GetTaskFastPath(counted, rpc.a2a_methods, limiter, origin_guard, callers, opened.identity, counts)
 
 
 def _take_time_and_id() -> TimeAndFreshId:

@@ -17,6 +17,7 @@ from fastapi.openapi.utils import get_openapi
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pydantic import JsonValue
 from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from services.gateway.edge.replies import A2A_MEDIA_TYPE, VERSION_HEADER
@@ -350,7 +351,23 @@ _STATUSES_WITH_BODY = (408, 413, 415)
 
 
 class DescribedApp(FastAPI):
-    """A FastAPI application with the complete OpenAPI document."""
+    """A FastAPI application with the complete OpenAPI document, and with its own middleware in front.
+
+    ``outermost_app``: the outermost middleware, which passes requests on to ``serve_routes``. It takes the place of
+    Starlette's middleware stack, which would wrap each message of each request four times.
+    """
+
+    outermost_app: ASGIApp | None = None
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.outermost_app is None or scope["type"] != "http":
+            return await self.serve_routes(scope, receive, send)
+        scope["app"] = self
+        return await self.outermost_app(scope, receive, send)
+
+    async def serve_routes(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await super().__call__(scope, receive, send)
 
     @override
     def openapi(self) -> Schema:

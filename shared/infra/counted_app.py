@@ -27,7 +27,7 @@ class CountedApp:
     """
 
     def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
-        self._app, self._meter, self._page = app, meter, page
+        self._app, self._meter, self._answer_counts, self._page = app, meter, RequestCounts(meter), page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,23 +51,37 @@ class CountedApp:
                     self._meter.add(names.HTTP_OPEN_STREAMS, 1)
             await send(message)
 
-        self._meter.add(names.HTTP_OPEN_REQUESTS, 1)
+        self._answer_counts.count_open(1)
         try:
             await self._app(scope, receive, send_and_time)
         finally:
-            self._meter.add(names.HTTP_OPEN_REQUESTS, -1)
+            self._answer_counts.count_open(-1)
             if stream_began:
                 self._meter.add(names.HTTP_OPEN_STREAMS, -1)
             took = (stream_began or perf_counter()) - began
-            route, method = find_route(scope), scope["method"] if scope["method"] in KNOWN_METHODS else "OTHER"
-            self._meter.add(names.HTTP_REQUESTS, route=route, method=method, code=str(status))
-            self._meter.observe(names.HTTP_SECONDS, took, route=route)
+            self._answer_counts.count_answer(str(scope["method"]), find_route(scope), status, took)
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
     """The application with counted requests, for a service without other metrics."""
     metrics = Metrics(service)
     return CountedApp(app, metrics, MetricsPage(metrics))
+
+
+class RequestCounts:
+    """Counts requests and responses, these by method, route and status."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def count_open(self, change: int) -> None:
+        self._meter.add(names.HTTP_OPEN_REQUESTS, change)
+
+    def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Counts one response. ``seconds``: the time to its end, or to a stream's first byte."""
+        known_method = method if method in KNOWN_METHODS else "OTHER"
+        self._meter.add(names.HTTP_REQUESTS, route=route, method=known_method, code=str(status))
+        self._meter.observe(names.HTTP_SECONDS, seconds, route=route)
 
 
 def find_route(scope: Scope) -> str:

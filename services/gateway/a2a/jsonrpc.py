@@ -9,6 +9,8 @@ from a2a.compat.v0_3 import types as old
 from a2a.types import a2a_pb2 as new
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a import schema, streams
 from services.gateway.a2a.methods import A2aMethods
@@ -143,3 +145,18 @@ class JsonRpcEndpoint:
             if answer_format is not LEGACY_FORMAT:
                 raise
             return replies.rpc_fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
+
+
+class JsonRpcMiddleware:
+    """The innermost middleware: answers ``POST /`` directly, which saves matching it against all routes."""
+
+    def __init__(self, app: ASGIApp, endpoint: JsonRpcEndpoint) -> None:
+        self._app, self._endpoint = app, endpoint
+        self._route = Route("/", endpoint.__call__, methods=["POST"])  # what requests are counted under
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != "/" or scope["method"] != "POST":
+            return await self._app(scope, receive, send)
+        scope["route"] = self._route
+        response = await self._endpoint(Request(scope, receive))
+        return await response(scope, receive, send)

@@ -32,6 +32,7 @@ from services.gateway.edge.fields import (
     required_id_at,
     text_at,
 )
+from services.gateway.edge.replies import encode_json
 from services.gateway.features.identity.model import Caller, Identity, may_set_webhooks
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import send_and_stream, subscribe_to_task
@@ -40,6 +41,7 @@ from services.gateway.features.tasks.message import merged_metadata, read_messag
 from services.gateway.features.webhooks.model import read_webhook
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
+from shared.domain.lru_cache import LruCache
 from shared.domain.words import A2aVersion, TaskState
 
 NO_STREAMS_TEXT = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
@@ -50,7 +52,7 @@ _MOST_WEBHOOKS = 100
 class A2aMethods:
     def __init__(self, services: FeatureServices, identity: Identity, settings: A2aSettings, card: AgentCard) -> None:
         self._services, self._identity, self._card, self._settings = services, identity, card, settings
-        self._model_notice = settings.model_notice
+        self._json_cache, self._model_notice = TaskJsonCache(), settings.model_notice
 
     async def send_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
@@ -88,9 +90,18 @@ class A2aMethods:
         task_id, caller = self._read_task_and_caller(call, answer_format)
         path = f"{answer_format.parameter_prefix}historyLength"
         length = _read_history_length(call.params, path, answer_format.dialect)
+        return await self.serialize_task(task_id, caller, answer_format, length)
+
+    async def serialize_task(
+        self, task_id: str, caller: Caller, answer_format: AnswerFormat, length: int | None = None
+    ) -> bytes:
+        """The task as JSON bytes, from the cache if its record has not changed."""
+        view = ClientView(self._model_notice, task_id, length)
         record = await self._services.tasks.get_task(task_id, caller)
-        record = await self._add_file_contents(record, answer_format)
-        return answer_format.show_task(record, ClientView(self._model_notice, task_id, length))
+        cached = self._json_cache.find(record, answer_format, view)
+        if cached is not None:
+            return cached
+        return self._json_cache.serialize(await self._add_file_contents(record, answer_format), answer_format, view)
 
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun over the early protocol."""
@@ -195,6 +206,32 @@ class A2aMethods:
     async def _add_file_contents(self, record: TaskRecord, answer_format: AnswerFormat) -> TaskRecord:
         """The record with the bytes of its files, if the format includes them; streams and lists only link them."""
         return await self._services.tasks.files.add_contents(record) if answer_format.includes_file_contents else record
+
+
+_MOST_CACHED_TASKS = 1024
+_LARGEST_CACHED_BYTES = 64 * 1024  # bytes; with ``_MOST_CACHED_TASKS``, what is kept stays under 64 MB
+_CacheKey = tuple[str, AnswerFormat, ClientView]
+
+
+class TaskJsonCache:
+    """Caches tasks as JSON bytes. An entry is valid for the very record object it was made from, which the store keeps.
+
+    Records with files' contents are not cached: each is a new object, and may be large.
+    """
+
+    def __init__(self) -> None:
+        self._entries = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST_CACHED_TASKS)
+
+    def find(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes | None:
+        entry = self._entries.look_up((record.tenant, answer_format, view))
+        return entry[1] if entry and entry[0] is record else None
+
+    def serialize(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes:
+        content = encode_json(answer_format.show_task(record, view)).encode()
+        has_contents = any("raw" in part for message in record.history for part in message.parts)
+        if len(content) <= _LARGEST_CACHED_BYTES and not has_contents:
+            self._entries.put((record.tenant, answer_format, view), (record, content))
+        return content
 
 
 # The modes in which clients may want answers; the early samples say ``text``.

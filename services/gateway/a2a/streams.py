@@ -17,7 +17,7 @@ from starlette.responses import Response
 from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, sse_frame, sse_response
-from services.gateway.edge.replies import AnyRefusal, encode_json, rpc_error_of
+from services.gateway.edge.replies import AnyRefusal, encode_json, rpc_error_of, rpc_result_bytes
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID_HEADER, Snapshot, Update
@@ -81,7 +81,7 @@ class StreamAnswer(NamedTuple):
         return self.answer_format.show_update(numbered.update, numbered.event_id, self.stream.record, self.view)
 
 
-MethodAnswer = JsonValue | PendingAnswer | StreamAnswer
+MethodAnswer = JsonValue | PendingAnswer | StreamAnswer | bytes  # the last: already serialized as JSON
 HandleMethodCall = Callable[[MethodCall, AnswerFormat], Awaitable[MethodAnswer]]
 
 
@@ -116,9 +116,11 @@ def build_response(
         case PendingAnswer():
             body = _stream_pending_answer(answer, envelope)
             return KeepAliveResponse(body, media_type, JSON_HEARTBEAT, answer.record_delivery)
+        case bytes():
+            content = rpc_result_bytes(envelope.call_id, answer) if envelope.is_rpc else answer
         case _:
-            content = encode_json(envelope.wrap_result(answer))
-            return Response(content, media_type=media_type, headers=headers)
+            content = encode_json(envelope.wrap_result(answer)).encode()
+    return Response(content, media_type=media_type, headers=headers)
 
 
 async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:

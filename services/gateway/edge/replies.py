@@ -156,6 +156,12 @@ def rpc_error_of(fault: Exception, *, includes_reason: bool) -> dict[str, JsonVa
 encode_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
+def rpc_result_bytes(call_id: CallId, result: bytes) -> bytes:
+    """The bytes of a JSON-RPC response whose ``result`` is already serialized."""
+    id_text = str(call_id) if type(call_id) is int else encode_json(call_id)
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id_text.encode(), result)
+
+
 def rpc_error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
     error: JsonValue = rpc_error(code, message, reason)
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)

@@ -92,12 +92,12 @@ class OriginGuard:
         self._app, self._public_url = app, public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reason = self._why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
+        reason = self.why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
         if reason is None:
             return await self._app(scope, receive, send)
         return await error_reply(403, reason)(scope, receive, send)
 
-    def _why_refused(self, path: str, headers: Mapping[str, str]) -> str | None:
+    def why_refused(self, path: str, headers: Mapping[str, str]) -> str | None:
         """Why the request is refused, as a sentence; None if it is accepted."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin is not None:
@@ -142,7 +142,7 @@ class RequestLimiter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        refusal = self._build_refusal(scope)
+        refusal = self.build_refusal(scope)
         if refusal is not None:
             return await refusal(scope, receive, send)
         self.open_requests += 1
@@ -151,7 +151,7 @@ class RequestLimiter:
         finally:
             self.open_requests -= 1
 
-    def _build_refusal(self, scope: Scope) -> JSONResponse | None:
+    def build_refusal(self, scope: Scope) -> JSONResponse | None:
         """The error response to a request whose URL or headers exceed a limit, or which is one too many; else None."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
@@ -228,6 +228,25 @@ class _LimitedBody:
         if self._is_large:
             self._limiter.large_bodies -= 1
             self._is_large = False
+
+
+async def receive_if_ready(receive: Receive) -> Message | None:
+    """The next ASGI message if it has already arrived, else None; ``receive`` then still returns it later."""
+    try:
+        async with asyncio.timeout(0):
+            return await receive()
+    except TimeoutError:
+        return None
+
+
+def replay_first_message(first: Message, receive: Receive) -> Receive:
+    """A ``receive`` that returns ``first``, which was already taken from ``receive``, and then the later messages."""
+    taken_messages = [first]
+
+    async def receive_next() -> Message:
+        return taken_messages.pop() if taken_messages else await receive()
+
+    return receive_next
 
 
 def _content_length(scope: Scope) -> int:

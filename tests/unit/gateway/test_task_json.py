@@ -13,9 +13,12 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 from hypothesis import given, settings, strategies as st
 
+from services.gateway.a2a.methods import TaskJsonCache
 from services.gateway.a2a.views import (
     FORMAT_0_3,
     FORMAT_0_3_REST,
+    FORMAT_1_0,
+    ClientView,
     JsonFields,
     build_task_view,
     build_update_view,
@@ -129,6 +132,32 @@ def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
     old = event.model_dump(mode="json", by_alias=True, exclude_none=True)
     assert json.loads(json.dumps(FORMAT_0_3.convert(payload, flag))) == old
     assert FORMAT_0_3_REST.convert(payload, flag) == MessageToDict(ToProto.stream_response(event))
+
+
+@pytest.mark.promise("gateway.task_json")
+@settings(max_examples=40)
+@given(_RECORDS, _maybe(st.integers(0, 3)))
+def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: TaskRecord, length: int | None) -> None:
+    written, view = TaskJsonCache(), ClientView("a notice", record.task_id, length)
+    first = written.serialize(record, FORMAT_1_0, view)
+    changed = record.model_copy(update={"reason": "another"})
+    assert json.loads(first) == build_task_view(record, "a notice", length)
+    assert written.find(record, FORMAT_1_0, view) is first
+    assert written.find(changed, FORMAT_1_0, view) is None
+    assert json.loads(written.serialize(changed, FORMAT_1_0, view)) == build_task_view(changed, "a notice", length)
+
+
+@pytest.mark.promise("gateway.task_json")
+@settings(max_examples=10)
+@given(_RECORDS, _TIMES)
+def test_an_answer_of_a_task_that_has_the_contents_of_files_is_not_kept(record: TaskRecord, at: datetime) -> None:
+    said = HistoryMessage(role="user", text="", message_id="m", at=at, parts=({"raw": "YWJj"},))
+    whole = record.model_copy(update={"history": (said,)})
+    written, view = TaskJsonCache(), ClientView("a notice", record.task_id, 0)
+    first = written.serialize(whole, FORMAT_1_0, view)
+    again = written.serialize(whole, FORMAT_1_0, view)
+    assert again == first
+    assert again is not first
 
 
 _KNOWN = {"submitted", "working", "input-required", "completed", "canceled", "failed", "unknown"}

@@ -70,9 +70,19 @@ class CallerMiddleware:
         path = scope.get("path", "")
         if scope["type"] != "http" or path in _UNAUTHENTICATED_PATHS or path.startswith(_UNAUTHENTICATED_FOLDERS):
             return await self._app(scope, receive, send)
-        headers = Headers(scope=scope)
+        admission = scope.get(_ADMISSION_SCOPE_KEY)
+        if admission is None:
+            headers = Headers(scope=scope)
+            admission = await self.admit(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
+        if isinstance(admission, Response):
+            return await admission(scope, receive, send)
+        return await self._app(scope, receive, _add_limit_headers(send, admission))
+
+    async def admit(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller | Response:
+        """Identify the caller and store it in the scope; returns the error response if the request is refused."""
+        admission: AdmittedCaller | Response
         try:
-            admission = await self._identify(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
+            admission = await self._identify(scope, headers, forwarded)
         except (
             errors.Unauthenticated,
             errors.NotEntitled,
@@ -80,9 +90,9 @@ class CallerMiddleware:
             StoreUnavailable,
             errors.IssuerUnavailable,
         ) as fault:
-            return await _reply_to_unadmitted(scope, fault)(scope, receive, send)
+            admission = _reply_to_unadmitted(scope, fault)
         scope[_ADMISSION_SCOPE_KEY] = admission
-        return await self._app(scope, receive, _add_limit_headers(send, admission))
+        return admission
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIAL_HEADERS]))

@@ -39,8 +39,17 @@ class FoundTask(NamedTuple):
 
 
 _TASK_FIELD = "task"
-_MOST_CACHED_SESSIONS = 1024
+_MOST_CACHED_TASKS = 1024
+_LARGEST_CACHED_RECORD = 64 * 1024  # characters; with ``_MOST_CACHED_TASKS``, what is kept stays within bounds
 MOST_RECORDED_MESSAGES = 4096  # notes under one id: a client that uses one id for ever must not fill the store
+
+
+class _CachedTask(NamedTuple):
+    """A cache entry of a task: where it is stored, and its record as last read."""
+
+    session_id: str
+    record_json: str = ""
+    record: TaskRecord | None = None
 
 
 def _fields_of_message(fingerprint: str) -> list[str]:
@@ -53,25 +62,29 @@ class RedisClientIds(ScriptedStore):
     def __init__(self, redis: Redis, tasks: Tasks) -> None:
         super().__init__(redis)
         self._tasks = tasks
-        self._sessions = LruCache[tuple[str, str], str](_MOST_CACHED_SESSIONS)  # of tasks, by tenant and id
+        self._cached_tasks = LruCache[tuple[str, str], _CachedTask](_MOST_CACHED_TASKS)
 
     async def find(self, key: MessageKey) -> FoundTask:
-        """The newest task with the id; one round trip for a task whose session this process has cached."""
+        """The newest task with the id; one round trip for a task that this process has cached."""
         tenant, alias, fingerprint = key
-        session_id = self._sessions.look_up((tenant, alias))
-        if session_id is None:
+        cached = self._cached_tasks.look_up((tenant, alias))
+        if cached is None:
             return await self._find_uncached(key)
         fields, place, record_json = await self._scripts.execute_many(
             ("HMGET", client_task_key(tenant, alias), *_fields_of_message(fingerprint)),
             ("GET", keys.task_location_key(tenant, alias)),
-            ("HGET", keys.task_keys(tenant, session_id, alias).record, "json"),
+            ("HGET", keys.task_keys(tenant, cached.session_id, alias).record, "json"),
         )
         task_id, signalled_turn_id, answered_turn_id = (field or "" for field in cast("list[str | None]", fields))
-        is_there = place == f"{alias}\n{session_id}" and task_id in ("", alias)
+        is_there = place == f"{alias}\n{cached.session_id}" and task_id in ("", alias)
         if not is_there or not isinstance(record_json, str):
-            self._sessions.pop((tenant, alias), None)
+            self._cached_tasks.pop((tenant, alias), None)
             return await self._find_uncached(key)
-        return FoundTask(key, read_record(record_json), signalled_turn_id, answered_turn_id)
+        if cached.record is not None and record_json == cached.record_json:
+            return FoundTask(key, cached.record, signalled_turn_id, answered_turn_id)
+        record = read_record(record_json)
+        self._cache(record, record_json)
+        return FoundTask(key, record, signalled_turn_id, answered_turn_id)
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
         name = client_task_key(key.tenant, key.alias)
@@ -79,8 +92,13 @@ class RedisClientIds(ScriptedStore):
         task_id, signalled_turn_id, answered_turn_id = cast("list[str | None]", fields)
         record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
-            self._sessions.put((key.tenant, key.alias), record.session_id)
+            self._cache(record, "")
         return FoundTask(key, record, signalled_turn_id or "", answered_turn_id or "")
+
+    def _cache(self, record: TaskRecord, record_json: str) -> None:
+        """Cache a task's place, and its record unless it is large."""
+        cached = (record_json, record) if 0 < len(record_json) <= _LARGEST_CACHED_RECORD else ()
+        self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, *cached))
 
     async def record_task(self, key: MessageKey, task_id: str) -> None:
         await self._record(key, _TASK_FIELD, task_id)
