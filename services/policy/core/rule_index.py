@@ -1,5 +1,6 @@
 """Finds the rules that may be triggered by a call's fields, so that a thousand rules take about as long as a few."""
 
+from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -13,15 +14,18 @@ from shared.contracts.policy import ContextValue
 
 _Literal: TypeAlias = str | bool | Decimal
 _LITERAL_TYPES: Mapping[type, type] = {str: str, bool: bool, int: Decimal, Decimal: Decimal}  # by the type of a value
+# Terms at the bound are decided anyway.
+_INDEXED_SIGNS = {"==": "==", "===": "==", ">": ">", ">=": ">", "<": "<", "<=": "<"}
 
 
 class FirstComparison(NamedTuple):
-    """The first comparison of a term: a field equals one of these literals, all of one type.
+    """The first comparison of a term, and its literals, all of one type.
 
-    If the field's value has that type and is none of the literals, the term is false.
+    If the field's value has that type and matches none of the literals, the term is false.
     """
 
     field: str
+    sign: str
     literals: tuple[_Literal, ...]
 
 
@@ -50,29 +54,57 @@ class RuleIndex:
         self.all = tuple(rules)
         self._terms = _terms_of(rules)
         self._without_comparisons = [number for number, term in enumerate(self._terms) if not term.comparisons]
-        self._numbers_by_literal = defaultdict[tuple[str, type], dict[ContextValue, list[int]]](dict)
+        self._comparisons = defaultdict[tuple[str, type], _ComparisonIndex](_ComparisonIndex)
         for number, term in enumerate(self._terms):
-            for field, literals in term.comparisons:
-                for literal in literals:
-                    numbers = self._numbers_by_literal[field, type(literal)].setdefault(literal, [])
-                    numbers.append(number)
+            for comparison in term.comparisons:
+                self._comparisons[comparison.field, type(comparison.literals[0])].add(comparison, number)
 
     def find_candidates(self, contexts: Sequence[Context]) -> Sequence[PreparedRule]:
         """The rules that are not false in all of the contexts."""
         term_numbers = set(self._without_comparisons)
-        for (field, kind), numbers_by_literal in self._numbers_by_literal.items():
+        for (field, kind), comparisons in self._comparisons.items():
             for context in contexts:
                 value = context.get(field)
-                if _LITERAL_TYPES.get(type(value)) is kind:
-                    term_numbers.update(numbers_by_literal.get(value, ()))
-                else:
-                    term_numbers.update(*numbers_by_literal.values())
+                has_kind = _LITERAL_TYPES.get(type(value)) is kind
+                term_numbers.update(comparisons.find_possible_terms(value) if has_kind else comparisons.numbers)
         rule_indices = set[int]()
         for number in term_numbers:
             term = self._terms[number]
             if not rule_indices.issuperset(term.rule_indices) and term.may_be_true(contexts):
                 rule_indices.update(term.rule_indices)
         return [self.all[index] for index in sorted(rule_indices)]
+
+
+class _ComparisonIndex:
+    """The numbers of the terms whose first comparison has one field and literals of one type, indexed by literal."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self._equal = defaultdict[_Literal | int, list[int]](list)
+        self._over: list[tuple[Decimal, int]] = []  # in the order of the literals
+        self._under: list[tuple[Decimal, int]] = []
+
+    def add(self, comparison: FirstComparison, number: int) -> None:
+        self.numbers.append(number)
+        for literal in comparison.literals:
+            if comparison.sign != "==" and isinstance(literal, Decimal):
+                insort(self._over if comparison.sign == ">" else self._under, (literal, number))
+            else:
+                self._equal[literal].append(number)
+
+    def find_possible_terms(self, value: ContextValue) -> Sequence[int]:
+        """The numbers of the terms that are not false for a value of that type."""
+        if not isinstance(value, str | int | Decimal):
+            return self.numbers
+        numbers = [*self._equal.get(value, ())]
+        if not isinstance(value, str | bool):
+            numbers += [number for _, number in self._over[: bisect_right(self._over, value, key=_get_literal)]]
+            numbers += [number for _, number in self._under[bisect_left(self._under, value, key=_get_literal) :]]
+        return numbers
+
+
+def _get_literal(row: tuple[Decimal, int]) -> Decimal:
+    return row[0]
 
 
 def _terms_of(rules: Sequence[PreparedRule]) -> Sequence[Term]:
@@ -90,16 +122,19 @@ def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
     """The first comparisons of a term: several for an ``||`` in brackets; none if any call may match."""
     match node:
         case FieldReference((name,)):
-            return (FirstComparison(name, (True,)),)
+            return (FirstComparison(name, "==", (True,)),)
         case OperatorNode("!", (FieldReference((name,)),)):
-            return (FirstComparison(name, (False,)),)
-        case OperatorNode("==" | "===", (FieldReference((name,)), Constant(value))) if value is not None:
-            return (FirstComparison(name, (value,)),)
+            return (FirstComparison(name, "==", (False,)),)
+        case OperatorNode(sign, (FieldReference((name,)), Constant(value))) if (
+            sign in _INDEXED_SIGNS and value is not None
+        ):
+            is_usable = isinstance(value, Decimal) or _INDEXED_SIGNS[sign] == "=="
+            return (FirstComparison(name, _INDEXED_SIGNS[sign], (value,)),) if is_usable else ()
         case OperatorNode("in", (FieldReference((name,)), OperatorNode("[]", choices))):
             values = [choice.value for choice in choices if isinstance(choice, Constant)]
             literals = tuple(value for value in values if value is not None)
             is_of_one_kind = len(literals) == len(values) and len(set(map(type, literals))) == 1
-            return (FirstComparison(name, literals),) if is_of_one_kind else ()
+            return (FirstComparison(name, "==", literals),) if is_of_one_kind else ()
         case OperatorNode("&&", (first, *_)):
             return _first_comparisons(first)
         case OperatorNode("||", terms):

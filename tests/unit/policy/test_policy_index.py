@@ -85,7 +85,9 @@ def test_a_call_meets_only_the_rules_that_may_be_about_its_tool() -> None:
     ('region == "north-{}"', "north-7", ["R7"]),
     ('region in ["north-{}", "south-{}"]', "south-7", ["R7"]),
     ('(region == "north-{}" || region == "x") && b > 1 || region === "south-{}"', "south-7", ["R7"]),
-    ("amount == {} && region == null", Decimal("7.0"), ["R7"]),
+    ("amount > {}", 2, ["R0", "R1"]),
+    ("amount >= {}", Decimal("1.5"), ["R0", "R1"]),
+    ("amount < {} && region == null", 97, ["R98", "R99"]),
     ("amount === {} || urgent", 7, ["R7"]),
 )
 def test_a_call_meets_the_rules_that_its_fields_leave_open(form: str, value: ContextValue, found: list[str]) -> None:
