@@ -112,7 +112,7 @@ class RestartBackoff:
         return pause
 
 
-async def keep_child_running(child: Child, say: PrintLine) -> None:
+async def _keep_child_running(child: Child, say: PrintLine) -> None:
     """Restart a child whenever it ends, until cancelled; ``say`` is called with a sentence on each end and restart.
 
     A child that ends because of its settings or its port is restarted too: the cause may go away.
@@ -171,7 +171,7 @@ class Stack:
         is the complaint.
         """
         async with asyncio.TaskGroup() as group:
-            keepers = [group.create_task(keep_child_running(child, say)) for child in self.children]
+            keepers = [group.create_task(_keep_child_running(child, say)) for child in self.children]
             complaint = await self._watch_redis()
             for keeper in keepers:
                 keeper.cancel()

@@ -47,7 +47,7 @@ def export(
     print_answer({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
 
 
-def import_files(
+def _import_files(
     folder: Annotated[Path, typer.Argument(help="The folder with the files.", exists=True, file_okay=False)],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each file.")] = False,
     speaker: gateway.SpeakerName = "",
@@ -309,4 +309,4 @@ learn = typer.Typer(
 learn.command()(report)
 learn.command()(export)
 learn.command()(forget)
-learn.command("import")(import_files)
+learn.command("import")(_import_files)

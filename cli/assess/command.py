@@ -229,7 +229,7 @@ def check(
     Example: purple assess check my_day --scenarios-dir scenarios
     """
     folder_arguments = ("--scenarios-dir", str(scenarios_dir)) if scenarios_dir else ()
-    raise typer.Exit(run_assessor_command("check", (*(names or ()), *folder_arguments)))
+    raise typer.Exit(_run_assessor_command("check", (*(names or ()), *folder_arguments)))
 
 
 @assess.command("days")
@@ -247,7 +247,7 @@ def generate_days(
     Example: purple assess days --seed 4f2a --count 6 --scenarios-dir scenarios
     """
     arguments = ("--seed", seed, "--count", str(count), "--scenarios-dir", str(scenarios_dir))
-    raise typer.Exit(run_assessor_command("days", arguments))
+    raise typer.Exit(_run_assessor_command("days", arguments))
 
 
 @assess.command("keep")
@@ -369,6 +369,6 @@ def create_scenario(folder: Path, name: str) -> Path:
     return scenario_folder
 
 
-def run_assessor_command(command: str, arguments: Sequence[str]) -> int:
+def _run_assessor_command(command: str, arguments: Sequence[str]) -> int:
     """Run a command of the assessor in its own process, which prints its output; returns its exit code."""
     return subprocess.run((sys.executable, "-m", "services.assessor", command, *arguments), check=False).returncode  # noqa: S603  our own interpreter

@@ -16,7 +16,7 @@ from services.executor.core.session.context import run_in_parallel
 from services.executor.ports.tools import Credentials, CredentialUnavailable, Tool, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
-from shared.contracts.tenant_document import BadRecord, fill_empty_urls, read_owned_record
+from shared.contracts.tenant_document import BadRecord, complete_connections, read_owned_record
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.domain.words import ToolClass
@@ -159,7 +159,7 @@ async def _read_record(options: ConnectionsOptions, settings: ConnectionTrialSet
     if options.tenant_file:
         document = loads_object(options.tenant_file.read_text("utf-8"))
         record = read_owned_record(document, options.tenant)
-        connections = fill_empty_urls(record.connections, settings.green_agent_mcp_url)
+        connections = complete_connections(record.connections, settings.green_agent_mcp_url)
         return str(options.tenant_file), record.model_copy(update={"connections": connections})
     stored_record = await _read_stored_record(options.tenant, settings)
     if stored_record is not None:
@@ -185,7 +185,7 @@ async def _read_stored_record(tenant: str, settings: ConnectionTrialSettings) ->
     if version is None or version.withdrawn:
         return None
     record = version.parse_record(tenant)
-    connections = fill_empty_urls(record.connections, _get_own_tool_server_url(tenant, settings))
+    connections = complete_connections(record.connections, _get_own_tool_server_url(tenant, settings))
     return f"version {number} of its record", record.model_copy(update={"connections": connections})
 
 

@@ -22,7 +22,7 @@ from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.tool_servers import ConnectedServers
 from services.executor.core.process.synthesis import import_processes
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.heartbeat import make_heartbeat_in_thread
 from services.executor.core.turn.runner import FairShareSlots, LocalFirstWakes, Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies
@@ -65,7 +65,7 @@ async def run_sessions(
         await check_durable_at_start(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
-        shared, wakes, fault_counts = SharedTexts(state), ArqWakes(queue), FaultCounts(metrics)
+        shared, wakes, fault_counts = SharedTexts(state), ArqWakes(queue), RepairedFaultCounter(metrics)
         owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"  # no later process gets it again
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
@@ -96,10 +96,10 @@ async def run_sessions(
         has_looked = asyncio.Event()
         loops = (
             keep_reaping(reaper, has_looked),
-            keep_copying_tenant_stops(TenantStops(state)),
+            _keep_copying_tenant_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
             keep_archiving(archiver),
-            keep_evicting(evictor, settings.session_idle_seconds),
+            _keep_evicting(evictor, settings.session_idle_seconds),
             serve_imports(
                 RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
             ),
@@ -156,7 +156,7 @@ async def _stop_in_order(
     log.info("stopping", sessions=runner.running_count)
     for loop in loops:
         loop.cancel()
-    await queue.close_quietly()
+    await queue.drain_and_close()
     await runner.stop(max(0.0, deadline - asyncio.get_running_loop().time()))
     server.should_exit = True
 
@@ -164,7 +164,7 @@ async def _stop_in_order(
 def health_app(
     ping_store: Callable[[], Awaitable[None]],
     runner: Runner,
-    fault_counts: FaultCounts,
+    fault_counts: RepairedFaultCounter,
     count_behind: Callable[[], int],
     servers: ConnectedServers | None = None,
     metrics: MetricsPage | None = None,
@@ -224,7 +224,7 @@ async def keep_reaping(reaper: Reaper, has_looked: asyncio.Event) -> None:
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
-async def keep_copying_tenant_stops(stops: TenantStops) -> None:
+async def _keep_copying_tenant_stops(stops: TenantStops) -> None:
     """Copies the stops and releases of tenants to all partitions where that is missing, until cancelled."""
 
     async def copy_stops() -> None:
@@ -243,7 +243,7 @@ async def keep_archiving(archiver: Archiver) -> None:
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
-async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
+async def _keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
     """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
     async def evict_idle() -> None:

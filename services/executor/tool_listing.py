@@ -218,7 +218,7 @@ class CatalogueExists(Exception):
     """The catalogue file exists, perhaps with corrections; the message says how to replace it."""
 
 
-def refuse_overwriting(file: Path, may_overwrite: bool) -> None:
+def _refuse_overwriting(file: Path, may_overwrite: bool) -> None:
     """Raises ``CatalogueExists`` if the file exists, unless ``may_overwrite``."""
     if file.exists() and not may_overwrite:
         raise CatalogueExists(f"{file} exists and may hold corrections: give another name, or --force to replace it")
@@ -226,7 +226,7 @@ def refuse_overwriting(file: Path, may_overwrite: bool) -> None:
 
 def write_catalogue_file(file: Path, listing: ServerListing, may_overwrite: bool) -> None:
     """Writes the catalogue atomically. Raises ``CatalogueExists`` or ``OSError``."""
-    refuse_overwriting(file, may_overwrite)
+    _refuse_overwriting(file, may_overwrite)
     new_file = file.with_name(f".{file.name}.new")
     new_file.write_text(json.dumps(build_catalogue_document(listing), indent=2, ensure_ascii=False) + "\n", "utf-8")
     new_file.replace(file)
@@ -274,7 +274,7 @@ def show_tools(arguments: Sequence[str]) -> int:
     file = options.write_catalogue
     try:
         if file:
-            refuse_overwriting(file, options.force)
+            _refuse_overwriting(file, options.force)
         listing = asyncio.run(_discover_tools(options))
         if file:
             write_catalogue_file(file, listing, options.force)

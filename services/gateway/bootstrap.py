@@ -34,7 +34,7 @@ from services.gateway.features.identity.store import Keyring, RateMeter
 from services.gateway.features.learning import LearnedData, LearningEndpoints
 from services.gateway.features.made_tools import MadeToolEndpoints, MadeToolRepository
 from services.gateway.features.memory import MemoryEndpoints, TenantMemories
-from services.gateway.features.records import RecordService, TenantRecordEndpoints, find_policy_problems
+from services.gateway.features.records import TenantRecordEndpoints, TenantRecordService, find_policy_problems
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
@@ -219,7 +219,7 @@ def _add_a2a_routes(
 def _build_own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
     """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity, opened.state
-    records = RecordService(
+    records = TenantRecordService(
         RedisTenantRecords(state),
         partial(find_policy_problems, settings.policy_url),
         addresses_for_operators(settings.tools_allowed_hosts),

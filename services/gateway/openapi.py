@@ -40,7 +40,7 @@ _SCHEMAS_OF_WELL_KNOWN_TYPES: dict[str, Schema] = {
 }
 
 
-def build_message_schemas(prefix: str, *roots: Descriptor) -> Schema:
+def _build_message_schemas(prefix: str, *roots: Descriptor) -> Schema:
     """JSON schemas of protobuf message types and of all types in them, by ``prefix`` and name."""
     schemas: Schema = {}
     for kind in roots:
@@ -48,7 +48,7 @@ def build_message_schemas(prefix: str, *roots: Descriptor) -> Schema:
     return schemas
 
 
-def schema_reference(name: str) -> Schema:
+def _schema_reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -73,7 +73,7 @@ def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Sch
         well_known = _SCHEMAS_OF_WELL_KNOWN_TYPES.get(field.message_type.full_name)
         if well_known is None:
             _add_message(schemas, field.message_type, prefix)
-        return schema_reference(prefix + field.message_type.name) if well_known is None else well_known
+        return _schema_reference(prefix + field.message_type.name) if well_known is None else well_known
     if field.type == FieldDescriptor.TYPE_ENUM:
         return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
     if field.type == FieldDescriptor.TYPE_BOOL:
@@ -88,8 +88,8 @@ _ANYTHING_SCHEMA: Schema = {"type": "object"}
 _CODE_SCHEMA: Schema = {"type": "integer"}
 
 
-def build_all_schemas() -> dict[str, JsonValue]:
-    of_messages = build_message_schemas("", *_MESSAGES_1_0) | build_message_schemas("V03", *_MESSAGES_0_3)
+def _build_all_schemas() -> dict[str, JsonValue]:
+    of_messages = _build_message_schemas("", *_MESSAGES_1_0) | _build_message_schemas("V03", *_MESSAGES_0_3)
     return of_messages | _REQUEST_SCHEMAS | _OWN_SCHEMAS
 
 
@@ -119,7 +119,7 @@ _RPC_ERROR_SCHEMA = _object_schema(("code", "message"), code=_CODE_SCHEMA, messa
 _RPC_ID_SCHEMA: Schema = {"type": ["string", "integer", "null"]}
 _RPC_VERSION_SCHEMA: Schema = {"const": "2.0"}
 _MESSAGE_SCHEMA: JsonValue = {
-    "allOf": [schema_reference("Message")],
+    "allOf": [_schema_reference("Message")],
     "required": ["messageId", "role", "parts"],
     "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
 }
@@ -128,7 +128,7 @@ _REQUEST_SCHEMAS: Schema = {
         ("message",),
         tenant=_TEXT_SCHEMA,
         message=_MESSAGE_SCHEMA,
-        configuration=schema_reference("SendMessageConfiguration"),
+        configuration=_schema_reference("SendMessageConfiguration"),
         metadata=_ANYTHING_SCHEMA,
     ),
     "RpcCall": _object_schema(
@@ -147,10 +147,10 @@ _OWN_SCHEMAS: Schema = {
     "V03Webhook": _object_schema(
         ("name", "pushNotificationConfig"), name=_TEXT_SCHEMA, pushNotificationConfig=_ANYTHING_SCHEMA
     ),
-    "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": schema_reference("V03Webhook")}),
+    "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": _schema_reference("V03Webhook")}),
     "V03Tasks": _object_schema(
         ("tasks", "nextPageToken", "pageSize", "totalSize"),
-        tasks={"type": "array", "items": schema_reference("V03Task")},
+        tasks={"type": "array", "items": _schema_reference("V03Task")},
         nextPageToken=_TEXT_SCHEMA,
         pageSize=_CODE_SCHEMA,
         totalSize=_CODE_SCHEMA,
@@ -338,7 +338,7 @@ _CALLERS_BY_PATH_PREFIX: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def describe_callers(method: str, path: str) -> str:
+def _describe_callers(method: str, path: str) -> str:
     """Who may call a path, as a phrase; for paths whose router does not say it."""
     fits = (
         callers for verb, begin, callers in _CALLERS_BY_PATH_PREFIX if verb in ("", method) and path.startswith(begin)
@@ -385,7 +385,7 @@ def _build_document(app: FastAPI) -> Schema:
         }
         for path, operations in document["paths"].items()
     }
-    return {**document, "paths": paths, "components": {"schemas": build_all_schemas()}}
+    return {**document, "paths": paths, "components": {"schemas": _build_all_schemas()}}
 
 
 def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
@@ -397,13 +397,13 @@ def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
     description: Schema = {
         **operation,
         "summary": _summary_of(operation.get("description")),
-        CALLERS_KEY: operation.get(CALLERS_KEY) or describe_callers(method.upper(), path),
+        CALLERS_KEY: operation.get(CALLERS_KEY) or _describe_callers(method.upper(), path),
         "responses": _describe_responses(shape, takes_body=takes_body),
     }
     if parameters:
         description["parameters"] = parameters
     if takes_body:
-        content: JsonValue = {"application/json": {"schema": schema_reference(shape.body)}}
+        content: JsonValue = {"application/json": {"schema": _schema_reference(shape.body)}}
         description["requestBody"] = {"required": shape.body != "Anything", "content": content}
     return description
 
@@ -448,7 +448,7 @@ def _response_schema(status: int, schemas_by_type: Mapping[str, tuple[str, ...]]
 def _any_of_schemas(names: tuple[str, ...]) -> Schema:
     if names == ("text",):
         return {"description": "Server-sent events; the data of each is JSON."}
-    return schema_reference(names[0]) if len(names) == 1 else {"anyOf": [schema_reference(name) for name in names]}
+    return _schema_reference(names[0]) if len(names) == 1 else {"anyOf": [_schema_reference(name) for name in names]}
 
 
 _STYLE_SHEET = (

@@ -17,7 +17,7 @@ from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOut
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import build_report_rows, make_report_importer
 from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFacts, TenantBudgets
+from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFactFinder, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
@@ -98,7 +98,7 @@ def build_memory_jobs(
     model = LazyModel(lambda: _build_model(settings))
     prices = read_prices()
     counted_model = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
-    finder = ModelFacts(counted_model, prices.get(settings.haiku_model) or highest_prices(prices.values()))
+    finder = ModelFactFinder(counted_model, prices.get(settings.haiku_model) or highest_prices(prices.values()))
     budgets = TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
     return MemoryJobs(rememberer, follower, outcomes, forgetter, worker, model.close)
@@ -119,8 +119,8 @@ _PROCESS_REQUEST_SECONDS = 3600.0  # an executor may be started long after the l
 _SYNC_TIMEOUT_SECONDS = 5.0
 
 
-class FolderSync:
-    """Synchronises what is learned of one tenant with the files of a folder."""
+class FolderBackup:
+    """Keeps a copy of what is learned of one tenant in a folder's files; imports them if Redis holds nothing of it."""
 
     def __init__(
         self, folder: CacheFolder, redis: Redis, importer: Importer, tenant: str, every_seconds: float
@@ -180,7 +180,7 @@ class FolderSync:
 class FileJobs:
     redis: Redis
     settings: LearnerSettings
-    cache: FolderSync | None
+    cache: FolderBackup | None
     importer: Importer
     seeding: SeedingStatus = field(default_factory=SeedingStatus)
     reports: SeedingStatus = field(default_factory=SeedingStatus)
@@ -229,7 +229,7 @@ def build_file_jobs(settings: LearnerSettings, redis: Redis) -> FileJobs:
         folder.prepare()
     except OSError as error:
         raise CannotStart(f"RL_CACHE_DIR cannot be used: {error}") from error
-    cache = FolderSync(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
+    cache = FolderBackup(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
     return FileJobs(redis, settings, cache, importer)
 
 

@@ -307,7 +307,9 @@ class Verdict(PolicyContract):
 
     @property
     def approvers(self) -> int:
-        """How many different people must approve: the highest number that a triggered rule requires."""
+        """How many different people must approve, if anyone must: the highest number that a triggered rule requires; 1
+        if none was triggered.
+        """
         return max((rule.approvers for rule in self.triggered_rules), default=1)
 
     @property

@@ -10,7 +10,7 @@ class KnownTool(PolicyContract):
     fields: tuple[str, ...] = ()
 
 
-class Candidate(PolicyContract):
+class TranslatedRule(PolicyContract):
     """One translated rule, and its quote from the source."""
 
     quote: str
@@ -22,12 +22,14 @@ class ProseRequest(PolicyContract):
     """Asks whether the source supports the candidates. ``fields``: those that every call has, such as figures."""
 
     source: str
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[TranslatedRule, ...] = ()
     tools: tuple[KnownTool, ...] = ()
     fields: tuple[str, ...] = ()
 
 
-class RefusedCandidate(PolicyContract):
+class RefusedRule(PolicyContract):
+    """A translated rule that the source does not support, and why."""
+
     index: int  # in the request's list
     rule_id: str
     cause: str
@@ -41,5 +43,5 @@ class ProseAnswer(PolicyContract):
     """
 
     policy: Policy
-    refused: tuple[RefusedCandidate, ...] = ()
+    refused: tuple[RefusedRule, ...] = ()
     untranslated: tuple[str, ...] = ()

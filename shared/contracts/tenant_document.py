@@ -156,7 +156,7 @@ def _find_bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
             yield FieldProblem(f"connections.{index}.url", problem)
 
 
-def fill_empty_urls(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
+def complete_connections(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
     """The connections, of which an empty URL becomes ``tool_server``; without those that have none then.
 
     A tenant without connections gets one, ``default``, to ``tool_server`` if that is set.

@@ -96,7 +96,7 @@ def _both_failed_error(first: ModelAbsent | ModelBusy, second: ModelAbsent | Mod
     return ModelAway(message, min(retry_delays, default=None))
 
 
-def find_refused_feature(message: str, without: Set[Feature]) -> Feature | None:
+def _find_refused_feature(message: str, without: Set[Feature]) -> Feature | None:
     """The feature that an endpoint's refusal names; None if it names none, or only one that is left out already."""
     named_features = (feature for feature, name in _FEATURE_NAMES.items() if name.search(message))
     return next((feature for feature in named_features if feature not in without), None)
@@ -261,7 +261,7 @@ class AnthropicModel(Model):
             try:
                 text = await self._send(model, body)
             except InvalidModelRequest as invalid:
-                refused = find_refused_feature(invalid.endpoint_message, without)
+                refused = _find_refused_feature(invalid.endpoint_message, without)
                 plainer = without if refused is None else without | {refused}
                 body_before, body = body, encode_model_request(model, request, plainer)
                 if body == body_before:

@@ -59,7 +59,7 @@ class CountedApp:
             if stream_began:
                 self._meter.add(names.HTTP_OPEN_STREAMS, -1)
             took = (stream_began or perf_counter()) - began
-            self._answer_counts.count_answer(str(scope["method"]), find_route(scope), status, took)
+            self._answer_counts.count_answer(str(scope["method"]), _find_route(scope), status, took)
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
@@ -84,7 +84,7 @@ class RequestCounts:
         self._meter.observe(names.HTTP_SECONDS, seconds, route=route)
 
 
-def find_route(scope: Scope) -> str:
+def _find_route(scope: Scope) -> str:
     """The route's pattern, as a label. Never the path, which contains ids and whatever a caller writes there."""
     pattern = getattr(scope.get("route"), "path", None)
     return f"{scope.get('root_path', '')}{pattern}" if isinstance(pattern, str) else _NO_ROUTE
@@ -133,7 +133,7 @@ class LoggedApp:
             if status >= 500 or self._logs_all:
                 write = log.warning if status >= 500 else log.debug
                 took = round((perf_counter() - began) * 1000, 1)
-                write("request", method=scope["method"], route=find_route(scope), status=status, ms=took)
+                write("request", method=scope["method"], route=_find_route(scope), status=status, ms=took)
             _REQUEST_ID.reset(bound)
         return None
 

@@ -28,7 +28,7 @@ ASSUMED_SCHEME = "https"  # a connection knows no scheme, and no rule about its 
 MOST_LOOKUPS = 64  # at once: hosts that nobody answers for hold up no other look-ups, and nothing else in a thread
 
 
-def resolve_addresses(host: str, port: int) -> Sequence[str]:
+def _resolve_addresses(host: str, port: int) -> Sequence[str]:
     """The host's addresses from the system's resolver, which may take half a minute; raises ``OSError``."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
@@ -37,7 +37,7 @@ def resolve_addresses(host: str, port: int) -> Sequence[str]:
 class ThreadedResolver:
     """Resolves names in its own threads. A look-up that the caller abandoned runs on until the system gives up."""
 
-    def __init__(self, look_up: LookUpAddresses = resolve_addresses) -> None:
+    def __init__(self, look_up: LookUpAddresses = _resolve_addresses) -> None:
         self._look_up, self._threads = look_up, ThreadPoolExecutor(MOST_LOOKUPS, "lookup")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:

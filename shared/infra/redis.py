@@ -110,7 +110,7 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
             f"REDIS_URL must name a server that forgets nothing: {', '.join(problems)}; "
             "set ALLOW_VOLATILE_REDIS=true to allow it."
         )
-    check_lineage(redis)
+    _check_lineage(redis)
 
 
 async def check_writable(redis: Redis) -> None:
@@ -118,7 +118,7 @@ async def check_writable(redis: Redis) -> None:
     await Scripts(redis, patience=0).run("probe", [keys.PROBE_KEY], [])
 
 
-def check_lineage(redis: Redis) -> None:
+def _check_lineage(redis: Redis) -> None:
     """Raises if a failover of Redis could go unnoticed now.
 
     ``VolatileRedis`` if the server's user lacks the permission to tell, ``StoreUnavailable`` if it may be transient.

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.runner import FairShareSlots, Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies
@@ -18,7 +18,7 @@ def a_runner(
     wakes: SessionWakes,
     worker: TurnRunner,
     limits: RunnerLimits,
-    mended: FaultCounts | None = None,
+    mended: RepairedFaultCounter | None = None,
     slots: FairShareSlots | None = None,
     heartbeat: RunHeartbeat | None = None,
     meter: Meter = NoMeter(),  # noqa: B008  # it has no state
@@ -29,7 +29,7 @@ def a_runner(
             await keeper.keep_extending(sessions)
 
     slots, heartbeat = slots or UncappedSlots(), heartbeat or keep_leases_here
-    mended = mended or FaultCounts()
+    mended = mended or RepairedFaultCounter()
     return Runner(SessionRunDependencies(sessions, wakes, worker, limits, mended, meter), slots, heartbeat)
 
 

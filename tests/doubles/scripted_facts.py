@@ -1,15 +1,15 @@
-"""A ``ModelFacts`` that says what a test wants said."""
+"""A ``ModelFactFinder`` that says what a test wants said."""
 
 from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
-from services.learner.core.memory.fact_worker import ModelFacts
+from services.learner.core.memory.fact_worker import ModelFactFinder
 from services.learner.ports.memory import FactCost, FactsUnavailable, RawFact
 from shared.domain.exact_json import JsonObject
 
 
-class ScriptedFacts(ModelFacts):
+class ScriptedFacts(ModelFactFinder):
     """``asked`` has the sections of every question. While ``broken`` says why, nothing is found."""
 
     def __init__(self, say: Callable[[JsonObject], Sequence[RawFact]]) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.heartbeat import RunHeartbeat
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
@@ -123,7 +123,7 @@ async def running(
     limits: RunnerLimits,
     *,
     owner: str = "one",
-    mended: FaultCounts | None = None,
+    mended: RepairedFaultCounter | None = None,
     heartbeat: RunHeartbeat | None = None,
     meter: Meter = NoMeter(),  # noqa: B008  # it has no state
 ) -> AsyncIterator[Runner]:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.runner import FairShareSlots, Runner, compute_fair_slot_count
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
@@ -96,7 +96,7 @@ async def _look_until_stopped(queue: WakeWorker, runner: Runner) -> None:
         await asyncio.sleep(0.05)
     looking.cancel()
     await asyncio.wait([looking])
-    await queue.close_quietly()
+    await queue.drain_and_close()
 
 
 async def _queued(redis: Redis, store: TaskStore, tenant: str, count: int) -> None:
@@ -302,7 +302,7 @@ async def _looking(url: str, wakes: ArqWakes, runner: Slots) -> AsyncIterator[No
         yield
         looking.cancel()
         await asyncio.wait([looking])
-        await worker.close_quietly()
+        await worker.drain_and_close()
 
 
 async def _taken(redis: Redis, url: str, slots: int, of: dict[str, int] | None = None, *, left: int) -> list[Session]:
@@ -438,7 +438,7 @@ async def _names(redis: Redis) -> list[str]:
 @pytest.mark.promise("queue.one_wake")
 async def test_the_reaper_leaves_alone_who_waits_in_the_queue(redis: Redis, task_store: TaskStore) -> None:
     """However long no executor has room: only what stands in no queue is woken, and is a fault."""
-    wakes, mended = ArqWakes(redis), FaultCounts()
+    wakes, mended = ArqWakes(redis), RepairedFaultCounter()
     for name in (f"s{number}" for number in range(20)):
         await accepted(task_store, name)
         if name != "s0":
@@ -453,7 +453,7 @@ async def test_the_reaper_leaves_alone_who_waits_in_the_queue(redis: Redis, task
 @pytest.mark.promise("queue.one_wake")
 async def test_a_further_try_whose_time_has_come_is_woken_and_is_no_fault(redis: Redis, task_store: TaskStore) -> None:
     await accepted(task_store)
-    one, wakes, mended = sessions_of(redis, "one"), ArqWakes(redis), FaultCounts()
+    one, wakes, mended = sessions_of(redis, "one"), ArqWakes(redis), RepairedFaultCounter()
     lease = await one.claim("acme", "s1")
     assert lease is not None
     await one.abandon(lease, retry_in=-10.0)

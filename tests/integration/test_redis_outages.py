@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.turns import (
     DayCharges,
@@ -445,7 +445,7 @@ async def test_slots_that_fall_free_at_once_wake_different_sessions(redis: Redis
 
 @pytest.mark.promise("redis.no_double_effect")
 async def test_a_fault_is_counted_once_for_all(far: Far) -> None:
-    mended = FaultCounts()
+    mended = RepairedFaultCounter()
     reaper = Reaper(far.redis, HeardWakes(), mended)
     await reaper.repair_once()
     mended.add(RepairedFault.NOT_WOKEN, 2)

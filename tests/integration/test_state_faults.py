@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import OverdueWork, Reaper
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.turns import RepairedFault, Timer, TurnRunner, TurnStore, TurnWork
 from shared.contracts.dead_letter import DeadTurn
@@ -25,7 +25,7 @@ from tests.integration import state_stage
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
 
 
-async def _worked_off(redis: Redis, mended: FaultCounts, worker: TurnRunner | None = None) -> None:
+async def _worked_off(redis: Redis, mended: RepairedFaultCounter, worker: TurnRunner | None = None) -> None:
     async with state_stage.running(
         redis, worker or state_stage.Acts(state_stage.finish), LIMITS, mended=mended
     ) as runner:
@@ -46,7 +46,7 @@ async def _raw(redis: Redis, *words: str) -> object:
 async def test_a_claim_whose_reply_was_lost_is_taken_up_at_once(redis: Redis, task_store: TaskStore) -> None:
     record = await state_stage.accepted(task_store)
     unheard = await state_stage.sessions_of(redis, "one", 60.0).claim("acme", "s1")
-    mended = FaultCounts()
+    mended = RepairedFaultCounter()
     await _worked_off(redis, mended)
     assert (unheard is not None, await _state(task_store, record)) == (True, TaskState.COMPLETED)
     assert mended.counts[RepairedFault.OWNER_GONE] == 1
@@ -58,7 +58,7 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
     dead = await state_stage.sessions_of(redis, "two").claim("acme", "s1")
     assert dead is not None
     await state_stage.break_lease(redis, dead)
-    mended, wakes = FaultCounts(), HeardWakes()
+    mended, wakes = RepairedFaultCounter(), HeardWakes()
     await Reaper(redis, wakes, mended).repair_once()
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
@@ -68,7 +68,7 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
 @pytest.mark.promise("state.faults_mended", "state.fenced")
 async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task_store: TaskStore) -> None:
     await state_stage.accepted(task_store)
-    mended, worker = FaultCounts(), state_stage.Acts(state_stage.wait_for_ever)
+    mended, worker = RepairedFaultCounter(), state_stage.Acts(state_stage.wait_for_ever)
     async with state_stage.running(redis, worker, LIMITS, mended=mended) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
@@ -85,7 +85,7 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
     ended = record.model_copy(update={"state": TaskState.COMPLETED, "metadata": {"quality": 0.75}})
     name = task_keys("acme", "s1", record.task_id).record
     await _raw(redis, "HSET", name, "json", ended.model_dump_json(), "state", "completed", "ended", "1")
-    mended = FaultCounts()
+    mended = RepairedFaultCounter()
     await _worked_off(redis, mended)
     outcomes = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
     told = [TaskOutcome.model_validate_json(unpack_outcome(row["o"])[1]) for _, row in outcomes]
@@ -96,7 +96,7 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
 @pytest.mark.promise("state.faults_mended")
 async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_store: TaskStore) -> None:
     await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
-    reaper = Reaper(redis, HeardWakes(), FaultCounts())
+    reaper = Reaper(redis, HeardWakes(), RepairedFaultCounter())
     for _ in range(2):
         await reaper.repair_once()
     assert await _raw(redis, "HGETALL", UPKEEP_FAULTS_KEY) == {RepairedFault.TIMER_OVERDUE.value: "1"}
@@ -105,7 +105,7 @@ async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_
 async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_store: TaskStore) -> None:
     seconds, micros = await redis.time()
     await _waits_until(redis, task_store, Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1"))
-    mended, wakes = FaultCounts(), HeardWakes()
+    mended, wakes = RepairedFaultCounter(), HeardWakes()
     await Reaper(redis, wakes, mended).repair_once()
     assert (wakes.heard, sum(mended.counts.values())) == ([("acme", "s1")], 0)
 
@@ -114,7 +114,7 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
 async def test_a_turn_given_up_is_a_dead_letter_with_its_last_error(redis: Redis, task_store: TaskStore) -> None:
     record = await state_stage.accepted(task_store)
     for _ in range(LIMITS.attempts + 1):
-        await _worked_off(redis, FaultCounts(), state_stage.Acts(state_stage.break_down))
+        await _worked_off(redis, RepairedFaultCounter(), state_stage.Acts(state_stage.break_down))
     (letter,) = await _dead(redis)
     assert (letter.task_id, letter.attempts, letter.request) == (record.task_id, LIMITS.attempts, record.request)
     assert "the bug that kills" in letter.last_error
@@ -214,7 +214,7 @@ async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> state_stag
 
 @pytest.mark.promise("state.lost_wake", "state.faults_mended")
 async def test_a_session_not_woken_in_time_is_woken_and_counted(redis: Redis, task_store: TaskStore) -> None:
-    mended, wakes = FaultCounts(), HeardWakes()
+    mended, wakes = RepairedFaultCounter(), HeardWakes()
     reaper = Reaper(redis, wakes, mended)
     await state_stage.accepted(task_store)
     await reaper.repair_once()

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper, make_heartbeat_in_thread
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
@@ -144,7 +144,7 @@ async def _ready(port: int) -> None:
 
 async def test_an_executor_that_stops_lives_but_is_not_ready(redis: Redis) -> None:
     runner = IdleRunner(running=3, free=0, stopping=True)
-    app = health_app(sessions_of(redis, "one").ping, runner, FaultCounts(), lambda: 0)
+    app = health_app(sessions_of(redis, "one").ping, runner, RepairedFaultCounter(), lambda: 0)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         ready, health = await client.get("/ready"), await client.get("/health")
     assert (ready.status_code, "stops" in ready.text) == (503, True)

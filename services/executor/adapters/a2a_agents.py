@@ -88,7 +88,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
     ) -> tools.ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._find_agent(connection, tool, deadline)
-        return await agent.send(tool, arguments, deadline, compute_context_id(connection, session_id))
+        return await agent.send(tool, arguments, deadline, _compute_context_id(connection, session_id))
 
     @override
     async def read(
@@ -97,7 +97,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._find_agent(connection, tool, deadline)
-        answer = await agent.send(tool, arguments, deadline, compute_context_id(connection, session_id))
+        answer = await agent.send(tool, arguments, deadline, _compute_context_id(connection, session_id))
         if answer.unfinished is None:
             return answer
         await agent.stop(answer.unfinished.task_id)
@@ -121,7 +121,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
             async with asyncio.timeout(timeout):
                 agent = self._discovered.get(connection.server_key) or await self._fetch_agent(connection)
                 return await agent.ask_outcome(
-                    arguments, compute_context_id(connection, session_id), stop_agent=stop_agent
+                    arguments, _compute_context_id(connection, session_id), stop_agent=stop_agent
                 )
         except TimeoutError:
             raise tools.ToolSilent(
@@ -149,6 +149,6 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         return self._discovered.put(connection.server_key, await fetch_agent(connection, client))
 
 
-def compute_context_id(connection: Connection, session_id: str) -> str:
+def _compute_context_id(connection: Connection, session_id: str) -> str:
     """The A2A context id for a session; another one for each tenant, credential and server."""
     return digest(["a2a-context", connection.server_key, session_id])[:32]

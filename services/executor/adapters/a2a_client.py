@@ -42,7 +42,7 @@ _FAILURES_BY_STATE = {
 _STATES_WITHOUT_WORK = frozenset(_FAILURES_BY_STATE) - {types.TaskState.TASK_STATE_CANCELED}
 
 
-def list_tools_of_card(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
+def _list_tools_of_card(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
     """One tool for each usable skill of the card, sorted by name; the others are logged with the reason."""
     skills = list(card.skills)[:MAX_SKILLS]
     named_skills = [
@@ -177,7 +177,7 @@ async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAg
         client = ClientFactory(config).create(card)
     except ValueError as error:
         raise ports.ToolSilent(f"{connection.id}: its card has no interface over JSON-RPC or REST: {error}") from error
-    return A2aAgent(client, list_tools_of_card(connection, card))
+    return A2aAgent(client, _list_tools_of_card(connection, card))
 
 
 async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.AgentCard:

@@ -56,7 +56,7 @@ def main() -> None:
     content = sys.stdin.buffer.read()
     parsed_file: ParsedFile = {"media_type": ""}
     try:
-        parsed_file["media_type"] = detect_media_type(content)
+        parsed_file["media_type"] = _detect_media_type(content)
         parsed_file |= _parse(content, parsed_file["media_type"])
     except UnreadableFile as error:
         parsed_file["problem"] = str(error)
@@ -67,7 +67,7 @@ def main() -> None:
     sys.stdout.write(json.dumps(parsed_file))
 
 
-def detect_media_type(content: bytes) -> str:
+def _detect_media_type(content: bytes) -> str:
     """The media type that the bytes themselves show, whatever the sender called it."""
     import filetype
 

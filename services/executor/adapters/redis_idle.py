@@ -92,7 +92,7 @@ class Archiver:
         if problem != "ok":
             log.warning("not_archived", task=task.task_id, error=problem)
             return None
-        return task if await put_or_log(self._uploads, put, "not_archived", task=task.task_id) else None
+        return task if await _put_or_log(self._uploads, put, "not_archived", task=task.task_id) else None
 
     async def _set_expiry(self, tasks: Sequence[keys.EndedMember]) -> None:
         """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
@@ -139,7 +139,7 @@ def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | in
     return {**fields, "at_ms": step.at_ms, **({"lost": lost_names} if lost_names else {})}
 
 
-async def put_or_log(
+async def _put_or_log(
     uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failure_event: str, **labels: str
 ) -> bool:
     """The result of ``put``; False if it failed, which is logged as ``failure_event``: it is tried again later."""
@@ -250,7 +250,7 @@ class Evictor(ScriptedStore):
             await self._drop_if_stateless(archive, session)
             return False
 
-        return await put_or_log(self._uploads, put, "session_not_archived", session=session.session_id)
+        return await _put_or_log(self._uploads, put, "session_not_archived", session=session.session_id)
 
     async def _drop_if_stateless(self, archive: Archive, session: keys.SessionMember) -> None:
         """Takes a session without a state in Redis off the idle list. If it was not evicted either, its archived state

@@ -294,13 +294,13 @@ class RedisTurnStore(ports.TurnStore):
         self._intents.check_failover_visible()
         is_doubted = self._intents.may_have_been_sent(entry)
         pulse, is_confirmed = await self._store_intent(
-            mark_possibly_sent(entry) if is_doubted else entry, call_seconds, batch
+            _mark_possibly_sent(entry) if is_doubted else entry, call_seconds, batch
         )
         if pulse.was_refused:
             return pulse
         self._intents.add_stored_intent(entry)
         if is_doubted:
-            raise build_failover_conflict(entry)
+            raise _build_failover_conflict(entry)
         if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
             await self.settle_write(refusal.entry, entry.status)
             raise refusal.error
@@ -453,7 +453,7 @@ class StoredIntents:
         if problem := self._lineage.failover_risk:
             return _build_unsent_refusal(entry, str(problem))
         if self.may_have_been_sent(entry):
-            return WriteRefusal(mark_possibly_sent(entry), build_failover_conflict(entry))
+            return WriteRefusal(_mark_possibly_sent(entry), _build_failover_conflict(entry))
         if not is_confirmed:
             return _build_unsent_refusal(
                 entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas"
@@ -505,12 +505,12 @@ class StoredIntents:
         return entry.key in self._opened and self._lineage.failed_over_at != self._began_under
 
 
-def build_failover_conflict(entry: LedgerEntry) -> LedgerConflict:
+def _build_failover_conflict(entry: LedgerEntry) -> LedgerConflict:
     """The error for a write that another process may have sent before Redis failed over."""
     return LedgerConflict(f"{entry.call.call_id} may have been sent before Redis failed over")
 
 
-def mark_possibly_sent(entry: LedgerEntry) -> LedgerEntry:
+def _mark_possibly_sent(entry: LedgerEntry) -> LedgerEntry:
     """The entry as of a write that may have been sent: ``SENDING``, and the record's state before it unknown."""
     note = "Redis failed over, crashed or was restored since the task was accepted: it may have been sent before"
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})

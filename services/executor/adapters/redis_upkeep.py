@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import structlog
 from redis.asyncio import Redis
 
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.ports.turns import RepairedFault, SessionName, SessionWakes
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
@@ -54,8 +54,8 @@ class Reaper:
     ``outcomes_behind``: how many outcomes the learner had not applied at the last count.
     """
 
-    def __init__(self, redis: Redis, wakes: SessionWakes, fault_counts: FaultCounts | None = None) -> None:
-        self._redis, self._wakes, self._fault_counts = redis, wakes, fault_counts or FaultCounts()
+    def __init__(self, redis: Redis, wakes: SessionWakes, fault_counts: RepairedFaultCounter | None = None) -> None:
+        self._redis, self._wakes, self._fault_counts = redis, wakes, fault_counts or RepairedFaultCounter()
         self._scripts = Scripts(redis)
         self.outcomes_behind = 0
         self._work: list[str] = []

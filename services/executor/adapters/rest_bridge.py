@@ -38,7 +38,7 @@ class RestBridge(http.HttpToolServers[tuple[_BridgeReply, CompiledListing]]):
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, http.DISCOVERY_SECONDS)
         last_reply, listing = self._discovered.look_up(connection.server_key) or (None, CompiledListing(()))
         if last_reply != reply:  # an equal list gives the same objects
-            listing = CompiledListing(parse_listing(connection, reply.status, reply.body))
+            listing = CompiledListing(_parse_listing(connection, reply.status, reply.body))
             self._discovered.put(connection.server_key, (reply, listing))
         return listing.list_tools(connection)
 
@@ -54,7 +54,7 @@ class RestBridge(http.HttpToolServers[tuple[_BridgeReply, CompiledListing]]):
         if connection.traceparent and (traceparent := self._tracer.traceparent()):
             request.headers["traceparent"] = traceparent
         reply = await self._ask(connection, tool, request, timeout)
-        return parse_answer(tool, reply.status, reply.body)
+        return _parse_answer(tool, reply.status, reply.body)
 
     async def _ask(
         self, connection: Connection, question: str, request: httpx2.Request, seconds: float
@@ -97,7 +97,7 @@ _TIMEOUT_STATUS = 408
 _UNCERTAIN_STATUSES = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
 
 
-def parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
+def _parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
     """The listed tools, possibly none; raises ``OtherProtocol`` unless the body is a JSON array."""
     if status >= 500:
         raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
@@ -107,7 +107,7 @@ def parse_listing(connection: Connection, status: int, body: bytes) -> list[List
     return _read_entries(connection, tools)
 
 
-def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
+def _parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     """The answer to a call. A status 4xx but 408, and a 2xx whose content is an error, are error answers; of these only
     a 4xx that is neither 409 nor 429 says that nothing was done (``not_begun``). Any other status, and a body that is
     not JSON, raise ``ToolSilent``.

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.ports.services import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import TenantVersion, fill_empty_urls, read_tenant_record
+from shared.contracts.tenant_document import TenantVersion, complete_connections, read_tenant_record
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.starting import require_readable_url
@@ -38,7 +38,7 @@ class FileTenants(Tenants):
         """Reads the tenant file; raises ``BadTenantFile``."""
         try:
             record = read_tenant_record(loads_object(path.read_text("utf-8")))
-            connections = fill_empty_urls(record.connections, tool_server)
+            connections = complete_connections(record.connections, tool_server)
         except OSError as error:
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValueError as error:
@@ -134,4 +134,4 @@ class StoredTenants(Tenants):
             name = f"version {content.version} of the record of tenant {tenant!r}"
             raise UnknownTenant(f"{name} cannot be read") from error
         tool_server = self._tool_server if tenant == self._default.record.id else ""
-        return record.model_copy(update={"connections": fill_empty_urls(record.connections, tool_server)})
+        return record.model_copy(update={"connections": complete_connections(record.connections, tool_server)})

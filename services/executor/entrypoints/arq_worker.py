@@ -135,7 +135,7 @@ class WakeWorker(Worker):
         else:
             await self.pool.delete(in_progress_key_prefix + job_id)
 
-    async def close_quietly(self) -> None:
+    async def drain_and_close(self) -> None:
         """Lets claims in progress end, then closes the queue. arq's own ``close`` would cancel them."""
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_CLAIM_SECONDS)

@@ -37,7 +37,7 @@ class RpcMethod(NamedTuple):
     handle: streams.HandleMethodCall
 
 
-def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
+def _rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     """The JSON-RPC methods of all three protocols, by name."""
     handlers_1_0: Mapping[str, streams.HandleMethodCall] = {
         "SendMessage": methods.send_message,
@@ -94,7 +94,7 @@ _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of
 
 class JsonRpcEndpoint:
     def __init__(self, methods: A2aMethods, settings: A2aSettings) -> None:
-        self.a2a_methods, self.methods, self._settings = methods, rpc_methods(methods), settings
+        self.a2a_methods, self.methods, self._settings = methods, _rpc_methods(methods), settings
         self._shared = _SHARED_METHODS if settings.a2a_streaming == "on" else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:

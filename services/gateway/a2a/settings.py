@@ -49,7 +49,7 @@ class CardSettings(Settings):
     @classmethod
     def _check_card_keys(cls, value: str) -> str:
         if value:
-            read_card_keys(load_card_keys_pem(value), "")
+            read_card_keys(_load_card_keys_pem(value), "")
         return value
 
     @model_validator(mode="after")
@@ -59,7 +59,7 @@ class CardSettings(Settings):
         return self
 
 
-def load_card_keys_pem(value: str) -> str:
+def _load_card_keys_pem(value: str) -> str:
     """The PEM text of the card's keys: the value itself, or the content of the file it names; raises ``ValueError``."""
     if value.lstrip().startswith("-----BEGIN"):
         return value.replace("\\n", "\n")
@@ -119,7 +119,7 @@ class A2aSettings(CardSettings, IdentitySettings, LimitSettings, PushSettings, A
 
     @cached_property
     def card_keys(self) -> CardKeys | None:
-        return read_card_keys(load_card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
+        return read_card_keys(_load_card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
 
     @property
     def card_url(self) -> str:

@@ -65,7 +65,7 @@ class PendingAnswer:
 
     async def record_delivery(self) -> None:
         """Record that the client has received the answer."""
-        await record_delivery_or_log(
+        await _record_delivery_or_log(
             partial(self._tasks.record_answer_received, self._accepted, self._record), self.task_id
         )
 
@@ -140,11 +140,11 @@ async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> A
 
 
 def stream_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
-    record_delivery = partial(record_delivery_or_log, answer.stream.record_delivery, answer.stream.record.task_id)
+    record_delivery = partial(_record_delivery_or_log, answer.stream.record_delivery, answer.stream.record.task_id)
     return sse_response(_sse_frames(answer, envelope), record_delivery)
 
 
-async def record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]], task_id: str) -> None:
+async def _record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]], task_id: str) -> None:
     try:
         await record_delivery()
     except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst

@@ -49,7 +49,7 @@ def build_task_view(
     )
 
 
-def build_reply_view(record: TaskRecord, model_notice: str) -> JsonFields:
+def _build_reply_view(record: TaskRecord, model_notice: str) -> JsonFields:
     """The answer and the results' data of an ended task, as an A2A message without a task id."""
     answer = build_answer_text(record)
     with_data = (artifact for artifact in list_artifacts(record) if artifact.data is not None)
@@ -73,7 +73,7 @@ def build_update_view(
             metadata = _build_metadata_view({**build_client_metadata(update.record, model_notice), **gap})
             return {"task": {**build_task_view(update.record, model_notice, length), "metadata": metadata}}
         case updates.TasklessReply(replied):
-            return {"message": build_reply_view(replied, model_notice)}
+            return {"message": _build_reply_view(replied, model_notice)}
         case StatusUpdate():
             return {"statusUpdate": _build_status_update_view(update, name, record, model_notice)}
         case updates.ArtifactUpdate():
@@ -248,7 +248,7 @@ class AnswerFormat:
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
         """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
-            return self.convert({"message": build_reply_view(record, view.model_notice)})
+            return self.convert({"message": _build_reply_view(record, view.model_notice)})
         return self.convert({"task": build_task_view(record, view.model_notice, view.history_length)})
 
     def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:

@@ -42,13 +42,13 @@ def has_version_1_header(request: Request) -> bool:
     return protocol_version_of(request).startswith("1")
 
 
-def is_1_0(version: str) -> bool:
+def _is_1_0(version: str) -> bool:
     """Whether a version is 1.0, with any patch number."""
     return _VERSION_1_0_PATTERN.fullmatch(version) is not None
 
 
 def check_1_0(version: str, subject: str) -> None:
-    if not is_1_0(version):
+    if not _is_1_0(version):
         problem = f"says {version!r}" if version else "is missing, which means 0.3"
         raise VersionMismatch(f"{subject} belongs to protocol 1.0, but the header {VERSION_HEADER} {problem}")
 
@@ -61,7 +61,7 @@ def check_0_3(version: str, subject: str) -> None:
 def asks_for_1_0(request: Request) -> bool:
     """Whether a request on a path that several protocols share is meant for 1.0: by its version, or else ``Accept``."""
     accepted = request.headers.get("accept", "")
-    return is_1_0(protocol_version_of(request)) or (A2A_MEDIA_TYPE in accepted and not protocol_version_of(request))
+    return _is_1_0(protocol_version_of(request)) or (A2A_MEDIA_TYPE in accepted and not protocol_version_of(request))
 
 
 def choose_media_type(accept: str) -> str:
@@ -122,18 +122,18 @@ _CODES_BY_CODE: Mapping[int, ErrorCodes] = {  # of a ``BadCall``
 }
 
 
-def error_codes_of(fault: Exception) -> ErrorCodes:
+def _error_codes_of(fault: Exception) -> ErrorCodes:
     """The codes of a refusal; those of an internal error for any other exception."""
     if isinstance(fault, BadCall):
         return _CODES_BY_CODE[fault.code]._replace(status=fault.status)
     return _CODES_BY_EXCEPTION.get(type(fault), _INTERNAL_ERROR_CODES)
 
 
-def error_message_of(fault: Exception) -> str:
+def _error_message_of(fault: Exception) -> str:
     return str(fault) if isinstance(fault, AnyRefusal) else INTERNAL_ERROR_TEXT
 
 
-def error_info(reason: str) -> JsonValue:
+def _error_info(reason: str) -> JsonValue:
     return {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": reason,
@@ -142,15 +142,15 @@ def error_info(reason: str) -> JsonValue:
     }
 
 
-def rpc_error(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
+def _rpc_error(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
     """A JSON-RPC error object. ``reason``: the ``ErrorInfo`` reason that 1.0 adds; empty for older protocols."""
     error: dict[str, JsonValue] = {"code": code, "message": message}
-    return {**error, "data": [error_info(reason)]} if reason else error
+    return {**error, "data": [_error_info(reason)]} if reason else error
 
 
 def rpc_error_of(fault: Exception, *, includes_reason: bool) -> dict[str, JsonValue]:
-    codes = error_codes_of(fault)
-    return rpc_error(codes.code, error_message_of(fault), codes.reason if includes_reason else "")
+    codes = _error_codes_of(fault)
+    return _rpc_error(codes.code, _error_message_of(fault), codes.reason if includes_reason else "")
 
 
 encode_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -163,7 +163,7 @@ def rpc_result_bytes(call_id: CallId, result: bytes) -> bytes:
 
 
 def rpc_error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
-    error: JsonValue = rpc_error(code, message, reason)
+    error: JsonValue = _rpc_error(code, message, reason)
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)
 
 
@@ -175,11 +175,11 @@ def rpc_fault_reply(
     ``includes_reason``: as in 1.0. ``bad_input_status``: the HTTP status for invalid requests, which is 400
     in the early protocol.
     """
-    codes, reason = error_codes_of(fault), error_codes_of(fault).reason if includes_reason else ""
+    codes, reason = _error_codes_of(fault), _error_codes_of(fault).reason if includes_reason else ""
     status = bad_input_status if codes.status == 400 and codes.code in _BAD_INPUT_CODES else 200
     if isinstance(fault, _FAULTS_WITH_OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
         status = codes.status
-    reply = rpc_error_reply(call_id, codes.code, error_message_of(fault), status, reason)
+    reply = rpc_error_reply(call_id, codes.code, _error_message_of(fault), status, reason)
     reply.headers.update(retry_headers(fault))
     return reply
 
@@ -201,7 +201,7 @@ _VERSION_1_0_PATH_PATTERN = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentC
 
 def rest_fault_reply(fault: Exception, *, is_0_3: bool = False) -> JSONResponse:
     """The REST error response to an exception, in the format of 1.0, or of 0.3 if ``is_0_3``."""
-    codes, message = error_codes_of(fault), error_message_of(fault)
+    codes, message = _error_codes_of(fault), _error_message_of(fault)
     response = (
         _rest_error_0_3(codes, message, codes.status_0_3 or codes.status) if is_0_3 else _rest_error_1_0(codes, message)
     )
@@ -214,7 +214,7 @@ def _rest_error_1_0(codes: ErrorCodes, message: str) -> JSONResponse:
         "code": codes.status,
         "status": codes.rpc_status,
         "message": message,
-        "details": [error_info(codes.reason)],
+        "details": [_error_info(codes.reason)],
     }
     return JSONResponse({"error": error}, codes.status)
 
@@ -225,7 +225,7 @@ def _rest_error_0_3(codes: ErrorCodes, message: str, status: int) -> JSONRespons
     return JSONResponse({"code": codes.code, "message": message, **({"type": kind} if kind else {})}, status)
 
 
-def unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
+def _unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
     """The error for a path of a protocol's that does not exist, or not with that verb; None for other paths."""
     codes = (WRONG_VERB_CODES if status == 405 else NO_METHOD_CODES)._replace(status=status)
     message = f"{detail}: {verb} {path}"
@@ -276,7 +276,7 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
     if not isinstance(error, HTTPException):
         raise error
     verb, path = request.method, request.url.path
-    reply = unknown_path_reply(verb, path, error.status_code, error.detail)
+    reply = _unknown_path_reply(verb, path, error.status_code, error.detail)
     reply = reply or error_reply(error.status_code, f"{error.detail}: {verb} {path}")
     reply.headers.update(error.headers or {})
     return reply

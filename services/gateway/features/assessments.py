@@ -36,7 +36,7 @@ _ID_LENGTH = 24
 _URL_PARTS_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
 
 
-def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
+def _parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
     """Parse ``{"assessment": ...}`` as ``purple assess`` writes it; raises ``MissingRole`` and ``InvalidField``."""
     if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
         raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
@@ -97,7 +97,7 @@ class AssessmentRepository(ScriptedStore):
 
     async def store_assessment(self, caller: Caller, body: JsonObject) -> AssessmentCard:
         """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
-        kept_assessment = parse_assessment(caller, body)
+        kept_assessment = _parse_assessment(caller, body)
         await self.write(caller.tenant, kept_assessment)
         return kept_assessment.card
 

@@ -49,7 +49,7 @@ def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
     return [_mask_row(row, known_values) for row in rows]
 
 
-def read_time_of_row(row: JsonObject) -> datetime | None:
+def _read_time_of_row(row: JsonObject) -> datetime | None:
     """When the write was sent, else when its task last changed; None if the row has neither time."""
     for name in ("sent_at", "task_updated_at"):
         if isinstance(moment := row.get(name), str):
@@ -246,13 +246,13 @@ class AuditPage(NamedTuple):
 
 
 def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
-    moment = read_time_of_row(row)
+    moment = _read_time_of_row(row)
     if moment is None:
         return "problem" in row or (query.since is None and query.until is None)
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
 
 
-def parse_page_token(token: str) -> tuple[str, str]:
+def _parse_page_token(token: str) -> tuple[str, str]:
     """Parse a page's token: whether the page begins in the store or the archive, and its position there.
 
     Raises ``InvalidField``.
@@ -346,7 +346,7 @@ class AuditExport(ScriptedStore):
     async def _build_rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task_id is not None:
             return await self._build_rows_of_task(caller, query.task_id), ""
-        where, position = parse_page_token(query.page_token)
+        where, position = _parse_page_token(query.page_token)
         if where == _FROM_ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, position)
         return await self._stored_rows(query, caller.tenant, position)
@@ -454,7 +454,7 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
         later pages, one write a line.
         """
         request = call.request
-        query = parse_audit_query(request.query_params)
+        query = _parse_audit_query(request.query_params)
         if not (request.query_params.get("format") == "ndjson" or _NDJSON_TYPE in request.headers.get("accept", "")):
             return _answer_page(await self._service.read_page(query, call.caller))
         pages = self._service.read_all_pages(query, call.caller)
@@ -462,7 +462,7 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
         return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON_TYPE)
 
 
-def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
+def _parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
     """Parse the query parameters of an export; raises ``InvalidField``."""
     for name, most in (("task", _LONGEST_PARAMETER), ("session", _LONGEST_PARAMETER), ("token", LONGEST_TOKEN)):
         if len(parameters.get(name, "")) > most:

@@ -55,7 +55,7 @@ class DeadLetter(NamedTuple):
     content: str = ""
 
 
-def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
+def _build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
     """A new task and its first turn, with a dead turn's request and session. A letter always gives the same ids."""
     task_id = derive_id("requeued", dead.tenant, letter_id)
     turn_id = derive_id(task_id, "turn")
@@ -191,7 +191,7 @@ class DeadLetters(ScriptedStore):
 
     async def _restart_task(self, address: _LetterAddress, dead: DeadTurn) -> str:
         """Accept the new task, then delete the letter; after a crash in between, a repeat finds the same task."""
-        record, turn = build_requeued_task(dead, address.letter_id, self._clock())
+        record, turn = _build_requeued_task(dead, address.letter_id, self._clock())
         accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{address.letter_id}")
         await self._wakes.wake(record.tenant, record.session_id)
         await self._delete(address)

@@ -74,7 +74,7 @@ def _build_arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
     }
 
 
-def parse_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
+def _parse_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
     """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
     file, dry_run = choice_at(body, "file", LearningFile), flag_at(body, "dry_run", "dry_run")
     if "content" not in body:
@@ -167,7 +167,7 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
 
         If the answer has ``problems``, nothing of the file was imported.
         """
-        file, content, dry_run = parse_import(call.body)
+        file, content, dry_run = _parse_import(call.body)
         report = await self._service.import_file(call.caller.tenant, file, content, dry_run=dry_run)
         if report is None:
             problem = f"nobody has answered for {file.value} in time: whether it was imported is not known; repeat it"

@@ -43,7 +43,7 @@ class TenantMemory(NamedTuple):
     fact_costs: Mapping[str, int] = MappingProxyType({})
 
 
-def build_forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
+def _build_forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
     view: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
     return view
 
@@ -70,7 +70,7 @@ def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue
     }
 
 
-def parse_forget_request(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
+def _parse_forget_request(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
     """Parse ``{"scope", "subject"}`` into a request to forget; raises ``InvalidField``."""
     scope, subject = choice_at(body, "scope", ForgetScope), (text_at(body, "subject", "subject") or "").strip()
     if (scope is ForgetScope.TENANT) is bool(subject):
@@ -183,15 +183,15 @@ class MemoryEndpoints(ApiEndpoints[TenantMemories]):
     @api_path("POST", "/memory/forget")
     async def request_forgetting(self, call: ApiCall) -> JsonValue:
         """Request that memory is deleted: ``scope`` is entity, session or tenant, ``subject`` names which one."""
-        request = parse_forget_request(call.body, call.caller, datetime.now(UTC), token_hex(16))
+        request = _parse_forget_request(call.body, call.caller, datetime.now(UTC), token_hex(16))
         await self._service.submit_forget_request(request)  # a learner does it soon: ``progress`` tells how far it is
-        return build_forget_request_view(request)
+        return _build_forget_request_view(request)
 
     @api_path("POST", "/memory/forget/list")
     async def list_forget_requests(self, call: ApiCall) -> JsonValue:
         """List the requests to forget, the newest first."""
         requests = await self._service.list_forget_requests(call.caller.tenant)
-        return {"requests": [build_forget_request_view(request) for request in requests]}
+        return {"requests": [_build_forget_request_view(request) for request in requests]}
 
     @api_path("POST", "/memory/forget/{request_id}/show")
     async def show_forget_request(self, call: ApiCall) -> JsonValue:
@@ -200,4 +200,4 @@ class MemoryEndpoints(ApiEndpoints[TenantMemories]):
         request = await self._service.find_forget_request(call.caller.tenant, request_id)
         if request is None:
             raise NotFound(f"request to forget {request_id!r}")
-        return build_forget_request_view(request)
+        return _build_forget_request_view(request)

@@ -297,7 +297,7 @@ class ParticipationService:
         except Refused as error:
             raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
         name = self._participations.derive_assessment_name(caller, message.message_id or self._new_id())
-        session = message.session_id or session_without_context(caller, name)
+        session = message.session_id or _session_without_context(caller, name)
         if message.session_id:
             previous = await self._participations.find(caller.tenant, session)
         else:
@@ -396,7 +396,7 @@ class ParticipationService:
         return record.model_copy(update={**update, "request": request})
 
 
-def session_without_context(caller: Caller, assessment: str) -> str:
+def _session_without_context(caller: Caller, assessment: str) -> str:
     """The id of the session of an assessment that began without a context id."""
     return derive_id(caller.tenant, caller.principal.id, "assessed", assessment)
 
@@ -405,7 +405,7 @@ def _is_replaced(previous: Participation, participation: Participation, caller: 
     """Whether another assessment ends with the new one: it runs in its session, or began without a context id."""
     if previous.assessment == participation.assessment:
         return False
-    return previous.session_id in (participation.session_id, session_without_context(caller, previous.assessment))
+    return previous.session_id in (participation.session_id, _session_without_context(caller, previous.assessment))
 
 
 def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:

@@ -73,7 +73,7 @@ class MissingBaseVersion(GatewayRefusal):
     status = 428
 
 
-class RecordService:
+class TenantRecordService:
     """Reads and changes tenants' records. Each change is stored as a new version.
 
     The addresses that a record may name: ``server_addresses``: of tool servers and their tokens, ``notice_addresses``:
@@ -171,7 +171,7 @@ class RecordService:
         return version
 
 
-def parse_change(body: JsonObject, if_match: str | None) -> tuple[JsonObject, int, str]:
+def _parse_change(body: JsonObject, if_match: str | None) -> tuple[JsonObject, int, str]:
     """Parse ``{"record", "comment"}`` and ``If-Match`` into document, base and comment.
 
     Raises ``InvalidField`` and ``MissingBaseVersion``.
@@ -179,20 +179,20 @@ def parse_change(body: JsonObject, if_match: str | None) -> tuple[JsonObject, in
     document = body.get("record")
     if not isinstance(document, dict):
         raise InvalidField("record", "must be an object: the tenant's record")
-    base = parse_if_match(if_match)
+    base = _parse_if_match(if_match)
     base = _parse_number(document.get("version")) if base is None else base
     if base is None:
         raise MissingBaseVersion(
             'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'
         )
-    return document, base, read_comment(body)
+    return document, base, _read_comment(body)
 
 
-def read_comment(body: JsonObject) -> str:
+def _read_comment(body: JsonObject) -> str:
     return short_text_at(body, "comment", _LONGEST_COMMENT)
 
 
-def parse_version_number(body: JsonObject) -> int:
+def _parse_version_number(body: JsonObject) -> int:
     """Parse ``{"version"}``; raises ``InvalidField``."""
     number = count_at(body, "version", "version")
     if not number:
@@ -200,7 +200,7 @@ def parse_version_number(body: JsonObject) -> int:
     return number
 
 
-def parse_if_match(if_match: str | None) -> int | None:
+def _parse_if_match(if_match: str | None) -> int | None:
     """The version in an ``If-Match`` header; None without the header. Raises ``InvalidField``."""
     if if_match is None:
         return None
@@ -215,11 +215,11 @@ def _parse_number(value: Json) -> int | None:
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
 
 
-def build_history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
+def _build_history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
     """The versions as JSON, newest first. ``changed``: the fields that differ from the version before."""
     rows: list[Json] = [
         {
-            **build_version_view(version),
+            **_build_version_view(version),
             "changed": _changed_fields(earlier.document, version.document) if earlier else None,
         }
         for version, earlier in zip_longest(versions, versions[1:])
@@ -227,7 +227,7 @@ def build_history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[s
     return {"tenant": tenant, "versions": rows}
 
 
-def build_version_view(version: TenantVersion) -> dict[str, Json]:
+def _build_version_view(version: TenantVersion) -> dict[str, Json]:
     """A version as JSON, without its document."""
     return {
         "version": version.version,
@@ -244,7 +244,7 @@ def _changed_fields(earlier: JsonObject, later: JsonObject) -> list[Json]:
     return [name for name in names if earlier.get(name) != later.get(name)]
 
 
-class TenantRecordEndpoints(ApiEndpoints[RecordService]):
+class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
     rules = PathRules(requires_operator=True)
 
     @api_path("GET", "/tenants/{tenant}/record")
@@ -257,7 +257,7 @@ class TenantRecordEndpoints(ApiEndpoints[RecordService]):
     async def show_record(self, call: ApiCall) -> Response:
         """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller."""
         tenant = call.path_value("tenant")
-        number = parse_version_number(call.body) if call.body.get("version") is not None else None
+        number = _parse_version_number(call.body) if call.body.get("version") is not None else None
         return _version_reply(tenant, await self._service.get_version(tenant, number))
 
     @api_path("PUT", "/tenants/{tenant}/record")
@@ -268,27 +268,27 @@ class TenantRecordEndpoints(ApiEndpoints[RecordService]):
         next turn on. 400 names each invalid field, 412 the version that was stored meanwhile.
         """
         tenant = call.path_value("tenant")
-        change = parse_change(call.body, call.request.headers.get("if-match"))
+        change = _parse_change(call.body, call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.put(tenant, *change, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/history")
     async def list_versions(self, call: ApiCall) -> Response:
         """List the versions of the tenant's record, the newest first: who stored each, when, and what changed."""
         tenant = call.path_value("tenant")
-        return _answer_json(build_history_view(tenant, await self._service.list_versions(tenant)))
+        return _answer_json(_build_history_view(tenant, await self._service.list_versions(tenant)))
 
     @api_path("POST", "/tenants/{tenant}/record/restore")
     async def restore_version(self, call: ApiCall) -> Response:
         """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
-        tenant, base = call.path_value("tenant"), parse_if_match(call.request.headers.get("if-match"))
-        number, comment = parse_version_number(call.body), read_comment(call.body)
+        tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
+        number, comment = _parse_version_number(call.body), _read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/withdraw")
     async def withdraw_record(self, call: ApiCall) -> Response:
         """Withdraw the tenant's stored record: executors use that of their TENANT_FILE again."""
-        tenant, base = call.path_value("tenant"), parse_if_match(call.request.headers.get("if-match"))
-        return await _answer_change(tenant, self._service.withdraw(tenant, base, read_comment(call.body), call.caller))
+        tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
+        return await _answer_change(tenant, self._service.withdraw(tenant, base, _read_comment(call.body), call.caller))
 
 
 async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
@@ -307,7 +307,7 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
 
 
 def _version_reply(tenant: str, version: TenantVersion) -> Response:
-    view = {**build_version_view(version), "tenant": tenant, "record": version.document}
+    view = {**_build_version_view(version), "tenant": tenant, "record": version.document}
     return _answer_json(view, _build_etag(version.version))
 
 

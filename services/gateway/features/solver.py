@@ -29,7 +29,7 @@ from shared.domain.words import A2aVersion, TaskState
 from shared.ports.store import StoreUnavailable
 
 
-def check_policy_document(document: Json, path: str) -> None:
+def _check_policy_document(document: Json, path: str) -> None:
     """Raises ``InvalidField`` for a policy document with invalid rules, also in a text; prose is accepted."""
     try:
         rules = parse_rules_in_text(document) if isinstance(document, str) else document
@@ -179,7 +179,7 @@ def parse_solver_message(body: JsonObject) -> ClientMessage:
     context = text_at(body, "context", "context")
     solver = SolverRequest(history=_read_history(body), expected_format=_read_format(body))
     policy = normalize_field_spelling(body, "body").get("policy_doc")
-    check_policy_document(policy, "policy_doc")
+    _check_policy_document(policy, "policy_doc")
     return ClientMessage(
         dialect=A2aVersion.LEGACY,
         task_id=task_id,
@@ -199,7 +199,7 @@ def build_solver_view(message: ClientMessage, record: TaskRecord) -> dict[str, J
     answer = record.answer if record.state is TaskState.COMPLETED else None
     answer_format = message.solver.expected_format if message.solver else "list"
     answers = extract_answers(answer or "", answer_format, keeps_order=asks_for_certain_order(message.text))
-    return {"task_id": message.task_id, "answers": list(answers), "metadata": build_solver_metadata(record)}
+    return {"task_id": message.task_id, "answers": list(answers), "metadata": _build_solver_metadata(record)}
 
 
 def choose_http_status(record: TaskRecord) -> int:
@@ -216,7 +216,7 @@ def choose_http_status(record: TaskRecord) -> int:
     return 502 if record.metadata.get("failed_part") else 500
 
 
-def build_solver_metadata(record: TaskRecord) -> dict[str, JsonValue]:
+def _build_solver_metadata(record: TaskRecord) -> dict[str, JsonValue]:
     """The response's metadata: whether the answer complies with the policy, and the summary of the history."""
     objects = (as_object(record.metadata.get(name)) for name in ("text_policy", "memory"))
     text_policy, memory = (cast("dict[str, JsonValue]", value) for value in objects)
@@ -316,7 +316,7 @@ def _build_response(message: ClientMessage, record: TaskRecord) -> JSONResponse:
         return JSONResponse(build_solver_view(message, record))
     answer = {"task_id": message.task_id, "state": record.state.value, "error": _describe_missing_answers(record)}
     return JSONResponse(
-        {**answer, "metadata": build_solver_metadata(record)} if record.state.is_terminal else answer, status
+        {**answer, "metadata": _build_solver_metadata(record)} if record.state.is_terminal else answer, status
     )
 
 

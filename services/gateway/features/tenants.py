@@ -40,7 +40,7 @@ class TenantState(NamedTuple):
 _NANOS_PER_DOLLAR = 1_000_000_000
 
 
-def build_state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
+def _build_state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
     return {
         "tenant": tenant,
         "stopped": state.stopped is not None,
@@ -123,4 +123,4 @@ class TenantEndpoints(ApiEndpoints[TenantStates]):
     async def show_tenant(self, call: ApiCall) -> JsonValue:
         """Show whether the tenant is stopped, and what it has spent. A POST, since the body may name the caller."""
         tenant = call.caller.tenant
-        return build_state_view(tenant, await self._service.read_state(tenant, datetime.now(UTC)))
+        return _build_state_view(tenant, await self._service.read_state(tenant, datetime.now(UTC)))

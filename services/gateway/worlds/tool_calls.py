@@ -266,10 +266,10 @@ async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
         reply = await calls.call(BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
     if reply.result is not CallResult.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")
-    return user_messages_text(reply.content)
+    return _user_messages_text(reply.content)
 
 
-def user_messages_text(chat: Json) -> str:
+def _user_messages_text(chat: Json) -> str:
     """The user's messages in a chat, in order, as one text; only the end of a very long chat."""
     rows = objects_in(as_object(chat).get("messages"))
     texts = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]

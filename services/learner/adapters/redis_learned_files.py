@@ -52,7 +52,7 @@ def _encode_command(command: str, key_position: int, words: Sequence[Argument]) 
     return [word for chunk in chunks for word in (command, key_position, len(chunk), *chunk)]
 
 
-def read_case_log(rows: Iterable[str]) -> list[StoredCase]:
+def _read_case_log(rows: Iterable[str]) -> list[StoredCase]:
     return [StoredCase(text, CaseEntry.read_row(text)) for text in rows]
 
 
@@ -79,7 +79,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
         cases, facts = cast("list[str]", replies[2]), cast("list[str]", replies[4])
         return files.StoredFile(
             files.StoredVersions(digest_of_list(cases), events, version, digest_of_list(facts)),
-            read_case_log(cases),
+            _read_case_log(cases),
             _read_arms(replies[3]),
             int(events),
             [(row, KnownFact.read_row(row)) for row in facts],

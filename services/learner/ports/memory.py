@@ -44,7 +44,9 @@ class StoredKnowledge(NamedTuple):
 
 
 class MemoryChange(NamedTuple):
-    """What some events of a tenant change: rows by field. ``todos``: tasks to be searched for facts."""
+    """The new rows to which some events of a tenant lead: ``entities`` and ``links`` by the entity's field,
+    ``accuracy`` by prediction. ``todos``: tasks to be searched for facts.
+    """
 
     tenant: str
     event_ids: tuple[str, ...]

@@ -18,7 +18,7 @@ from shared.contracts.policy import Confirmation, ToolRuleKind
 
 def decide_allowances(request: contracts.AllowanceRequest, policies: PreparedPolicies) -> contracts.Allowances:
     """The allowance of each tool that a rule covers. Raises ``RequestTooLarge``."""
-    _refuse_too_much(request, policies)
+    _refuse_too_many_steps(request, policies)
     earlier = list_earlier_calls(request.history)
     allowances = (_judge_allowance(tool, policies.all, earlier, request.confirmations) for tool in request.tools)
     return contracts.Allowances(
@@ -93,7 +93,7 @@ def _prohibit_by_rule(
                 yield None
 
 
-def _refuse_too_much(request: contracts.AllowanceRequest, policies: PreparedPolicies) -> None:
+def _refuse_too_many_steps(request: contracts.AllowanceRequest, policies: PreparedPolicies) -> None:
     comparisons = (
         policies.comparisons_per_earlier_call * len(request.history)
         + len(request.confirmations) * policies.tool_rule_count

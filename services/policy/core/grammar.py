@@ -100,7 +100,7 @@ _HINT_BY_WRONG_SIGN = {
 }
 
 
-def tokenize(text: str) -> Iterator[Token]:
+def _tokenize(text: str) -> Iterator[Token]:
     """Yields the tokens of a text, ending with one of kind ``END``. Raises ``ConditionError``."""
     if len(text) > MAX_CONDITION_CHARACTERS:
         raise ConditionError(
@@ -147,7 +147,7 @@ class _Parser:
     """A recursive-descent parser. ``_next``: the next token to be parsed."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = tokenize(text)
+        self._tokens = _tokenize(text)
         self._next = next(self._tokens)
         self._depth = self._terms = 0
 

@@ -12,7 +12,7 @@ from services.policy.core.rules import prepare_rule
 from services.policy.core.tool_rules import make_name_matcher, prepare_tool_rule
 from services.policy.core.values import COMPARE_BY_OPERATOR, ConditionError, parse_amount, read_number
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
-from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
+from shared.contracts.prose import KnownTool, ProseAnswer, ProseRequest, RefusedRule, TranslatedRule
 from shared.domain.exact_json import digest
 from shared.domain.words import Level
 
@@ -29,15 +29,15 @@ def check_candidates(request: ProseRequest) -> ProseAnswer:
 
     Raises ``RequestTooLarge``.
     """
-    _refuse_too_much(request)
+    _refuse_too_many_steps(request)
     checking = _CandidateCheck(Quotes(request.source), _Vocabulary(request.tools, request.fields))
     accepted_rules: dict[str, Rule | ToolRule] = {}
-    refusals: list[RefusedCandidate] = []
+    refusals: list[RefusedRule] = []
     for index, candidate in enumerate(request.candidates):
         rule = candidate.rule or candidate.tool_rule
         rule_id = rule.id if rule else ""
         if cause := checking.find_objection(candidate, rule, rule_id in accepted_rules):
-            refusals.append(RefusedCandidate(index=index, rule_id=rule_id, cause=cause))
+            refusals.append(RefusedRule(index=index, rule_id=rule_id, cause=cause))
         elif rule:
             accepted_rules[rule_id] = rule.model_copy(update={"quote": candidate.quote})
     policy = _build_policy([*accepted_rules.values()], request.source)
@@ -82,7 +82,7 @@ class _CandidateCheck(NamedTuple):
     quotes: Quotes
     vocabulary: _Vocabulary
 
-    def find_objection(self, candidate: Candidate, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
+    def find_objection(self, candidate: TranslatedRule, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
         """Why the candidate is refused; None if it is accepted, and then its quote is marked in the source."""
         if rule is None or (candidate.rule and candidate.tool_rule):
             return "a candidate holds either a rule or a toolRule"
@@ -108,7 +108,7 @@ def _build_policy(rules: Sequence[Rule | ToolRule], source: str) -> Policy:
     )
 
 
-def _refuse_too_much(request: ProseRequest) -> None:
+def _refuse_too_many_steps(request: ProseRequest) -> None:
     size, candidates = len(request.source), len(request.candidates)
     if size > MAX_SOURCE_CHARACTERS:
         raise RequestTooLarge(f"the source has {size} characters; the limit is {MAX_SOURCE_CHARACTERS}", "source")
@@ -158,7 +158,7 @@ def _refuse_condition(
 
 
 def _refuse_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
-    if missing := find_missing_figures(figures, quote_words):
+    if missing := _find_missing_figures(figures, quote_words):
         raise ValueError(f"the quote does not say {', '.join(missing)}")
 
 
@@ -201,7 +201,7 @@ def list_figures(condition: Condition) -> tuple[Decimal, ...]:
     return tuple(Decimal(number) for constant in constants if (number := read_number(constant)) is not None)
 
 
-def find_missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
+def _find_missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
     """The figures that the words do not state; a percentage also states the fraction."""
     if all(abs(figure) in _FIGURES_NEEDING_NO_SOURCE for figure in figures):
         return []

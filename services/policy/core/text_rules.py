@@ -19,18 +19,18 @@ _SEPARATOR = "\x1f"  # counts as white space, so that no folded text has it
 
 
 class FoldedText(NamedTuple):
-    """A text prepared for searching: ``words`` for keywords (see ``folded_words``), ``normalized`` for patterns."""
+    """A text prepared for searching: ``words`` for keywords (see ``_folded_words``), ``normalized`` for patterns."""
 
     words: str
     normalized: str
 
 
-def fold_text(text: str) -> FoldedText:
+def _fold_text(text: str) -> FoldedText:
     normal_form = unicodedata.normalize("NFKC", text)
-    return FoldedText(folded_words(normal_form), normal_form)
+    return FoldedText(_folded_words(normal_form), normal_form)
 
 
-def folded_words(text: str) -> str:
+def _folded_words(text: str) -> str:
     """The text's words and other signs, each between separators, so that a keyword matches whole words only.
 
     Compatibility forms (NFKC), case, invisible characters (category Cf) and runs of white space are normalised. Empty
@@ -172,7 +172,7 @@ class PreparedTextRules(NamedTuple):
 
 def prepare_text_rule(rule: TextRule) -> PreparedTextRule:
     """Compiles the rule. Raises ``ValueError`` for unusable or missing keywords and patterns, or an unknown type."""
-    words = tuple(map(folded_words, rule.keywords))
+    words = tuple(map(_folded_words, rule.keywords))
     if not words and rule.pattern is None:
         raise ValueError("a text rule needs keywords or a pattern")
     if not all(words):
@@ -193,7 +193,7 @@ def find_text_violations(
     """
     ready_texts = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
     if ready_texts and request.text is not None:
-        yield from _find_by_policies([texts for texts, _ in ready_texts], invalid, fold_text(request.text))
+        yield from _find_by_policies([texts for texts, _ in ready_texts], invalid, _fold_text(request.text))
         return
     cause = "it is about the task's text, and the request has none"
     for texts, first_id in ready_texts:

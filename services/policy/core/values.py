@@ -77,14 +77,14 @@ def to_truth(value: Value) -> Truth:
 
 def are_equal(left: Value, right: Value) -> Truth:
     """The operator ``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
-    is_identical = are_identical(left, right)
+    is_identical = _are_identical(left, right)
     if is_identical is False and isinstance(left, str) is not isinstance(right, str):
         left_number, right_number = read_number(left), read_number(right)
         return left_number is not None and left_number == right_number
     return is_identical
 
 
-def are_identical(left: Value, right: Value) -> Truth:
+def _are_identical(left: Value, right: Value) -> Truth:
     """The operator ``===``: the same type and value; ``3 === 3.0`` holds, since both are numbers. ``UNKNOWN`` if a side
     is; raises ``TypeClash`` for a list or an object, unless the other side is null.
     """
@@ -98,7 +98,7 @@ def are_identical(left: Value, right: Value) -> Truth:
     return _kind_of(left) == _kind_of(right) and left == right
 
 
-def is_member(value: Value, choices: Value) -> Truth:
+def _is_member(value: Value, choices: Value) -> Truth:
     """The operator ``in``: whether the value equals (``==``) an item of the list."""
     if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
@@ -131,15 +131,15 @@ def _negate_equality(compare: Callable[[Value, Value], Truth], left: Value, righ
 
 
 COMPARE_BY_OPERATOR: Mapping[str, Callable[[Value, Value], Truth]] = {
-    "in": is_member,
+    "in": _is_member,
     ">": partial(_compare_order, operator.gt),
     "<": partial(_compare_order, operator.lt),
     ">=": partial(_compare_order, operator.ge),
     "<=": partial(_compare_order, operator.le),
     "==": are_equal,
-    "===": are_identical,
+    "===": _are_identical,
     "!=": partial(_negate_equality, are_equal),
-    "!==": partial(_negate_equality, are_identical),
+    "!==": partial(_negate_equality, _are_identical),
 }
 
 

@@ -42,7 +42,7 @@ def check(arguments: Sequence[str]) -> int:
     parser.add_argument("--tenant", help="check a record as this tenant's, as it is when it is stored")
     options = parser.parse_args(arguments)
     try:
-        policies, unread, field_problems, prose = read_policies(options.file, options.tenant)
+        policies, unread, field_problems, prose = _read_policies(options.file, options.tenant)
         request = _build_request(policies, options.context, options.task)
         verdict = evaluate(request)
     except (UnreadableDocument, RequestTooLarge) as error:
@@ -81,7 +81,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
 
 def _read_valid_policies(file: Path) -> tuple[Policy, ...]:
     """The policies of a file; raises ``UnreadableDocument`` if any of them is invalid."""
-    document = read_policies(file)
+    document = _read_policies(file)
     faults = [f"nobody reads the field {name}" for name in document.unread]
     faults += [f"{problem.field}: {problem.problem}" for problem in document.field_problems]
     request = EvaluateRequest(policies=document.policies, text="")
@@ -186,7 +186,7 @@ class WrittenPolicies(NamedTuple):
     prose: tuple[JsonObject, ...] = ()
 
 
-def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
+def _read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
     """The policies in a file: one, a list of them, or a tenant's record. Raises ``UnreadableDocument``."""
     content = read_value(file)
     if isinstance(content, dict) and _is_record(content):

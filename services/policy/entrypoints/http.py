@@ -41,7 +41,7 @@ class RefusalBody(BaseModel):
     field: str | None = None
 
 
-def build_refusal_response(error: RequestRejected | RequestTooLarge) -> JSONResponse:
+def _build_refusal_response(error: RequestRejected | RequestTooLarge) -> JSONResponse:
     """The HTTP response for ``RequestRejected`` or ``RequestTooLarge``."""
     refusal = RefusalBody(error=str(error), field=error.field)
     return JSONResponse(refusal.model_dump(), error.status if isinstance(error, RequestRejected) else 422)
@@ -55,7 +55,7 @@ class _Policies(PolicyContract):
     policies: tuple[Policy, ...] = ()
 
 
-async def read_document(request: Request, limit: int) -> JsonObject:
+async def _read_document(request: Request, limit: int) -> JsonObject:
     """The request's body as a JSON object; raises ``RequestRejected``. ``limit``: in bytes."""
     body = bytearray()
     async for chunk in request.stream():
@@ -79,7 +79,7 @@ def _parse_body(body: bytes) -> JsonObject:
     return document
 
 
-def validate_document(model: type[_Model], document: JsonObject, **parsed_fields: object) -> _Model:
+def _validate_document(model: type[_Model], document: JsonObject, **parsed_fields: object) -> _Model:
     """The document as a ``model``, with ``parsed_fields`` in place of its own; raises ``RequestRejected``."""
     try:
         return model.model_validate({**document, **parsed_fields})
@@ -92,7 +92,7 @@ def validate_document(model: type[_Model], document: JsonObject, **parsed_fields
     raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
 
 
-def get_prepared_policies(
+def _get_prepared_policies(
     document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache
 ) -> PreparedPolicies:
     """The prepared policies of the given hash, or those in the document if there is no hash.
@@ -112,7 +112,7 @@ def get_prepared_policies(
 def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies in a document. Unknown fields are refused, since a misspelt one would silently have no effect."""
     documents = document.get("policies", [])
-    policies = validate_document(_Policies, {"policies": documents}).policies
+    policies = _validate_document(_Policies, {"policies": documents}).policies
     for index, policy in enumerate(documents if isinstance(documents, list) else ()):
         if strange := find_first_unknown_field(policy):
             raise RequestRejected(422, f"policies.{index}: nobody reads the field {strange}", f"policies.{index}")
@@ -155,10 +155,10 @@ class PathOperation(NamedTuple):
         async def answer_request(request: Request) -> Response:
             request.scope["route"] = self  # by whose path it is counted
             try:
-                document = await read_document(request, limit)
+                document = await _read_document(request, limit)
                 message = self.decide(document, request.path_params.get("policy_hash"))
             except (RequestRejected, RequestTooLarge) as refused:
-                return build_refusal_response(refused)
+                return _build_refusal_response(refused)
             return Response(message.to_json(), media_type="application/json")
 
         return answer_request
@@ -172,11 +172,11 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> Starlette
         return _reach_verdict(document, policy_hash, cache, meter)
 
     def judge_allowances(document: JsonObject, policy_hash: str | None) -> Allowances:
-        policies = get_prepared_policies(document, policy_hash, cache)
-        return decide_allowances(validate_document(AllowanceRequest, document, policies=()), policies)
+        policies = _get_prepared_policies(document, policy_hash, cache)
+        return decide_allowances(_validate_document(AllowanceRequest, document, policies=()), policies)
 
     def check_prose(document: JsonObject, _: str | None) -> ProseAnswer:
-        return check_candidates(validate_document(ProseRequest, document))
+        return check_candidates(_validate_document(ProseRequest, document))
 
     verdict = "Decide rules over a context, over each planned call, and over the task's text."
     allowances = "Say what a turn may do with tools that it calls without a plan."
@@ -203,8 +203,8 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> Starlette
 
 def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache, meter: Meter) -> Verdict:
     began = perf_counter()
-    policies = get_prepared_policies(document, policy_hash, cache)
-    evaluation = validate_document(EvaluateRequest, document, policies=())
+    policies = _get_prepared_policies(document, policy_hash, cache)
+    evaluation = _validate_document(EvaluateRequest, document, policies=())
     verdict = decide(evaluation, policies)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
     meter.add(names.VERDICTS, verdict=strictest_result(verdict), binding="yes" if verdict.binding else "no")

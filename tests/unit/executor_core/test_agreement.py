@@ -499,7 +499,6 @@ _TENANTS: Json = [
     {"id": f"T-{unit}", "name": "Ann Lee", "address": address, "unit": unit}
     for unit, address in enumerate(("Mill Lane 4", "Quay 17"), 1)
 ]
-_PEOPLE = (_read("r1", "find_people", _TENANTS),)
 
 
 def test_a_text_of_many_listed_pieces_or_one_long_word_is_read_at_once() -> None:

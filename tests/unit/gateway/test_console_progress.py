@@ -23,7 +23,7 @@ from services.gateway.features.console.charts import (
 from services.gateway.features.console.context import InboxCache
 from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.evidence import build_policy_evidence, build_write_rows, sum_usage_by_tier
-from services.gateway.features.console.views.formatting import parse_short_number
+from services.gateway.features.console.views.formatting import parse_digits_or_zero
 from services.gateway.features.console.views.progress import (
     build_process_cards,
     build_quality_history,
@@ -231,7 +231,7 @@ def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
 
 @each_row("text", ["", "0", "-1", "x"])
 def test_a_page_that_is_none_is_the_first(text: str) -> None:
-    assert (parse_short_number(text) or 1) == 1
+    assert (parse_digits_or_zero(text) or 1) == 1
 
 
 @pytest.mark.promise("console.memory")

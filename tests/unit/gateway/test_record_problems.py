@@ -7,7 +7,7 @@ import pytest
 
 from services.gateway.edge.errors import Unavailable
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.records import PolicyCheck, RecordService
+from services.gateway.features.records import PolicyCheck, TenantRecordService
 from shared.contracts.policy import Policy
 from shared.contracts.task import Principal
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion
@@ -46,7 +46,7 @@ class _NeverStored(TenantRecords):
 
 async def _problems(judge: PolicyCheck, document: JsonObject) -> list[str]:
     reach = addresses_for_operators(())
-    service = RecordService(_NeverStored(), judge, reach, reach, lambda: datetime.now(UTC))
+    service = TenantRecordService(_NeverStored(), judge, reach, reach, lambda: datetime.now(UTC))
     with pytest.raises(BadRecord) as refused:
         await service.put("acme", document, 0, "", OLGA)
     return [one.field for one in refused.value.problems]

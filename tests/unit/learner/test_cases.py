@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as some
 from typing_extensions import override
 
-from services.learner.core.memory.fact_worker import ModelFacts, build_sections
+from services.learner.core.memory.fact_worker import ModelFactFinder, build_sections
 from services.learner.ports.memory import FactsUnavailable
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.relevance import prune_cases, select_relevant_cases
@@ -138,9 +138,9 @@ def _shown(request: ModelRequest) -> str:
     return block.text
 
 
-def _finder(*answers: str | Exception) -> tuple[ModelFacts, Says]:
+def _finder(*answers: str | Exception) -> tuple[ModelFactFinder, Says]:
     model = Says(*answers)
-    return ModelFacts(model, Price(input=2, output=3)), model
+    return ModelFactFinder(model, Price(input=2, output=3)), model
 
 
 async def test_the_lower_tier_is_asked_once_with_the_task_as_quoted_data() -> None:

@@ -12,7 +12,7 @@ from services.learner.core.files.formats import read_facts
 from services.learner.core.files.report import (
     BadReport,
     Report,
-    build_report_facts,
+    build_failure_facts,
     build_report_rows,
     convert_report_to_json,
     prepare_training_rows,
@@ -134,7 +134,7 @@ def test_what_tasks_of_a_kind_failed_of_becomes_a_fact_each_kind_once() -> None:
         {"scenario": "access_review"},
         {"scenario": "hr_change", "failure_cause": "password: hunter22 was told"},
     ]
-    (fact,) = build_report_facts("r.json", _content(top_failures=failures), NOW)
+    (fact,) = build_failure_facts("r.json", _content(top_failures=failures), NOW)
     assert fact["text"] == (
         "Tasks of the kind 'invoice reconciliation' failed in a benchmark: it paid before it had read the order"
     )
@@ -144,7 +144,7 @@ def test_what_tasks_of_a_kind_failed_of_becomes_a_fact_each_kind_once() -> None:
 @pytest.mark.promise("report.teaches")
 @each_row("content", [b"", b"[]", _content(top_failures=[]), _content(top_failures={"policy": 3})])
 def test_a_report_that_says_no_cause_and_what_is_no_report_teach_no_fact(content: bytes) -> None:
-    assert build_report_facts("r.json", content, NOW) == []
+    assert build_failure_facts("r.json", content, NOW) == []
 
 
 @pytest.mark.promise("report.teaches")
@@ -160,7 +160,7 @@ def test_failures_and_ready_made_rows_of_a_report_become_rows_and_what_is_no_rep
 @pytest.mark.promise("report.teaches")
 def test_a_report_with_an_impossible_date_teaches_its_facts_as_of_now() -> None:
     content = _content(generated_at="1970-01-01T00:00:00Z", top_failures=[{"scenario": "b", "failure_cause": "late"}])
-    (fact,) = build_report_facts("r.json", content, NOW)
+    (fact,) = build_failure_facts("r.json", content, NOW)
     assert fact["at"] == NOW.isoformat()
     assert len(read_facts([fact])) == 1
 
@@ -171,7 +171,7 @@ def test_a_report_that_is_nested_too_deeply_is_a_bad_row_and_teaches_nothing() -
     deep = '[{"a":' * 450 + "1" + "}]" * 450
     content = f'{{"pass_rate": 0.5, "top_failures": [{deep}]}}'.encode()
     assert len(build_report_rows("r.json", content).bad) == 1
-    assert build_report_facts("r.json", content, NOW) == []
+    assert build_failure_facts("r.json", content, NOW) == []
 
 
 @pytest.mark.promise("report.teaches")

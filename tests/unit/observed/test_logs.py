@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
-from services.executor.core.session.journal import FaultCounts
+from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, run_or_end_turn
 from services.executor.ports.turns import Lease, Sessions, TurnRunner, TurnStore, TurnWork
 from shared.domain.redaction import redact_credentials
@@ -117,7 +117,9 @@ async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it
 
     stage = Stage()
     with structlog.testing.capture_logs(processors=[merge_contextvars]) as lines:
-        parts = SessionRunDependencies(cast(Sessions, None), HeardWakes(), Talks(), RunnerLimits(), FaultCounts())
+        parts = SessionRunDependencies(
+            cast(Sessions, None), HeardWakes(), Talks(), RunnerLimits(), RepairedFaultCounter()
+        )
         await run_or_end_turn(
             parts, Lease("acme", "session-1", 1, "me"), stage.turns.work(message("hello")), stage.turns
         )

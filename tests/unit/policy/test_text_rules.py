@@ -14,7 +14,7 @@ from services.policy.core.prose import check_candidates
 from services.policy.core.quotes import split_sentences
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, TextFinding, TextRule, ToolRule, Verdict
 from shared.contracts.policy_document import parse_rules_in_text, sort_rules_by_kind
-from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
+from shared.contracts.prose import KnownTool, ProseAnswer, ProseRequest, TranslatedRule
 from shared.domain.exact_json import JsonObject
 from tests.each_row import each_row
 from tests.unit.policy.generated import soon
@@ -253,26 +253,30 @@ TOOLS = (
     KnownTool(name="refund", fields=("amount", "total")),
     KnownTool(name="delete_customer"),
 )
-ONCE = Candidate(
+ONCE = TranslatedRule(
     quote="cancel_order may only be called once",
     tool_rule=ToolRule(id="ONCE", kind="at_most", tool="cancel_order", per=("order_id",)),
 )
-LIMIT = Candidate(
+LIMIT = TranslatedRule(
     quote="refunds over $5,000 (or 10% of the total) require approval by the finance team",
     rule=Rule(id="LIMIT", condition='tool == "refund" && amount > 5000', action="require_approval", level="finance"),
 )
 
 
-def _check(*candidates: Candidate, source: str = SOURCE, fields: tuple[str, ...] = ()) -> ProseAnswer:
+def _check(*candidates: TranslatedRule, source: str = SOURCE, fields: tuple[str, ...] = ()) -> ProseAnswer:
     return check_candidates(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields))
 
 
-def _rule(condition: str, quote: str = LIMIT.quote, action: str = "block", level: str | None = None) -> Candidate:
-    return Candidate(quote=quote, rule=Rule(id="R", condition=condition, action=action, level=level))
+def _rule(condition: str, quote: str = LIMIT.quote, action: str = "block", level: str | None = None) -> TranslatedRule:
+    return TranslatedRule(quote=quote, rule=Rule(id="R", condition=condition, action=action, level=level))
 
 
-def _tool_rule(kind: str, tool: str = "refund", quote: str = "never call delete_customer", **more: object) -> Candidate:
-    return Candidate(quote=quote, tool_rule=ToolRule.model_validate({"id": "R", "kind": kind, "tool": tool, **more}))
+def _tool_rule(
+    kind: str, tool: str = "refund", quote: str = "never call delete_customer", **more: object
+) -> TranslatedRule:
+    return TranslatedRule(
+        quote=quote, tool_rule=ToolRule.model_validate({"id": "R", "kind": kind, "tool": tool, **more})
+    )
 
 
 @pytest.mark.promise("policy.prose")
@@ -321,10 +325,10 @@ def test_a_translated_policy_has_its_sources_version_one_rule_of_an_id_and_none_
     (_tool_rule("never", quote=ONCE.quote, report_only=True), "nor only report"),
     (_tool_rule("only_when", condition="1 == 1"), "the condition reads no field"),
     (_rule("amount > 5000", action="require_approval", level="manager"), "the quote names finance, and not manager"),
-    (Candidate(quote=LIMIT.quote), "either a rule or a toolRule"),
-    (Candidate(quote=LIMIT.quote, rule=LIMIT.rule, tool_rule=ONCE.tool_rule), "either a rule or a toolRule"),
+    (TranslatedRule(quote=LIMIT.quote), "either a rule or a toolRule"),
+    (TranslatedRule(quote=LIMIT.quote, rule=LIMIT.rule, tool_rule=ONCE.tool_rule), "either a rule or a toolRule"),
 )
-def test_a_rule_that_says_more_than_its_quote_is_refused_with_the_cause(candidate: Candidate, cause: str) -> None:
+def test_a_rule_that_says_more_than_its_quote_is_refused_with_the_cause(candidate: TranslatedRule, cause: str) -> None:
     """And its quote covers nothing."""
     answer = _check(candidate)
 
@@ -389,10 +393,10 @@ _RULE = Rule(id="R", condition="amount > 5000", action="block")
 @pytest.mark.promise("policy.bounds")
 @each_row(
     "request_",
-    ProseRequest(source="a " * 45_000, candidates=(Candidate(quote="a " * 499, rule=_RULE),) * 100),
-    ProseRequest(source="e.g. " * 20_000, candidates=(Candidate(quote="e.g. e.g. e.g.", rule=_RULE),) * 100),
-    ProseRequest(source="1. " * 30_000, candidates=(Candidate(quote="1 1 1 2", rule=_RULE),) * 100),
-    ProseRequest(source="five " * 19_000, candidates=(Candidate(quote="five " * 199, rule=_RULE),) * 100),
+    ProseRequest(source="a " * 45_000, candidates=(TranslatedRule(quote="a " * 499, rule=_RULE),) * 100),
+    ProseRequest(source="e.g. " * 20_000, candidates=(TranslatedRule(quote="e.g. e.g. e.g.", rule=_RULE),) * 100),
+    ProseRequest(source="1. " * 30_000, candidates=(TranslatedRule(quote="1 1 1 2", rule=_RULE),) * 100),
+    ProseRequest(source="five " * 19_000, candidates=(TranslatedRule(quote="five " * 199, rule=_RULE),) * 100),
     ProseRequest(source="a." * 50_000),
     ProseRequest(source="\n- a" * 25_000),
 )

@@ -9,8 +9,8 @@ from services.executor.core.tools.schema_drift import (
     COLUMN_ALIASES,
     NameCorrections,
     add_old_names,
+    find_column_names_in_enums,
     find_columns,
-    find_declared_columns,
     list_names_in_arguments,
     match_column,
     match_columns,
@@ -166,7 +166,7 @@ def test_what_a_server_says_of_its_columns_is_read_in_each_usual_form(described:
 @pytest.mark.promise("drift.described")
 def test_a_tools_own_schema_says_which_columns_it_takes() -> None:
     columns: JsonObject = {"type": "array", "items": {"enum": ["id", "client_name"]}}
-    assert find_declared_columns({"columns": columns, "mode": {"enum": ["fast", "slow"]}}) == {
+    assert find_column_names_in_enums({"columns": columns, "mode": {"enum": ["fast", "slow"]}}) == {
         "id": "",
         "client_name": "",
     }

@@ -146,7 +146,7 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
     )
     confirmed = progress.model_copy(update={"confirmed": (*_confirmations_given(progress), confirmation)})
     if next_confirmation(confirmed) is not None:
-        return reopen_approval_gate(confirmed)
+        return _reopen_approval_gate(confirmed)
     note = "; ".join(
         f"{confirmation_given.about}: confirmed by {', '.join(confirmation_given.by)}"
         for confirmation_given in confirmed.confirmed
@@ -172,7 +172,7 @@ def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
     return tuple(confirmation for confirmation in on_plan if confirmation.verdict_hash == hash_for_approval(verdict))
 
 
-def reopen_approval_gate(progress: Progress) -> Progress:
+def _reopen_approval_gate(progress: Progress) -> Progress:
     """The progress back in APPROVAL_GATE, its plan no longer released. Confirmations on the plan still count."""
     gated_progress = progress.model_copy(update={"path": machine.with_approval_gate(progress.path)})
     cleared: dict[str, object] = dict.fromkeys(("approved_hash", "approval_note", "approved_level"))

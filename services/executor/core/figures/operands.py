@@ -261,21 +261,21 @@ class OperandFinder:
     def find_operand(
         self,
         text: str,
-        sourceless: frozenset[int] = frozenset(),
+        allowed_constants: frozenset[int] = frozenset(),
         *,
         may_be_word: bool = False,
         is_percent: bool = False,
     ) -> Operand:
         """The operand that a model means by ``text``; raises ``CannotCalculate``, whose message says how to name it.
 
-        ``sourceless``: numbers that need no source. ``may_be_word``: whether a plain word may be an operand.
+        ``allowed_constants``: numbers that need no source. ``may_be_word``: whether a plain word may be an operand.
         ``is_percent``: whether 0.2 may stand for the task's 20 %.
         """
         text = text.strip().strip('"')
         is_word = may_be_word and 0 < len(text) <= 120 and not read_amount(text) and not read_possible_dates(text)
         operand = (
             self.find_referenced_operand(text)
-            or self._find_figure_source(text, sourceless, is_percent)
+            or self._find_figure_source(text, allowed_constants, is_percent)
             or (Operand(source="constant", literal=text) if is_word else None)
         )
         if operand is None:
@@ -314,9 +314,9 @@ class OperandFinder:
             raise CannotCalculate(f"{fact.ref} is an error and states no figures")
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
-    def _find_figure_source(self, text: str, sourceless: frozenset[int], is_percent: bool) -> Operand | None:
+    def _find_figure_source(self, text: str, allowed_constants: frozenset[int], is_percent: bool) -> Operand | None:
         """The operand for a plain figure, date or currency, from the user's texts or a result; a figure also from an
-        earlier value, or as one of the constants ``sourceless``, which need no source. None if there is none.
+        earlier value, or as one of the constants ``allowed_constants``, which need no source. None if there is none.
         """
         literal = self._find_in_texts(text)
         if literal is not None:
@@ -325,10 +325,10 @@ class OperandFinder:
         amount = read_amount(text)
         if amount is not None:
             return (
-                _read_constant(amount, text, sourceless & _LIKELY_CONSTANTS)
+                _read_constant(amount, text, allowed_constants & _LIKELY_CONSTANTS)
                 or self._find_in_values(amount)
                 or self._find_in_facts(text)
-                or _read_constant(amount, text, sourceless)
+                or _read_constant(amount, text, allowed_constants)
             )
         if is_currency(text) or read_possible_dates(text):
             return self._find_in_facts(text)
@@ -440,8 +440,8 @@ def _may_be_same_number(notation: str, figure: str) -> bool:
     return number is None or other_number is None or Fraction(number.number) == Fraction(other_number.number)
 
 
-def _read_constant(amount: WrittenAmount, figure: str, sourceless: frozenset[int]) -> Operand | None:
-    is_free = not amount.style and any(Fraction(amount.number) == number for number in sourceless)
+def _read_constant(amount: WrittenAmount, figure: str, allowed_constants: frozenset[int]) -> Operand | None:
+    is_free = not amount.style and any(Fraction(amount.number) == number for number in allowed_constants)
     return Operand(source="constant", literal=figure) if is_free else None
 
 

@@ -84,7 +84,7 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
         return mentions.has_words(dumps(value))
     if isinstance(value, str):
         return _is_text_mentioned(value.strip(), hints, mentions)
-    return _is_number_mentioned(Decimal(value), hints, mentions) or _is_part_of_date_mentioned(value, hints, mentions)
+    return _is_number_mentioned(Decimal(value), hints, mentions) or _is_part_of_mentioned_date(value, hints, mentions)
 
 
 def _is_text_mentioned(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
@@ -257,7 +257,7 @@ def _repetition_falls_on(day: date, base: date, step: str) -> bool:
     return 0 <= days <= _MOST_DAYS_AHEAD and falls_on_day[step]
 
 
-def _is_part_of_date_mentioned(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
+def _is_part_of_mentioned_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
     """Whether a date of the text has that part: ``year: 2026`` and ``month: 3`` where it says March 2026."""
     days = (period.first for mention in mentions.dates for period in mention.periods)
     return hints.kind is ArgumentKind.DATE and any(value in (day.year, day.month, day.day) for day in days)

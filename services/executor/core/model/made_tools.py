@@ -131,7 +131,7 @@ def check_and_normalize_code(code: str, spec: CalculatorSpec) -> str:
     return ast.unparse(exact)
 
 
-def hash_program(code: str) -> str:
+def _hash_program(code: str) -> str:
     """The hash of the whole program: the function and the code that is added around it."""
     return sha256((PRELUDE + code).encode()).hexdigest()
 
@@ -329,7 +329,7 @@ async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResu
             runs.add_outcome(missing.run, await _run_journaled(ctx, key, missing.run))
 
 
-async def run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
+async def _run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
     """Runs one call in a fresh sandbox. If the code fails, the outcome says why. Raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
@@ -344,7 +344,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
 
     async def run() -> str:
         try:
-            outcome = await run_in_sandbox(ctx.ports.sandbox, call)
+            outcome = await _run_in_sandbox(ctx.ports.sandbox, call)
         except SandboxUnavailable as error:
             outcome = MadeToolOutcome(error=f"the sandbox cannot be had: {error}")
         return dumps(
@@ -443,7 +443,7 @@ class _ToolMaker:
             for tool in newest.values()
         ]
         try:
-            return await ask_model_for_missing_calculators(self._ctx, f"{self._key}:gap", descriptions)
+            return await _ask_model_for_missing_calculators(self._ctx, f"{self._key}:gap", descriptions)
         except NoToolMade as error:
             self._gaps.append(
                 _CalculatorNotMade(name="?", why=f"whether a calculator is missing is not known: {error}")
@@ -454,7 +454,7 @@ class _ToolMaker:
         """Makes a tool and tests it with cases that were asked for separately from the code; raises ``NoToolMade``."""
         self._calls += 2
         code, cases = await run_pair_in_parallel(
-            ask_for_code(self._ctx, f"{key}:function", spec), ask_for_test_cases(self._ctx, f"{key}:cases", spec)
+            _ask_for_code(self._ctx, f"{key}:function", spec), _ask_for_test_cases(self._ctx, f"{key}:cases", spec)
         )
         tool = MadeTool(
             name=spec.name,
@@ -462,7 +462,7 @@ class _ToolMaker:
             arguments=spec.arguments,
             result=spec.result,
             code=code,
-            code_sha256=hash_program(code),
+            code_sha256=_hash_program(code),
             cases=cases,
             made_at=self._ctx.journal.now,
             task_id=self._ctx.record.task_id,
@@ -481,7 +481,7 @@ class _ToolMaker:
         """Runs a test case twice; both results must be equal and as expected. Raises ``NoToolMade``."""
         try:
             outcomes: list[MadeToolOutcome] = [
-                await run_in_sandbox(self._ctx.ports.sandbox, MadeToolRun(tool, case.inputs)) for _ in range(2)
+                await _run_in_sandbox(self._ctx.ports.sandbox, MadeToolRun(tool, case.inputs)) for _ in range(2)
             ]
         except SandboxUnavailable as error:
             raise NoToolMade(f"the sandbox cannot be had: {error}") from error
@@ -509,7 +509,7 @@ FEWEST_CASES, MOST_CASES = 3, 8
 _FEWEST_DECIMAL_PLACES, _FEWEST_DIGITS = 2, 4
 
 
-def require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
+def _require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
     """The test cases; raises ``NoToolMade`` unless they are three to eight that differ, fit and can prove something."""
     if not FEWEST_CASES <= len(cases) <= MOST_CASES:
         raise NoToolMade(f"{FEWEST_CASES} to {MOST_CASES} cases are needed, and there are {len(cases)}")
@@ -519,10 +519,10 @@ def require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tup
             arguments = ", ".join(spec.arguments)
             raise NoToolMade(f"a case has {len(case.inputs)} figures, and {spec.name} takes {arguments}")
         for text in (*case.inputs, case.expected):
-            parse_decimal(text)
-    if len({tuple(map(parse_decimal, case.inputs)) for case in cases}) < len(cases):
+            _parse_decimal(text)
+    if len({tuple(map(_parse_decimal, case.inputs)) for case in cases}) < len(cases):
         raise NoToolMade("a case stands there twice")
-    if len({parse_decimal(case.expected) for case in cases}) < 2:
+    if len({_parse_decimal(case.expected) for case in cases}) < 2:
         raise NoToolMade("all cases come to the same, which any constant would")
     return tuple(cases)
 
@@ -541,7 +541,7 @@ def matches_expected(result: Decimal, expected: Decimal) -> bool:
         return result.quantize(expected, rounding=ROUND_HALF_UP) == expected
 
 
-def parse_decimal(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     """Parses a plain decimal of up to 24 digits; raises ``NoToolMade``."""
     try:
         number = Decimal(text)
@@ -578,7 +578,7 @@ class _CasesAnswer(BaseModel):
     cannot: str = ""
 
 
-async def ask_model_for_missing_calculators(
+async def _ask_model_for_missing_calculators(
     ctx: TurnContext, key: str, stored_tools: list[Json]
 ) -> tuple[CalculatorSpec, ...]:
     """The calculators that the task lacks, by what a model says; at most two. Raises ``NoToolMade``.
@@ -592,7 +592,7 @@ async def ask_model_for_missing_calculators(
     return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_TOOLS_FOR_A_TASK])
 
 
-async def ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
+async def _ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
     """Asks a model for the function's code, and checks it; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = build_helper_request(
@@ -604,14 +604,14 @@ async def ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
     return check_and_normalize_code(answer.code, spec)
 
 
-async def ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
+async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
     """Asks a model that has not seen the code for test cases; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = build_helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
     answer = await _ask_model(ctx, key, request, _SECONDS_FOR_ANSWER, _CasesAnswer)
     if answer.cannot:
         raise NoToolMade(f"no cases were given to judge it by: {answer.cannot[:200]}")
-    return require_useful_cases(answer.cases, spec)
+    return _require_useful_cases(answer.cases, spec)
 
 
 def _build_general_spec(gap: _MissingCalculator, task: str) -> CalculatorSpec:

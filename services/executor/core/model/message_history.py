@@ -35,7 +35,7 @@ async def get_opening_sections(ctx: TurnContext) -> dict[str, Json]:
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
 
-def build_first_message(sections: dict[str, Json], pictures: Sequence[models.ImageBlock]) -> models.Message:
+def _build_first_message(sections: dict[str, Json], pictures: Sequence[models.ImageBlock]) -> models.Message:
     """The first message: the task's pictures, then all sections."""
     return models.Message("user", (*pictures, models.TextBlock(render_in_order(sections))))
 
@@ -133,7 +133,7 @@ class MessageHistory:
         self._sections = sections
         self.tools = tools
         self.tier = models.Tier.SMALL
-        self.messages: tuple[models.Message, ...] = (build_first_message(sections, ctx.pictures),)
+        self.messages: tuple[models.Message, ...] = (_build_first_message(sections, ctx.pictures),)
         self.replies = 0
         self.has_calls_waiting = False  # whether calls wait for their results, so that no new history may begin
         self.understanding: JsonObject = {}
@@ -191,7 +191,7 @@ class MessageHistory:
             if self.figures and not any(self.figures in block.text for block in last_texts):
                 last_texts.insert(0, models.TextBlock(self.figures))
             sections: dict[str, Json] = {**self._sections, "parts": self.understanding, "so_far": [*self.calls_so_far]}
-            opening = build_first_message(sections, self._ctx.pictures)
+            opening = _build_first_message(sections, self._ctx.pictures)
             self.messages = (opening._replace(blocks=(*opening.blocks, *last_texts)),)
             self._last_request = None
 

@@ -236,7 +236,7 @@ def append_single_request_text(messages: Sequence[models.Message], text: str) ->
     return (*earlier, last_message._replace(blocks=(*last_message.blocks, models.SingleRequestText(text))))
 
 
-def build_sections_message(sections: Mapping[str, Json]) -> models.Message:
+def _build_sections_message(sections: Mapping[str, Json]) -> models.Message:
     """The sections as a user message. Sections that many tasks share come first, as a block of their own."""
     stable = render_in_order({name: sections[name] for name in STABLE_SECTIONS if name in sections})
     text = models.TextBlock(
@@ -389,7 +389,7 @@ class ModelQuestion(NamedTuple):
 
     def build_request(self, problem: str = "") -> models.ModelRequest:
         """The request for the question. ``problem``: what was wrong with the last answer."""
-        message = build_sections_message({**self.sections, "correction": problem})
+        message = _build_sections_message({**self.sections, "correction": problem})
         return models.ModelRequest(models.Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
 
 

@@ -13,21 +13,10 @@ from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text
-from services.executor.core.figures.vocabulary import (
-    CLAUSE_END_PATTERN,
-    leaves_choice_open,
-)
+from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, leaves_choice_open
 from services.executor.core.plan import exclusions
-from services.executor.core.plan.called_tools import (
-    find_call_ordered_by_text,
-    find_conflicting_tool,
-)
-from services.executor.core.plan.faults import (
-    ArgumentToCheck,
-    CallFault,
-    CallToCheck,
-    say_what_part_states,
-)
+from services.executor.core.plan.called_tools import find_call_ordered_by_text, find_conflicting_tool
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, say_what_part_states
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.plan.stated_answers import find_contrary_answers
 from services.executor.core.records.seen_records import singular_words
@@ -42,9 +31,9 @@ _SUPERLATIVE_WORD_PATTERN = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highes
 _WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
 _LONGEST_CLAUSE = 500  # characters of a clause on one side of a value
 _CAPITALIZED_NAME_PATTERN = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
-_NAME_INSIDE_SENTENCE_PATTERN = re.compile(
+_NAME_INSIDE_SENTENCE_PATTERN = re.compile(  # at no sentence's beginning
     r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*"
-)  # at no sentence's beginning
+)
 _ORIGINS_TO_CHECK = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
 _LEAST_LIKENESS_OF_MISSPELLED_NAMES = 0.9  # of a name with a letter too few or too many

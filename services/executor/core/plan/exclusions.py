@@ -81,7 +81,7 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     "leave Mill and Old Mill alone". What points back to it ("and return it") makes it none.
     """
     places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", text)]
-    places = [place for place in places if not is_within_longer_title(title, titles, text, place)]
+    places = [place for place in places if not _is_within_longer_title(title, titles, text, place)]
     if len(places) != 1 or _BACKWARD_PRONOUN_PATTERN.search(text, places[0] + len(title)):
         return False
     before, after = text[: places[0]].rstrip(_QUOTES), text[places[0] + len(title) :]
@@ -104,7 +104,7 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     return _LEFT_ALONE_PATTERN.match(following) is not None
 
 
-def is_within_longer_title(title: str, titles: Collection[str], text: str, place: int) -> bool:
+def _is_within_longer_title(title: str, titles: Collection[str], text: str, place: int) -> bool:
     """Whether the title stands at this place of the text as a piece of a longer one of the ``titles``."""
     longer_titles = (other for other in titles if title in other and title != other)
     return any(text.startswith(other, max(0, place - other.find(title))) for other in longer_titles)

@@ -79,7 +79,7 @@ def check_notice(
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant accepts nothing less than proof. A notice
     that was frozen without a sentence needs proof, too.
     """
-    changes = list_changes_told_by_notice(notice, plan)
+    changes = _list_changes_told_by_notice(notice, plan)
     unproved = [change for change in changes if not is_verified_or_confirmed(ledger.get(change.call_id))]
     if not unproved:
         return NoticeCheck()
@@ -94,7 +94,7 @@ def _is_only_acknowledged(entry: LedgerEntry | None) -> bool:
     return entry is not None and entry.status is WriteStatus.UNVERIFIED and not entry.contradicted
 
 
-def list_changes_told_by_notice(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
+def _list_changes_told_by_notice(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
     """The changes that a notice tells of: those of its own part and of no part; if there are none, or it has no part
     itself, all of the plan.
 
@@ -126,7 +126,7 @@ def _texts_of_arguments(
 
 
 def _add_notice_sentence(call: PlannedCall, plan: WritePlan, toolbox: Toolbox) -> PlannedCall:
-    changes, tool = list_changes_told_by_notice(call, plan), toolbox.find_tool(call.connection_id, call.tool)
+    changes, tool = _list_changes_told_by_notice(call, plan), toolbox.find_tool(call.connection_id, call.tool)
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
     sentence = build_unconfirmed_sentence(len(changes))

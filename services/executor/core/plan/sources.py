@@ -72,10 +72,10 @@ class KnownSources(NamedTuple):
 
 def build_operand_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
     now = local_now(ctx)
-    return OperandSources(facts, values, list_session_texts(ctx), now.date(), now.tzinfo)
+    return OperandSources(facts, values, _list_session_texts(ctx), now.date(), now.tzinfo)
 
 
-def list_session_texts(ctx: TurnContext) -> tuple[str, ...]:
+def _list_session_texts(ctx: TurnContext) -> tuple[str, ...]:
     """The task and the session's texts before it, from which a value may be taken. A question to a person about a plan
     is left out, since it shows that plan's own values.
     """
@@ -91,7 +91,7 @@ def build_known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequenc
     """The sources of arguments, and of figures in an answer. The task's files count as texts that somebody wrote."""
     now, trusted = local_now(ctx), ctx.tenant.trusted_texts
     facts = (*facts, *convert_files_to_facts(ctx.files))
-    return KnownSources(list_session_texts(ctx), facts, values, now, list_user_texts(ctx), trusted, ctx.toolbox.keys)
+    return KnownSources(_list_session_texts(ctx), facts, values, now, list_user_texts(ctx), trusted, ctx.toolbox.keys)
 
 
 _KINDS_THAT_A_PERSON_CHECKS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})

@@ -29,7 +29,6 @@ _WORD_FOR_ENTIRELY_PATTERN = re.compile(
     r"en\s+entier|totalité|completo|completa)\b",
     re.IGNORECASE,
 )
-_WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"\b(?:to|auf|à|a)\s+$", re.IGNORECASE)
 _WORD_BEFORE_PATTERN = re.compile(r"([^\W\d_]+)[\s-]*$")
 _WORD_BEFORE_CHANGED_NUMBER_PATTERN = re.compile(
     r"(?:\b(?:by|to|of|at|for|with|another|further|um|auf|von|mit|für|de|à|pour|por|a)|^\w+)\s+$", re.IGNORECASE
@@ -58,7 +57,7 @@ def find_wrong_amounts(change: CallToCheck) -> Iterator[CallFault]:
     mentions, text = change.part_mentions.numbers, change.part_mentions.text
     figures = [mention for mention in mentions if _is_stated_figure(mention, text, change.fields)]
     money = [mention for mention in figures if mention.money is not None]  # "50 euros for 88101"
-    is_used = any(may_equal(mention, argument) for mention in money or figures for argument in change.scalars)
+    is_used = any(_may_equal(mention, argument) for mention in money or figures for argument in change.scalars)
     for argument in change.scalars:
         if argument.number is None or not may_hold_amount(argument.path, argument.kind):
             continue
@@ -78,7 +77,7 @@ def _find_other_amount(
     """
     numbers, value = change.part_mentions.numbers, change.find_value(argument)
     is_other = argument.origin == "fact" and not _WORD_FOR_ENTIRELY_PATTERN.search(change.part_mentions.text)
-    is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in numbers)
+    is_other |= argument.origin == "task" and not any(_may_equal(mention, argument) for mention in numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
         is_other = not any(_is_mentioned_number(operand, mention) for operand in operands for mention in numbers)
@@ -117,7 +116,7 @@ def _read_in_unit_of(mention: NumberMention, argument: ArgumentToCheck) -> tuple
     return (amount, amount / 100)
 
 
-def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
+def _may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
     """Whether an argument is the stated number, in one of the units that it may have."""
     return any(abs(Fraction(number)) in _read_in_unit_of(mention, argument) for number in mention.values)
 
@@ -132,7 +131,7 @@ def _sums_to_stated(argument: ArgumentToCheck, figures: Sequence[NumberMention],
         if is_same_record and number is not None:
             amounts.add(number)
     total = argument._replace(value=sum(amounts, Decimal()))
-    return any(may_equal(mention, total) for mention in figures)
+    return any(_may_equal(mention, total) for mention in figures)
 
 
 def _is_mentioned_number(operand: Operand, mention: NumberMention) -> bool:

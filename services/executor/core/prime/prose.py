@@ -13,7 +13,7 @@ from services.executor.core.states.machine import Failed, FailedComponent
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
 from services.executor.ports.services import PolicyUnavailable
 from shared.contracts.policy import Policy, Rule, ToolRule
-from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
+from shared.contracts.prose import KnownTool, ProseAnswer, ProseRequest, TranslatedRule
 from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, digest
 from shared.ports.store import StoreUnavailable
@@ -202,7 +202,7 @@ async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequenc
     return await ctx.ports.policy.check_prose(request)
 
 
-def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
+def _build_candidate(number: int, proposed: ProposedRule) -> TranslatedRule:
     """The proposal as a rule, which the policy service checks."""
     rule_id, reason = f"P{number}", proposed.reason or proposed.quote
     if proposed.kind == _KIND_OF_CONDITION_RULES:
@@ -216,7 +216,7 @@ def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
             reason=reason,
             quote=proposed.quote,
         )
-        return Candidate(quote=proposed.quote, rule=rule)
+        return TranslatedRule(quote=proposed.quote, rule=rule)
     tool_rule = ToolRule(
         id=rule_id,
         kind=proposed.kind,
@@ -228,7 +228,7 @@ def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
         reason=reason,
         quote=proposed.quote,
     )
-    return Candidate(quote=proposed.quote, tool_rule=tool_rule)
+    return TranslatedRule(quote=proposed.quote, tool_rule=tool_rule)
 
 
 def _describe_translation(source: ProsePolicy, answer: ProseAnswer, is_enforced: bool) -> JsonValue:

@@ -178,7 +178,7 @@ class ServerRead:
             answer = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
             if columns := {} if answer.is_error else schema_drift.find_columns(answer.content):
                 return columns
-        return schema_drift.find_declared_columns(tool.parameters)
+        return schema_drift.find_column_names_in_enums(tool.parameters)
 
     async def recover(self) -> None:
         """Replaces a failed answer by that of a repeated call or another tool, depending on the kind of failure.

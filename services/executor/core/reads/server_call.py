@@ -212,7 +212,7 @@ class ExpectedField(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-def list_expected_fields(ctx: TurnContext) -> tuple[ExpectedField, ...]:
+def _list_expected_fields(ctx: TurnContext) -> tuple[ExpectedField, ...]:
     """The fields that the rules, the process's figures and the task's text name."""
     template = ctx.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
@@ -239,7 +239,7 @@ def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[st
 
 def with_expected_names(ctx: TurnContext, fact: Fact) -> tuple[Json, str]:
     """A fact's content with renamed fields also under the expected names, and a note on that, empty if it has none."""
-    fields, parsed_fact = list_expected_fields(ctx), ParsedFact.model_validate(dict(fact))
+    fields, parsed_fact = _list_expected_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     renames: dict[str, str] = {}
     for record in find_records((parsed_fact,), ctx.toolbox.keys) if fields else ():

@@ -169,7 +169,7 @@ def _build_cached_view(graph: RecordGraph, tool: str, arguments_json: str) -> "C
     return CallView(graph, tool, loads_object(arguments_json))
 
 
-def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
+def _find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
     """The records that a call names, by any argument. Once an id leads to a read record, a plain number that leads to
     none is no unread record, unless named after what the tool is about. What the call makes is not unread.
     """
@@ -253,7 +253,7 @@ class CallView:
     def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
         self._graph = graph
         self._about = noun_of_tool(tool, graph.keys)
-        self.named = find_named_records(tool, arguments, graph)
+        self.named = _find_named_records(tool, arguments, graph)
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
         self._plain_arguments = fields_of_record(arguments)
         self._in_other_shapes = [*fields_in_other_shapes(arguments)]

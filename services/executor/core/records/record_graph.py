@@ -105,7 +105,7 @@ class RecordGraph:
 
     def __init__(self, facts: Sequence[Fact], keys: RecordKeys) -> None:
         self.keys, self._facts = keys, facts
-        records = find_records((fact for fact in keep_latest_reads(facts) if not says_found_false(fact)), keys)
+        records = find_records((fact for fact in keep_latest_reads(facts) if not _says_found_false(fact)), keys)
         self.nodes = _drop_reread_rows([*_identify_by_only_number([_build_node(record, keys) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._nodes_within: dict[int, list[GraphNode]] = {}
@@ -265,7 +265,7 @@ class RecordGraph:
         return with_parts
 
 
-def says_found_false(fact: Fact) -> bool:
+def _says_found_false(fact: Fact) -> bool:
     """Whether a read's answer says ``found: false``."""
     return isinstance(fact.result, dict) and fact.result.get("found") is False
 
@@ -273,7 +273,7 @@ def says_found_false(fact: Fact) -> bool:
 def found_no_record(fact: Fact) -> bool:
     """Whether a read says that there is no such record. A read that was refused or failed does not say so."""
     result = fact.result
-    if says_found_false(fact):
+    if _says_found_false(fact):
         return True
     if not fact.ok:
         return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailure.NOT_FOUND

@@ -25,7 +25,7 @@ def build_made_id_reference(call_id: str, name: str) -> JsonObject:
     return {REFERENCE_KEY: f"{call_id}.<{name}>"}
 
 
-def name_of_made_id(path: str) -> str | None:
+def _name_of_made_id(path: str) -> str | None:
     """The name of the id in a reference to what a call makes; None for any other path."""
     match = _MADE_ID_PATTERN.match(path)
     return match[1] if match else None
@@ -46,7 +46,7 @@ def find_made_id(answer: Json, name: str) -> Json:
     return _common_id(ids) if ids else _find_unqualified_id(answer)
 
 
-def find_named_id(answer: Json, name: str) -> Json:
+def _find_named_id(answer: Json, name: str) -> Json:
     """The id of exactly that name, or of the record that it names, at any depth; never a plain ``id`` of the answer.
 
     None if the name is not an id's, or there are several different ones.
@@ -175,7 +175,7 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
     call_id, _, path = str(value[REFERENCE_KEY]).partition(".")
     if call_id not in results:
         raise NoSuchPath(f"{value[REFERENCE_KEY]}: call {call_id} has no result")
-    name = name_of_made_id(path)
+    name = _name_of_made_id(path)
     return _find_field_or_id(results[call_id], path) if name is None else _require_made_id(results[call_id], name, path)
 
 
@@ -226,7 +226,7 @@ def _find_field_or_id(result: Json, path: str) -> Json:
     try:
         return result_at(result, path)
     except NoSuchPath:
-        made_id = find_named_id(result, path) if _BARE_NAME_PATTERN.fullmatch(path) else None
+        made_id = _find_named_id(result, path) if _BARE_NAME_PATTERN.fullmatch(path) else None
         if made_id is None:
             raise
         return made_id

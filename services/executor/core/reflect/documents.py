@@ -306,7 +306,7 @@ READ_BY_SOURCE: Mapping[str, Callable[[DocumentMaterial], Json]] = {
 MARKDOWN_MEDIA_TYPE = "text/markdown"
 
 
-def render_markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
+def _render_markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
     """The document as Markdown: a heading for each section; lists as bullets, rows with the same fields as a table."""
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
     for section in template.sections:
@@ -352,7 +352,7 @@ def build_document(
         "sections": {**sections},
         "complete": not missing,
     }
-    text = render_markdown(template, sections, created_at)
+    text = _render_markdown(template, sections, created_at)
     # A decimal is a text, so that no JSON reader rounds it (I8).
     quoted_data = map_leaves(data, lambda value: str(value) if isinstance(value, Decimal) else value)
     return Artifact(

@@ -49,7 +49,7 @@ def build_turn_end(
     run = build_ended_run(run_end, work.record)
     score = score_quality(collect_evidence(run), rules.formula)
     answer = compose_answer(work.record, run_end, now, rules, score)
-    record = _build_record(work, run_end, answer, build_metadata(run_end, run, score), journal)
+    record = _build_record(work, run_end, answer, _build_metadata(run_end, run, score), journal)
     if run_end.state.is_terminal and run_end.final_progress.insight:  # what the strategy tells of its own course
         journal.add_event("insight", **run_end.final_progress.insight)
     journal.add_event("status", state=record.state.value, reason=record.reason)
@@ -76,7 +76,7 @@ def build_unchanged_end(work: TurnWork, session: SessionState, now: datetime) ->
     return TurnEnd(record, session)
 
 
-def build_metadata(run_end: RunEnd, run: EndedRun, score: Score) -> dict[str, JsonValue]:
+def _build_metadata(run_end: RunEnd, run: EndedRun, score: Score) -> dict[str, JsonValue]:
     """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
     progress, has_begun = run_end.final_progress, run_end.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]

@@ -241,7 +241,7 @@ def build_file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
     return {"files": rows} if rows else {}
 
 
-def describe_unread_files(files: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
+def _describe_unread_files(files: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
     """A sentence for the answer on each file that could not be read, or whose picture the model did not see."""
     unseen = _NO_IMAGE_MODEL_TEXT if not saw_pictures else ""
     problems = [(file, file.problem or (unseen if file.picture_id else "")) for file in files]
@@ -370,7 +370,7 @@ def write_remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
         remarks.append("\n".join(["Not made:", *(f"- {call.call.tool}: {call.reason}" for call in omitted)]))
     if not ctx.toolbox.tools and endpoint is not None:
         remarks.append(f"The tool server {endpoint} offers no tools.")
-    if unread := describe_unread_files(ctx.files, saw_pictures=ctx.journal.saw_pictures):
+    if unread := _describe_unread_files(ctx.files, saw_pictures=ctx.journal.saw_pictures):
         remarks.append("\n".join(["Not read:", *(f"- {sentence}" for sentence in unread)]))
     return "".join(f"\n\n{part}" for part in remarks)
 

@@ -490,7 +490,7 @@ def restore_latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:
 log = structlog.get_logger()
 
 
-class FaultCounts:
+class RepairedFaultCounter:
     """Counts the faults that this process repaired, by kind."""
 
     def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state

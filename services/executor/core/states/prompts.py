@@ -16,10 +16,10 @@ _TEXT_FOLDER = files(__package__) / "texts"
 
 
 class Prompts(NamedTuple):
-    """The system texts, each from the file of its name in ``texts/``.
+    """The fixed texts that are sent to models, each from the file of its name in ``texts/``.
 
-    ``rules`` is the system text of a conversation. The system text of any other request is ``role`` and one of the
-    others.
+    ``rules`` is the system text of a conversation; ``coverage`` and ``artifact`` are each a system text alone. What
+    begins with ``moa_`` or ``efficiency_`` is added to the end of a request's messages. Any other one follows ``role``.
     """
 
     role: str

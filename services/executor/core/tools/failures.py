@@ -252,7 +252,7 @@ _ARGUMENT_PLACES = tuple("body query path params arguments input".split())  # am
 
 def find_unknown_name(answer: Json) -> UnknownName | None:
     """The name that an error calls unknown: a column's, else a parameter's; None for any other error."""
-    text = "\n".join(list_error_texts(answer))
+    text = "\n".join(_list_error_texts(answer))
     column = _find_first_match(_UNKNOWN_COLUMN_PATTERNS, text)
     if column is not None:
         return UnknownName(column)
@@ -268,20 +268,20 @@ def find_unknown_name(answer: Json) -> UnknownName | None:
 
 def find_table_name(error: Json) -> str | None:
     """The name that follows "table" or "relation" in an error's texts; None if there is none."""
-    match = _TABLE_NAME_PATTERN.search("\n".join(list_error_texts(error)))
+    match = _TABLE_NAME_PATTERN.search("\n".join(_list_error_texts(error)))
     return match[1] if match else None
 
 
-def list_error_texts(answer: Json) -> Iterator[str]:
+def _list_error_texts(answer: Json) -> Iterator[str]:
     """Yields an error's texts: a text itself, and those under ``error``, ``message``, ``detail`` and the like."""
     if isinstance(answer, str):
         yield answer
     elif isinstance(answer, list):
         for part in answer:
-            yield from list_error_texts(part)
+            yield from _list_error_texts(part)
     elif isinstance(answer, dict):
         for key in ("error", "errors", "message", "msg", "detail", "details", "hint"):
-            yield from list_error_texts(answer.get(key))
+            yield from _list_error_texts(answer.get(key))
 
 
 def _find_first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
@@ -347,7 +347,7 @@ def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | 
 
 
 def _join_error_texts(error: Json) -> str:
-    return " ".join(list_error_texts(error))
+    return " ".join(_list_error_texts(error))
 
 
 def _convert_to_type(value: Json, wanted_type: str) -> Json:

@@ -110,7 +110,7 @@ _NAMES_BY_ROLE: Mapping[PagingRole, str] = {
 _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name in names.split(",")}
 
 
-def classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
+def _classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
     """The paging role of a field or argument by its name (``limit``, ``next_cursor``, ``has_more``), if it has one.
     ``parent``: the name of the object around it.
     """
@@ -167,7 +167,7 @@ def _find_hints(content: JsonObject, place: tuple[str, ...], path: tuple[str, ..
     """Yields what the answer says about its list, in this object and those within it."""
     for key, value in content.items():
         field_path = (*path, key)
-        role = classify_paging_name(key, path[-1] if path else "")
+        role = _classify_paging_name(key, path[-1] if path else "")
         if field_path == place:
             continue
         if isinstance(value, dict) and len(field_path) < _MOST_LEVELS:
@@ -271,9 +271,9 @@ def _find_argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | No
 def _parse_link_arguments(paging: PagingArguments, link: str) -> JsonObject:
     query = dict(URL(f"?{link.partition('?')[2]}").query.items())  # the last of a name counts
     names = [name for name in query if name in paging.names.values()]
-    names += [name for name in query if paging.lacks_schema and classify_paging_name(name) in _PARTIAL_LIST_ROLES]
+    names += [name for name in query if paging.lacks_schema and _classify_paging_name(name) in _PARTIAL_LIST_ROLES]
     arguments = {name: _convert_type(query[name], paging.schemas.get(name, {})) for name in names}
-    return arguments if any(classify_paging_name(name) in _POSITION_ROLES for name in arguments) else {}
+    return arguments if any(_classify_paging_name(name) in _POSITION_ROLES for name in arguments) else {}
 
 
 def _is_link(text: str) -> bool:
@@ -289,7 +289,7 @@ def _find_arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRol
     """The names of the arguments that ask for a part of a list, by role; without dates, which are no position."""
     names: dict[PagingRole, str] = {}
     for name, schema in schemas.items():
-        role = classify_paging_name(name)
+        role = _classify_paging_name(name)
         if role is PagingRole.NEXT:
             role = PagingRole.CURSOR
         if role in _PARTIAL_LIST_ROLES and "format" not in schema:

@@ -49,7 +49,7 @@ def has_opposites(words: Iterable[str], other_words: Iterable[str]) -> bool:
     return any(_are_opposites(word, other_word) for word in some - others for other_word in others - some)
 
 
-def may_replace(missing: Tool, other: Tool) -> bool:
+def _may_replace(missing: Tool, other: Tool) -> bool:
     """Whether a tool may replace another: both are reads of one server, and their names have no opposite words."""
     tools = (missing, other)
     if not all(tool.tool_class is classify_by_name(tool.name).tool_class is ToolClass.READ for tool in tools):
@@ -63,7 +63,7 @@ def find_renamed_reads(missing: Tool, arguments: JsonObject, tools: Iterable[Too
     ranked = [
         (_find_noun(tool) != _find_noun(missing), tool.name, ReadCall(tool, renamed))
         for tool in tools
-        if may_replace(missing, tool)
+        if _may_replace(missing, tool)
         and _are_equivalent_reads(missing, tool)
         and (renamed := _fit_arguments(tool, arguments)) is not None
     ]
@@ -82,7 +82,7 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
     other_arguments = {key: value for key, value in arguments.items() if key not in lists}
     noun = with_last_singular(_find_noun(bulk))
     for tool in sorted(tools, key=lambda candidate: candidate.name):
-        if may_replace(bulk, tool) and _find_verb(tool) in _SINGLE_READ_VERBS and _find_noun(tool) == noun:
+        if _may_replace(bulk, tool) and _find_verb(tool) in _SINGLE_READ_VERBS and _find_noun(tool) == noun:
             calls = [_build_single(tool, next(iter(lists)), value, other_arguments) for value in ids]
             fitting = [call for call in calls if call is not None]
             if len(fitting) == len(calls):
@@ -105,7 +105,7 @@ def accept_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, pro
 def may_be_offered_as_replacement(missing: Tool, other: Tool) -> bool:
     """Whether a tool may be offered to a model as a replacement: it is a read about the same kind of record."""
     kinds = [with_last_singular(_find_noun(tool))[-1:] for tool in (missing, other)]
-    return may_replace(missing, other) and bool(kinds[0]) and kinds[0] == kinds[1]
+    return _may_replace(missing, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 
 
 def _are_opposites(word: str, other_word: str) -> bool:

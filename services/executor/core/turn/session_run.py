@@ -6,7 +6,7 @@ from typing import NamedTuple
 import structlog
 
 from services.executor.core.session.context import run_with_companion
-from services.executor.core.session.journal import FaultCounts, Journal, count_ended_task
+from services.executor.core.session.journal import Journal, RepairedFaultCounter, count_ended_task
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.given_up import build_given_up_end, build_outcome_from_store, build_unreadable_turn_end
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
@@ -56,7 +56,7 @@ class SessionRunDependencies(NamedTuple):
     wakes: SessionWakes
     worker: TurnRunner
     limits: RunnerLimits
-    fault_counts: FaultCounts
+    fault_counts: RepairedFaultCounter
     meter: Meter = NoMeter()  # it has no state
 
 

@@ -312,7 +312,9 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | W
 
 
 async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsForDecision | WaitsForTime:
-    """Lets the model continue, carries out each plan that closes, and tells the model the outcomes of its calls."""
+    """Lets the model continue, carries out each plan that closes, and tells the model the outcomes of its calls, until
+    it answers or has to wait. In a dry run the first plan is the answer.
+    """
     while True:
         try:
             plan = await conversation.run_until_plan_or_answer()
@@ -334,11 +336,11 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
 
 
 async def _complete_from_ledger(conversation: Conversation) -> AnsweredTask:
-    return await _complete_answer(conversation, await with_ledger_answer(conversation.ctx, conversation.progress))
+    return await _complete_answer(conversation, await _with_ledger_answer(conversation.ctx, conversation.progress))
 
 
 async def _complete_answer(conversation: Conversation, progress: Progress) -> AnsweredTask:
-    return await build_answered_task(
+    return await _build_answered_task(
         conversation.ctx, progress, conversation.draft.last_errors_by_part, conversation.unnamed_ids_by_part
     )
 
@@ -408,7 +410,7 @@ def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Pr
     return progress.model_copy(update=update)
 
 
-def with_run_summary(progress: Progress) -> Progress:
+def _with_run_summary(progress: Progress) -> Progress:
     """The progress with a summary of the run (tools, parts, calls), which becomes an event and part of the outcome."""
     dossier = progress.dossier
     helpful_tools = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
@@ -426,14 +428,14 @@ def with_run_summary(progress: Progress) -> Progress:
     return progress.model_copy(update={"insight": {**progress.insight, **insight}})
 
 
-async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
+async def _with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress in its final state, with a list of all writes and their statuses as the answer."""
     written = sorted((await ctx.store.read_ledger()).values(), key=lambda entry: entry.call.call_id)
     lines = [f"{entry.call.tool}: {entry.status.value.replace('_', ' ')} ({entry.note})" for entry in written]
     return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or "Nothing was written.")
 
 
-async def build_answered_task(
+async def _build_answered_task(
     ctx: TurnContext, progress: Progress, corrections: Mapping[int, str], unnamed_ids: Mapping[int, Sequence[str]]
 ) -> AnsweredTask:
     """The answered task, with the remarks below its answer and the parts that were not done.
@@ -445,7 +447,7 @@ async def build_answered_task(
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
     final_progress = append_rows_without_call(
-        await append_missing_notice_to_answer(ctx, with_run_summary(progress)), ctx.task, ctx.toolbox.keys
+        await append_missing_notice_to_answer(ctx, _with_run_summary(progress)), ctx.task, ctx.toolbox.keys
     )
     dossier, ledger = final_progress.dossier, await ctx.store.read_ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):

@@ -68,7 +68,7 @@ def judge_write(entry: LedgerEntry, after: Json, zone: tzinfo = UTC) -> WriteJud
     | the same as before            | unverified               | refused              | absent    |
     | what cannot show it, or none  | unverified               | by the error's words | in doubt  |
     """
-    evidence = evidence_of_write(entry, after, zone)
+    evidence = _evidence_of_write(entry, after, zone)
     if entry.refusal is not None:
         return judge_failed_write(entry, evidence)
     return judge_unanswered_write(evidence) if entry.result_json is None else judge_answered_write(evidence)
@@ -239,7 +239,7 @@ def _shows_kind_of_made_record(
     return words.head in {reader_words.head, *field_nouns}
 
 
-def evidence_of_write(entry: LedgerEntry, after: Json, zone: tzinfo) -> WriteEvidence:
+def _evidence_of_write(entry: LedgerEntry, after: Json, zone: tzinfo) -> WriteEvidence:
     """What a write is judged by: its arguments and answer, and the reads before and after it."""
     call, read_back = entry.call, entry.call.read_back
     arguments, expect = loads_object(entry.arguments_json), loads_object(read_back.expect_json) if read_back else {}
@@ -259,15 +259,15 @@ def evidence_of_write(entry: LedgerEntry, after: Json, zone: tzinfo) -> WriteEvi
 
 def was_shown_before(entry: LedgerEntry, zone: tzinfo = UTC) -> bool:
     """Whether the read before the call shows all that the call sets: by chance, or because it was made before."""
-    return is_shown_before(evidence_of_write(entry, None, zone))
+    return is_shown_before(_evidence_of_write(entry, None, zone))
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
-    """What the read-back shows before the call, as ``read_state_after``; None also if it needs the call's result."""
+    """What the read-back shows before the call, as ``_read_state_after``; None also if it needs the call's result."""
     return await _make_read_back(ctx, call, await get_plan_results(ctx.store, plan))
 
 
-async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
+async def _read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
     """What the read-back shows after the call; ``[]`` if it says that there is no such record, None if it cannot be
     made or gets no answer.
     """
@@ -375,7 +375,7 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
         await wait_until_call_is_over(ctx.store, ctx.journal, entry)
     elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
-    after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
+    after = await _read_state_after(ctx, entry) if _can_be_read_back(entry) else None
     status, note, contradicted, shows_other_value = judge_write(entry, after, local_now(ctx).tzinfo or UTC)
     proof = {"proof_json": dumps(after)} if _can_be_read_back(entry) else {}
     judged = entry.model_copy(update={"contradicted": contradicted, "shows_other_value": shows_other_value, **proof})
@@ -431,7 +431,7 @@ def judge_before_resend(entry: LedgerEntry, now_json: str, zone: tzinfo = UTC) -
         note = "a read shows it by now, and none had an answer when the operator spoke"
         return WriteJudgement(WriteStatus.IN_DOUBT, note) if is_shown else None
     seen_entry = entry.model_copy(update={"before_json": seen_json})
-    judgement = judge_unanswered_write(evidence_of_write(seen_entry, loads(now_json), zone))
+    judgement = judge_unanswered_write(_evidence_of_write(seen_entry, loads(now_json), zone))
     return judgement if judgement.status is WriteStatus.VERIFIED else None
 
 

@@ -56,7 +56,7 @@ def build_signed_post(
     parts = (record.tenant, approval.approval_id, news.event.value, news.step, url)
     link = f"{public_url.rstrip('/')}/console/approvals/{approval.approval_id}"
     if target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
-        title = _escape_text(redact_text(write_notice_headline(news)))
+        title = _escape_text(redact_text(_write_notice_headline(news)))
         body: JsonObject = {"text": title, "blocks": [*_slack_blocks(news, title, link)]}
     else:
         body = {"type": news.event.value, "timestamp": now.isoformat(), "data": _notice_data(news, link)}
@@ -70,7 +70,7 @@ def build_signed_post(
     )
 
 
-def write_notice_headline(news: ApprovalNews) -> str:
+def _write_notice_headline(news: ApprovalNews) -> str:
     """One sentence on what happened to the approval, without any of the task's content."""
     approval, record = news.request
     people, subject = describe_decider(approval.level), f"Approval {approval.approval_id}"
@@ -93,7 +93,7 @@ def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
     approval, record = news.request
     data = {name: value for name, value in build_approval_view(news.request).items() if name in _COPIED_FIELDS}
     data |= {
-        "summary": write_notice_headline(news),
+        "summary": _write_notice_headline(news),
         "task": _redact_and_cut_text(record.request.text),
         "decisions": [
             {"decision": "approve" if decision.approve else "reject", "by": decision.by.id, "comment": decision.comment}

@@ -66,7 +66,7 @@ def draw_line_chart(lines: Sequence[ChartLine], label: str, frame: ChartFrame) -
     return _to_svg(chart, label, frame.width, frame.height, tones)
 
 
-def draw_column_chart(rows: Sequence[tuple[str, float]], label: str, frame: ChartFrame) -> Markup:
+def _draw_column_chart(rows: Sequence[tuple[str, float]], label: str, frame: ChartFrame) -> Markup:
     """A chart with a column for each (label, value). Its vertical axis is labelled; the page labels the columns."""
     chart = leather.Chart()
     chart.add_columns(rows)
@@ -141,7 +141,7 @@ def draw_spending_chart(days: Sequence[DailySpending], *, is_small: bool = False
     format_value = _format_dollars if paid else _format_tokens
     bar_texts = ", ".join(f"{label} {format_value(value)}" for label, value in rows if value)
     frame = ChartFrame(*(_SMALL_SIZE if is_small else _HALF_SIZE), choose_round_ticks(largest), format_value)
-    return draw_column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {bar_texts}", frame)
+    return _draw_column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {bar_texts}", frame)
 
 
 def draw_days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Markup:
@@ -153,7 +153,7 @@ def draw_days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Mar
     bar_texts = ", ".join(f"{day.date} {day.tasks}" for day in days)
     ticks = choose_round_ticks(max(counts_by_date.values()))
     frame = ChartFrame(*(_SMALL_SIZE if is_small else _WIDE_SIZE), ticks, _format_tokens)
-    return draw_column_chart(rows, f"Tasks that ended by day: {bar_texts}", frame)
+    return _draw_column_chart(rows, f"Tasks that ended by day: {bar_texts}", frame)
 
 
 def _format_dollars(value: float) -> str:

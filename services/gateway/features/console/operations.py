@@ -29,7 +29,7 @@ from services.gateway.features.console.views.approvals import (
     build_approval_page,
     select_answerable_requests,
 )
-from services.gateway.features.console.views.formatting import parse_short_number
+from services.gateway.features.console.views.formatting import parse_digits_or_zero
 from services.gateway.features.console.views.progress import (
     build_process_cards,
     build_quality_history,
@@ -182,7 +182,7 @@ class LearningPages(PageGroup):
 def _read_memory_query(request: Request) -> memory.MemoryQuery:
     query = request.query_params
     words, kind = query.get("q", "").strip()[:_LONGEST_QUERY], query.get("kind", "")[:_LONGEST_QUERY]
-    return memory.MemoryQuery(words, kind, parse_short_number(query.get("page", "")) or 1)
+    return memory.MemoryQuery(words, kind, parse_digits_or_zero(query.get("page", "")) or 1)
 
 
 _DAYS_SHOWN = 30

@@ -160,7 +160,7 @@ class PageRenderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters.update(iso=format_iso_time, path=quote_id, title=formatting.humanize_name)
+        environment.filters.update(iso=_format_iso_time, path=quote_id, title=formatting.humanize_name)
         environment.globals.update(assets=asset_urls(), **_TEMPLATE_GLOBALS)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             environment.globals[name] = environment.get_template(template).module
@@ -185,7 +185,7 @@ def quote_id(task_id: str) -> str:
     return quote(task_id, safe="")
 
 
-def format_iso_time(time: datetime) -> str:
+def _format_iso_time(time: datetime) -> str:
     return time.isoformat(timespec="seconds")
 
 

@@ -21,7 +21,7 @@ from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
 from services.gateway.features.console.views.approvals import build_approval_page
-from services.gateway.features.console.views.formatting import as_sentence, parse_short_number
+from services.gateway.features.console.views.formatting import as_sentence, parse_digits_or_zero
 from services.gateway.features.console.views.replay import (
     TURNS_SHOWN_EACH_WAY,
     build_replayed_turn,
@@ -96,12 +96,12 @@ class AssessmentPages(PageGroup):
     async def show_replay(self, request: Request, visitor: Visitor) -> Response:
         """One run of an assessment, at the turn in ``?turn=``."""
         kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
-        number = parse_short_number(request.path_params["number"])
+        number = parse_digits_or_zero(request.path_params["number"])
         if not 1 <= number <= len(kept_assessment.assessment.runs):
             raise errors.NotFound(f"run {number}")
         run = kept_assessment.assessment.runs[number - 1]
         turns = list_timeline_turns(run)
-        turn = build_replayed_turn(run, turns, parse_short_number(request.query_params.get("turn", "")))
+        turn = build_replayed_turn(run, turns, parse_digits_or_zero(request.query_params.get("turn", "")))
         shown_number = turn.timeline_turn.turn
         return await self._context.render_page(
             request,

@@ -18,7 +18,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 _LONGEST_RETRY_AFTER = 64
 
 
-def parse_retry_after(text: str, now: datetime) -> float:
+def _parse_retry_after(text: str, now: datetime) -> float:
     """The seconds in a ``Retry-After`` header; 0 if it is invalid or names a past time."""
     value = text.strip()
     if value.isascii() and value.isdecimal() and len(value) < 10:
@@ -145,7 +145,7 @@ class DeliveryService:
         if 200 <= status < 300:
             return _PostOutcome("")
         remark = "; redirects are not followed" if 300 <= status < 400 else ""
-        wait = parse_retry_after(retry_after, self._clock())
+        wait = _parse_retry_after(retry_after, self._clock())
         return _PostOutcome(f"it answered {status}{remark}", status == _GONE_STATUS, wait)
 
     def _compute_progress_after(

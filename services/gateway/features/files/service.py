@@ -118,7 +118,7 @@ class MessageFiles:
 
     async def find(self, record: TaskRecord, file_id: str) -> tuple[str, bytes]:
         """Name and content of one file of a readable task. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
-        name = file_names_by_id(record).get(file_id)
+        name = _file_names_by_id(record).get(file_id)
         content = await self._read_content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:
             raise NoVisibleTask(f"{record.task_id}/files/{file_id}")
@@ -154,7 +154,7 @@ class MessageFiles:
             raise StoreUnavailable(f"the task's files cannot be read: {error}") from error
 
 
-def file_names_by_id(record: TaskRecord) -> dict[str, str]:
+def _file_names_by_id(record: TaskRecord) -> dict[str, str]:
     """The names of a task's stored files by id, both sent and fetched ones."""
     names = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
     parts = (part for message in record.history for part in message.parts if FILE_ID_FIELD in part)

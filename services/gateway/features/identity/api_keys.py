@@ -70,7 +70,7 @@ def make_key(request: KeyRequest, tenant: str, created_by: str, now: datetime | 
     return CreatedKey(key, "_".join((PREFIX_OF_KEYS, key.key_id, secret)))
 
 
-def split_token(token: str) -> tuple[str, str] | None:
+def _split_token(token: str) -> tuple[str, str] | None:
     """The key's id and the secret in a token; None if it has not the form of an API key."""
     parts = token.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX_OF_KEYS or not parts[1].isalnum():
@@ -78,7 +78,7 @@ def split_token(token: str) -> tuple[str, str] | None:
     return parts[1], parts[2]
 
 
-def is_valid_secret(key: ApiKey | None, secret: str, now: datetime) -> bool:
+def _is_valid_secret(key: ApiKey | None, secret: str, now: datetime) -> bool:
     """Whether ``secret`` is that of a valid, unexpired key; the comparison takes constant time."""
     stored_hash = key.secret_sha256 if key else hash_secret("")
     return hmac.compare_digest(hash_secret(secret), stored_hash) and key is not None and key.is_valid(now)
@@ -159,12 +159,12 @@ class KeyIdentity(identity.Identity):
         token = headers.get("x-api-key") if bearer is None else bearer
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
-        parts = split_token(token)
+        parts = _split_token(token)
         if parts is None:
             raise Unauthenticated(_UNKNOWN_KEY_TEXT)
         key_id, digest = parts[0], hash_secret(parts[1])
         key, rate_limits = await self._meter.count_for_key(key_id, digest, use, self._default_allowance)
-        if key is None or not is_valid_secret(key, parts[1], self._clock()):
+        if key is None or not _is_valid_secret(key, parts[1], self._clock()):
             raise Unauthenticated(_UNKNOWN_KEY_TEXT)
         principal = Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True)
         return identity.AdmittedCaller(

@@ -31,7 +31,7 @@ class RateMeter(ScriptedStore):
         """
         names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
         reply = await self._count_request(names, use, default_allowance, digest)
-        return read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
+        return _read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 
     async def count_for_bearer(
         self, caller: identity.Caller, use: identity.LimitUse, default_allowance: RateAllowance
@@ -47,7 +47,7 @@ class RateMeter(ScriptedStore):
         return cast("list[str]", reply)
 
 
-def read_stored_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
+def _read_stored_key(json: str | None, revoked_at: str | None, used_at: str | None) -> ApiKey | None:
     """Parse the fields of a key's hash; None if the key does not exist."""
     if not json:
         return None
@@ -90,7 +90,7 @@ class Keyring(ScriptedStore):
         """The keys with these ids, in one round trip; None for one that does not exist."""
         commands = (("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at") for key_id in key_ids)
         rows = cast("list[tuple[str | None, str | None, str | None]]", await self._scripts.execute_many(*commands))
-        return [read_stored_key(*row) for row in rows]
+        return [_read_stored_key(*row) for row in rows]
 
     async def add(self, key: ApiKey) -> None:
         """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""

@@ -23,7 +23,7 @@ from shared.ports.tasks import EventsLost, TaskSnapshot
 log = structlog.get_logger()
 
 
-async def event_frames(
+async def _event_frames(
     tasks: TaskService, task_snapshot: TaskSnapshot, seen: updates.SeenEvents | None, model_notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yields a task's events after ``seen`` as SSE frames, to the end of the current turn or, if ``follow``, the task.
@@ -120,7 +120,7 @@ class RestEndpoints:
         task_snapshot = await self._tasks.read_snapshot(
             await self._tasks.get_task(task_id, self._identify_caller(request))
         )
-        return sse_response(event_frames(self._tasks, task_snapshot, last_event_id, self._model_notice, follow=follow))
+        return sse_response(_event_frames(self._tasks, task_snapshot, last_event_id, self._model_notice, follow=follow))
 
     async def download_file(self, task_id: str, file_id: str, request: Request) -> Response:
         """Download a file of the task's messages."""

@@ -209,7 +209,7 @@ def leaves_task_waiting(event: TaskEvent) -> bool:
     return event.kind == "turn_finished" and _is_waiting(event.data.get("state"), event.data.get("waits_until"))
 
 
-def list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
+def _list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
     """Yields the results to send at the end of a turn that left the task in ``state``, each with its number."""
     record = record.model_copy(update={"state": state})
     answer = build_answer_text(record)
@@ -233,7 +233,7 @@ def list_end_updates(record: TaskRecord, state: TaskState, at: datetime, *, is_f
 
     ``is_final``: whether the status update ends the stream.
     """
-    for index, artifact in list_results(record, state):
+    for index, artifact in _list_results(record, state):
         yield UpdatePart(index + 1, ArtifactUpdate(index, artifact))
     yield UpdatePart(None, StatusUpdate(state, at, record.reason, record=record, is_final=is_final))
 

@@ -89,7 +89,7 @@ _HEADER_VALUE_PATTERN = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _HEADER_NAME_PATTERN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 
 
-def check_header_value(text: str, path: str) -> str:
+def _check_header_value(text: str, path: str) -> str:
     """Returns the text if it is a valid header value: visible ASCII, with spaces only inside.
 
     Raises ``InvalidField`` otherwise.
@@ -104,7 +104,7 @@ def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     for name, value in headers.items():
         if not _HEADER_NAME_PATTERN.fullmatch(name):
             raise InvalidField("headers", "a header's name is one word")
-        check_header_value(value, f"headers.{name}")
+        _check_header_value(value, f"headers.{name}")
     return dict(headers)
 
 
@@ -144,7 +144,7 @@ def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: s
         config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is A2aVersion.A2A_0_3 else default_id),
         url=url,
         dialect=dialect,
-        token=check_header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
+        token=_check_header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
         scheme=scheme,
         credentials=credentials,
         shown_id=shown_id or "",
@@ -177,7 +177,7 @@ def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
         raise InvalidField(f"{path}.scheme", "is required with credentials")
     if scheme and not _HEADER_NAME_PATTERN.fullmatch(scheme):
         raise InvalidField(f"{path}.scheme", "must be the name of an HTTP authentication scheme, such as Bearer")
-    return scheme, check_header_value(credentials, f"{path}.credentials")
+    return scheme, _check_header_value(credentials, f"{path}.credentials")
 
 
 def _first_offered_scheme(authentication: JsonObject, path: str) -> str:

@@ -289,7 +289,7 @@ def build_report_rows(name: str, content: bytes) -> TrainingRows:
     return TrainingRows([row for group in groups for row in group.good], [row for group in groups for row in group.bad])
 
 
-def build_report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
+def build_failure_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
     """Why tasks of each kind failed, as entries of ``knowledge_base.json``; empty for anything but a report.
 
     Facts of a newer report replace those of an older one, since they have the same subject and attribute.
@@ -342,7 +342,7 @@ def make_report_importer(
     """A function that imports the facts of one report; it may be repeated and raises ``StoreUnavailable``."""
 
     async def import_facts_of_report(name: str, content: bytes) -> None:
-        facts = await asyncio.to_thread(build_report_facts, name, content, clock())
+        facts = await asyncio.to_thread(build_failure_facts, name, content, clock())
         if facts:
             await importer.carry_out(FileRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts]))
 

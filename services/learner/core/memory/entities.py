@@ -208,7 +208,7 @@ _LONGEST_NAME = 60
 _RECORD_CODE_PATTERN = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
 
 
-def find_names(text: str) -> Iterator[FoundEntity]:
+def _find_names(text: str) -> Iterator[FoundEntity]:
     for match in _PRODUCT_PATTERN.finditer(text):
         yield from _find_name(EntityKind.PRODUCT, match.start("name"), match["name"])
     for match in _COMPANY_PATTERN.finditer(text):
@@ -288,10 +288,10 @@ def _find_overlapping_entities(text: str) -> Iterator[FoundEntity]:
         yield FoundEntity(EntityKind.EMAIL, address, address, match.start(), match.end())
     yield from find_dates(text)
     yield from find_amounts(text)
-    yield from find_percentages(text)
+    yield from _find_percentages(text)
     for match in _REFERENCE_PATTERN.finditer(text):
         yield FoundEntity(EntityKind.REFERENCE, match[0], match[0].casefold(), match.start(), match.end())
-    yield from find_names(text)
+    yield from _find_names(text)
 
 
 def _merge_by_field(entities: Iterable[FoundEntity]) -> Iterator[FoundEntity]:
@@ -366,7 +366,7 @@ def find_amounts(text: str) -> Iterator[FoundEntity]:
                 yield FoundEntity(EntityKind.AMOUNT, match[0], common_form, match.start(), match.end())
 
 
-def find_percentages(text: str) -> Iterator[FoundEntity]:
+def _find_percentages(text: str) -> Iterator[FoundEntity]:
     for match in _PERCENT_PATTERN.finditer(text):
         number = read_number(match["number"])
         if number is not None:

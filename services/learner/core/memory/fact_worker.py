@@ -45,7 +45,7 @@ class _FactsAnswer(BaseModel):
     facts: tuple[memory.RawFact, ...]
 
 
-class ModelFacts:
+class ModelFactFinder:
     """Finds facts with a model. ``price``: that of the smaller tier's model."""
 
     def __init__(self, model: Model, price: Price) -> None:
@@ -157,7 +157,7 @@ class FactCounts:
 
 
 class FactWorker:
-    def __init__(self, repository: memory.FactRepository, finder: ModelFacts, budgets: TenantBudgets) -> None:
+    def __init__(self, repository: memory.FactRepository, finder: ModelFactFinder, budgets: TenantBudgets) -> None:
         self._facts = repository
         self._finder = finder
         self._budgets = budgets

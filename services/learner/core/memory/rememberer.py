@@ -35,7 +35,7 @@ class OutcomeMemo(NamedTuple):
     todo: memory.TaskToSearch | None
 
 
-def make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
+def _make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
     """The memo of an outcome, with protected values removed."""
     texts = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
     entities = find_entities(f"{texts.task}\n{texts.answer}")
@@ -134,7 +134,7 @@ class Rememberer:
     def _read_memo(self, delivery: Delivery) -> OutcomeMemo | None:
         try:
             outcome = parse_outcome(delivery.event)
-            return None if outcome.dry_run or outcome.practice else make_memo(outcome, wants_facts=self._wants_facts)
+            return None if outcome.dry_run or outcome.practice else _make_memo(outcome, wants_facts=self._wants_facts)
         except UnreadableOutcome:
             self.counts.passed += 1
         except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same
@@ -164,7 +164,7 @@ class Rememberer:
         """
         events = [memo.event_id for memo in memos]
         fields = sorted({entity.field for memo in memos for entity in memo.entities})
-        predictions = sorted({prediction for memo in memos for prediction in prediction_results(memo)})
+        predictions = sorted({prediction for memo in memos for prediction in _prediction_results(memo)})
         for _ in range(_MOST_TRIES):
             knowledge = await self._knowledge.read_known(tenant, events, fields, predictions)
             new_memos = [memo for memo in memos if memo.event_id not in knowledge.remembered]
@@ -172,7 +172,7 @@ class Rememberer:
             if events_to_requeue:
                 await self._knowledge.queue_searches(tenant, events_to_requeue)
             if not new_memos or await self._knowledge.store_change(
-                compute_memory_change(knowledge, new_memos), knowledge.version
+                _compute_memory_change(knowledge, new_memos), knowledge.version
             ):
                 return len(new_memos)
         raise MemoryContended(f"{len(events)} events could not be remembered in {_MOST_TRIES} attempts")
@@ -183,7 +183,7 @@ _MOST_LINKED_TASKS = 5
 _MOST_NAMES_OF_ENTITY = 4
 
 
-def compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
+def _compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
     """The changes that new memos make in a tenant's memory: entities seen and predictions checked, once for
     each memo.
     """
@@ -193,10 +193,10 @@ def compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Out
         for entity in memo.entities:
             entities[entity.field] = _add_sighting(entities.get(entity.field), entity, memo.source.at)
             links[entity.field] = _add_link(links.get(entity.field, EntityLinks()), entity.field, fields, memo.source)
-        for prediction, came_true in prediction_results(memo).items():
+        for prediction, came_true in _prediction_results(memo).items():
             accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), came_true, memo.source.at)
     seen_fields = {entity.field for memo in memos for entity in memo.entities}
-    predictions = {prediction for memo in memos for prediction in prediction_results(memo)}
+    predictions = {prediction for memo in memos for prediction in _prediction_results(memo)}
     return memory.MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
@@ -207,7 +207,7 @@ def compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Out
     )
 
 
-def prediction_results(memo: OutcomeMemo) -> Mapping[memory.PredictionKey, bool]:
+def _prediction_results(memo: OutcomeMemo) -> Mapping[memory.PredictionKey, bool]:
     return {(memo.process_type, kind.value): came_true for kind, came_true in memo.predictions_held.items()}
 
 

@@ -153,7 +153,7 @@ def texts_or_empty(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def parse_short_number(text: str) -> int:
+def parse_digits_or_zero(text: str) -> int:
     """The number in a text of at most five digits; 0 for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 

@@ -106,8 +106,8 @@ def _failure_tone(failed: int, total: int) -> str:
 
 def build_duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
     """Percentiles of durations from message to end, apart for tasks that waited for a person and those that did not."""
-    without_people = sorted(_duration_of(record) for record in records if not has_waited_for_people(record))
-    with_approval = sorted(_duration_of(record) for record in records if has_waited_for_people(record))
+    without_people = sorted(_duration_of(record) for record in records if not _has_waited_for_people(record))
+    with_approval = sorted(_duration_of(record) for record in records if _has_waited_for_people(record))
     figures = (
         ("Half of the tasks took", without_people, 50, f"{len(without_people)} that waited for nobody"),
         ("19 in 20 took at most", without_people, 95, "from message to end"),
@@ -134,7 +134,7 @@ def parse_day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, 
     return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
 
 
-def has_waited_for_people(record: TaskRecord) -> bool:
+def _has_waited_for_people(record: TaskRecord) -> bool:
     """Whether the task ever waited for a person: its record then has an approval's id or a confirmation."""
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
