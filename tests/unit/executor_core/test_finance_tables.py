@@ -12,7 +12,7 @@ from services.executor.core.figures.evaluate import find_wrong_values, recompute
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.operands import OperandSources
 from services.executor.core.figures.operations import compute_exactly, to_result_decimal
-from services.executor.core.figures.vocabulary import common_currency, currency_places, is_currency
+from services.executor.core.figures.vocabulary import common_currency, currency_places, is_currency_code
 from services.executor.core.session.values import NamedValue, Operand
 from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json
@@ -196,7 +196,7 @@ def test_a_currency_that_nobody_named_is_no_operand() -> None:
 @each_row(("code", "digits"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4), ("", 2)])
 def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
     assert currency_places(code) == digits
-    assert is_currency(code) == bool(code)
+    assert is_currency_code(code) == bool(code)
 
 
 @pytest.mark.promise("money.currency")

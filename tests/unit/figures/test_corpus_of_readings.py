@@ -10,7 +10,7 @@ from pathlib import Path
 
 from services.executor.core.figures.dates import Period, read_possible_dates
 from services.executor.core.figures.numbers import Number, read_amount, read_figure
-from services.executor.core.figures.vocabulary import Money
+from services.executor.core.figures.vocabulary import PossibleCurrencies
 from tests.each_row import each_row
 from tests.unit.figures.reading_stage import read
 
@@ -46,7 +46,7 @@ def _write(number: Number) -> str:
     return format(number, "f") if isinstance(number, Decimal) else str(number)
 
 
-def _currency(money: Money | None) -> str:
+def _currency(money: PossibleCurrencies | None) -> str:
     if money is None:
         return ""
     codes = "/".join(sorted(money.codes)) if len(money.codes) < 5 else "several"

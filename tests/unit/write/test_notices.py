@@ -78,7 +78,7 @@ def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> No
     ({"template_id": 7}, None),
 )
 def test_the_sentence_has_its_place_in_the_free_text(arguments: JsonObject, place: tuple[str, ...] | None) -> None:
-    extended = notices.append_sentence(arguments, tool("notify", ToolClass.NOTIFY), "x")
+    extended = notices.append_sentence_to_notice(arguments, tool("notify", ToolClass.NOTIFY), "x")
     text = result_at(arguments, ".".join(place)) if place else None
     assert extended == (set_at_path(arguments, place, f"{text}\n\nx") if place else None)
 
@@ -87,7 +87,7 @@ def test_the_sentence_has_its_place_in_the_free_text(arguments: JsonObject, plac
 def test_a_text_keeps_its_words_when_the_sentence_is_added(body: str) -> None:
     arguments: JsonObject = {"message": {"body": body}, "to": 1}
     sentence = notices.build_unconfirmed_sentence(1)
-    told = notices.append_sentence(arguments, tool("notify", ToolClass.NOTIFY), sentence)
+    told = notices.append_sentence_to_notice(arguments, tool("notify", ToolClass.NOTIFY), sentence)
     assert told is not None
     message = told["message"]
     assert isinstance(message, dict)

@@ -38,7 +38,7 @@ _MOST_READS = 40
 
 def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, keys: RecordKeys) -> Grounds:
     """The evidence shown to an approver: the rules that apply, the policy versions, the reads and figures, the
-    source of each argument, which code found when the calls were proposed, and what is not known.
+    source of each argument (as code found it when the calls were proposed), and what is not known.
     """
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
@@ -203,8 +203,8 @@ def build_approval_request(
 
 
 def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
-    """The approval moved to the next level of its ladder: with a fresh deadline, and at least one decision more than
-    were given. None if no level is left.
+    """The approval moved to the next level of its ladder, with a new deadline; it then needs at least one decision
+    more than it has so far. None if no level is left.
     """
     if not approval.ladder:
         return None

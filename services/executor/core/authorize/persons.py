@@ -179,7 +179,7 @@ def _reopen_approval_gate(progress: Progress) -> Progress:
     return gated_progress.move_to(FsmState.APPROVAL_GATE).update_dossier(**cleared, by_person=False)
 
 
-def list_states_of_plan(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
+def list_remaining_states(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
     """The states that the plan has yet to pass, up to the end state that its verdict leads to."""
     verdict = progress.dossier.verdict
     path = machine.with_approval_gate(progress.path) if needs_person(ctx, progress) else progress.path

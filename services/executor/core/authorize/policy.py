@@ -201,17 +201,17 @@ class _VerdictInputs(NamedTuple):
 
 
 def _find_contradictions(
-    records: Iterable[Mapping[str, Json]], known_fields: JsonObject, own_names: Container[str]
+    records: Iterable[Mapping[str, Json]], known_fields: JsonObject, executor_names: Container[str]
 ) -> list[JsonObject]:
     """For each record, its fields whose values differ from those known of the call; equal sets of fields are given
-    once. A record cannot contradict a field that the executor itself knows (``own_names``).
+    once. A record cannot contradict a field that the executor itself knows (``executor_names``).
     """
     contradictions = list[JsonObject]()
     for record in records:
         differing_fields: JsonObject = {
             name: value
             for name, value in record.items()
-            if name not in own_names and value is not None and is_rule_value(value)
+            if name not in executor_names and value is not None and is_rule_value(value)
             if not shows_same_value(value, known_fields.get(name))
         }
         if differing_fields and differing_fields not in contradictions:

@@ -70,7 +70,7 @@ class _NamingArgument(NamedTuple):
     def names_record_of_kind(self, is_kind: "_CompareKinds", kind: seen_records.Noun) -> bool:
         return any(is_kind(node.kind, kind) for node in self.nodes)
 
-    def is_key_of(self, kind: seen_records.Noun) -> bool:
+    def is_key_of_unread_record(self, kind: seen_records.Noun) -> bool:
         """Whether the value is a key of a record of this kind that nobody read."""
         return not self.nodes and seen_records.are_same_kind(self.reference.noun, kind)
 
@@ -310,7 +310,9 @@ class CallSums:
             other_arguments = naming_arguments
             if makes_record:  # the keys of what is made tell of nobody for whom it is
                 own_arguments = []
-                other_arguments = [argument for argument in naming_arguments if not argument.is_key_of(tool_kind)]
+                other_arguments = [
+                    argument for argument in naming_arguments if not argument.is_key_of_unread_record(tool_kind)
+                ]
             parties, ids = self._find_parties_and_ids(call, arguments)
             names = _collect_names(naming_arguments).names
             certain_arguments = _collect_names(other_arguments).certain_arguments

@@ -118,12 +118,14 @@ class AnswerChecks:
         facts = (*progress.dossier.facts, *map(_ledger_entry_as_fact, writes))
         return SourceFinder(build_known_sources(self._ctx, facts, progress.dossier.values))
 
-    def with_answer(self, progress: Progress, text: str, unaddressed: Sequence[str], *, was_refused: bool) -> Progress:
+    def with_answer(
+        self, progress: Progress, text: str, unaddressed: Sequence[str], *, was_write_refused: bool
+    ) -> Progress:
         """The progress with its answer and the remarks below it. An answer that is a JSON list is kept to the byte
         (I9).
 
         ``unaddressed``: sentences of the task that nothing was done about, which the task's metadata names, too.
-        ``was_refused``: whether the model proposed a write though the task only asks.
+        ``was_write_refused``: whether the model proposed a write though the task only asks.
         """
         if unaddressed:
             progress = progress.add_notes(not_taken_up=[*unaddressed])
@@ -135,7 +137,7 @@ class AnswerChecks:
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ending = f" ... {_TRUNCATED_ANSWER_TEXT}" if is_cut else ""
         text = f"{text.rstrip()}{ending}{self._build_caveat(progress, text, unaddressed)}"
-        text += f"\n\n{NOTHING_WRITTEN_TEXT}" if was_refused else ""
+        text += f"\n\n{NOTHING_WRITTEN_TEXT}" if was_write_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
     def _find_format_problem(self, reply: ModelReply, progress: Progress) -> str:
@@ -161,9 +163,9 @@ class AnswerChecks:
     def _write_request_to_leave_parts(
         self, text: str, progress: Progress, uncalled_parts: Sequence[int] | None, writes: Sequence[LedgerEntry]
     ) -> str:
-        """The text that asks the model to leave each part that it did not answer, if the answer has nothing of what was
-        read, or says that something was not found; else empty. The answer's words alone decide nothing; the model's
-        declaration does.
+        """The text that asks the model to call ``leave_part`` for each part that it did not answer, if the answer has
+        nothing of what was read, or says that something was not found; else empty. A part counts as not answered by
+        that call only, never by the answer's words.
         """
         parts = progress.dossier.parts
         is_all_done = uncalled_parts is not None and not uncalled_parts and not any(part.unmet for part in parts)

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from pydantic import TypeAdapter
 
-from services.executor.core.authorize.persons import list_states_of_plan
+from services.executor.core.authorize.persons import list_remaining_states
 from services.executor.core.conversation import strategies
 from services.executor.core.conversation.answers import AnswerChecks, why_not_answerable
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
-from services.executor.core.conversation.local_tools import LocalTools, is_conditional
+from services.executor.core.conversation.local_tools import LocalTools, has_condition_or_open_selection
 from services.executor.core.conversation.understanding import (
     UNDERSTAND_TOOL_NAME,
     Understanding,
@@ -111,7 +111,7 @@ class ProgressTracker:
         }  # fmt: skip
         ctx.journal.add_event("plan", calls=[call.tool for call in plan.calls], number=plan.round)
         progress = self._with_reply_count().update_dossier(**plan_fields).model_copy(update={"confirmed": ()})
-        progress = progress.model_copy(update={"path": list_states_of_plan(ctx, progress)})
+        progress = progress.model_copy(update={"path": list_remaining_states(ctx, progress)})
         self.progress = await enter_state(ctx, progress, first_plan_state(progress.path), closed_plan.events)
 
     def _with_reply_count(self) -> Progress:
@@ -165,7 +165,9 @@ class Conversation:
         proposal is waiting, and that no listed identifier is left out.
         """
         only_changes = bool(self._parts) and all(part.is_to_do for part in self._parts)
-        is_of_several = any(asks_for_several(part.quote) or is_conditional(part.quote) for part in self._parts)
+        is_of_several = any(
+            asks_for_several(part.quote) or has_condition_or_open_selection(part.quote) for part in self._parts
+        )
         if not only_changes or is_of_several or self.progress.dossier.answer_format != "prose":
             return False
         return not (self.draft.held or self.draft.list_parts_without_effect(self._parts) or self.unnamed_ids_by_part)
@@ -253,7 +255,7 @@ class Conversation:
 
     def _count_model_calls(self, calls: int) -> None:
         """Counts model calls: those of the reply and the extra ones that the strategy made."""
-        extra_calls, were_counted = self._drafting.pop_extra_calls(), self._tracker.was_reply_stored
+        extra_calls, were_counted = self._drafting.pop_extra_call_count(), self._tracker.was_reply_stored
         self._tracker.count_model_calls(calls + extra_calls, were_counted=were_counted)
 
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
@@ -267,7 +269,7 @@ class Conversation:
         if any(use.name == CALCULATE_DEFINITION.name for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
-        if is_first and self._uses_local_model and (use_ids := dispatch.proposed.use_ids):
+        if is_first and self._uses_local_model and (use_ids := dispatch.proposed.write_call_ids):
             self._message_history.add_results(
                 ToolResult(use_id, _PROPOSE_AGAIN_MESSAGE, is_error=True) for use_id in use_ids
             )
@@ -302,18 +304,18 @@ class Conversation:
                 result = await self._local.call(dispatch.build_local_step_key(use), use, self.reader.facts)
                 dispatch.add_local_result(use, result)
             await self._check_proposals(dispatch)
-        self._has_proposed_writes |= bool(dispatch.proposed.use_ids)
+        self._has_proposed_writes |= bool(dispatch.proposed.write_call_ids)
         return dispatch
 
     async def _check_proposals(self, dispatch: ReplyDispatch) -> None:
         """Checks the proposed writes; if an argument has no source, reads the records they name and checks again."""
         key = f"{self.reply_key}:sought"
-        if dispatch.proposed.use_ids:  # as an earlier attempt decided it
+        if dispatch.proposed.write_call_ids:  # as an earlier attempt decided it
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
                 await self._read_named_records(key, ())  # takes the reads of that attempt from the journal
         elif dispatch.writes:
             context = self.draft.build_proposal_context(
-                self._parts_with_unmet_conditions, self.reader.corrections, self._message_history.replies
+                self._mark_parts_left_undone, self.reader.corrections, self._message_history.replies
             )
             sourceless = dispatch.check_writes(self.draft.held, context, self._known_sources)
             if sourceless and await self._read_named_records(key, sourceless):
@@ -388,8 +390,8 @@ class Conversation:
         return True
 
     @property
-    def _parts_with_unmet_conditions(self) -> tuple[PartOfTask, ...]:
-        """The task's parts, marked where the model has left them undone because a condition does not hold."""
+    def _mark_parts_left_undone(self) -> tuple[PartOfTask, ...]:
+        """All parts of the task; those that the model left undone, by an unmet condition, are marked so."""
         return mark_unmet_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
     @property
@@ -404,7 +406,7 @@ class Conversation:
         progress = progress.update_dossier(
             facts=self.reader.facts,
             values=tuple(self._local.values),
-            parts=mark_unanswered(self._parts_with_unmet_conditions, self._local.unanswered),
+            parts=mark_unanswered(self._mark_parts_left_undone, self._local.unanswered),
             made=self._local.used_made_tools,
         )
         self._tracker.progress = with_process_figures(self.ctx, progress)
@@ -476,7 +478,7 @@ class Conversation:
         with open_state_span(self.ctx, self.progress):
             text = await self._drafting.draft_final_answer(key, self.progress)
         has_ended = self.progress.state is self.progress.path[-1]  # then an earlier attempt counted them
-        self._tracker.count_model_calls(self._drafting.pop_extra_calls(), were_counted=has_ended)
+        self._tracker.count_model_calls(self._drafting.pop_extra_call_count(), were_counted=has_ended)
         if not text.strip() or not await self._answers.has_only_traced_values(f"{key}:traced", text, self.progress):
             return False
         await self._store_answer(text)
@@ -490,8 +492,10 @@ class Conversation:
         with open_state_span(self.ctx, self.progress):
             writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITE_CLASSES]
             sentences = find_still_unaddressed_sentences(self._local.not_taken_up, self.progress.dossier, writes)
-            was_refused = self._has_proposed_writes and not self._has_parts_to_do
-            self._tracker.progress = self._answers.with_answer(self.progress, text, sentences, was_refused=was_refused)
+            was_write_refused = self._has_proposed_writes and not self._has_parts_to_do
+            self._tracker.progress = self._answers.with_answer(
+                self.progress, text, sentences, was_write_refused=was_write_refused
+            )
 
 
 def build_lost_orchestrator_reads_key(name: str) -> str:

@@ -32,7 +32,7 @@ class ReplyProposals(Contract):
     doubts: tuple[str, ...] = ()
 
     @property
-    def use_ids(self) -> tuple[str, ...]:
+    def write_call_ids(self) -> tuple[str, ...]:
         """The ids of all calls that write, accepted or not."""
         return (*(proposal.use_id for proposal in self.proposals), *self.wrong)
 
@@ -58,7 +58,7 @@ class ReplyDispatch:
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
         self.other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
-        self._group_calls_by_kind([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
+        self._group_calls_by_kind([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.write_call_ids])
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.find_current_fact(use, tool)]
 
     async def read_all(self, sources_before: KnownSources) -> None:

@@ -64,7 +64,7 @@ _RELATION_IN_WORDS = {
 _PART_ARGUMENT = "part"
 
 
-def is_conditional(text: str) -> bool:
+def has_condition_or_open_selection(text: str) -> bool:
     """Whether a text states a condition, or speaks of what may not exist: "every open claim", "those who paid"."""
     return has_condition(text) or _OPEN_SELECTION_WORD_PATTERN.search(text) is not None
 
@@ -210,7 +210,7 @@ class LocalTools:
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
         texts = (part.quote, self.ctx.task, practice.instructions if practice else "")
-        if any(map(is_conditional, texts)) or part.number in self.asked_about:
+        if any(map(has_condition_or_open_selection, texts)) or part.number in self.asked_about:
             self.unexcused.discard(part.number)
             return {}
         self.unexcused.add(part.number)

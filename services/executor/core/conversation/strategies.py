@@ -91,20 +91,20 @@ _INSTRUCTION_BY_REPLY_NUMBER = {  # of the reply of this number
 class SingleDraft:
     """The strategy ``fsm``: every reply is used as it is. The other strategies derive from this class.
 
-    ``extra_calls``: how many further model calls the last reply took. ``open_parts``: the numbers of the parts to be
-    done that have no call yet.
+    ``extra_call_count``: how many further model calls the last reply took. ``open_parts``: the numbers of the parts to
+    be done that have no call yet.
     """
 
     def __init__(self, ctx: TurnContext) -> None:
         self._ctx = ctx
-        self.extra_calls = 0
+        self.extra_call_count = 0
         self.open_parts: Collection[int] = ()
 
     async def next_reply(self, history: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
         return await history.ask(share, tier)
 
-    def pop_extra_calls(self) -> int:
-        calls, self.extra_calls = self.extra_calls, 0
+    def pop_extra_call_count(self) -> int:
+        calls, self.extra_call_count = self.extra_call_count, 0
         return calls
 
     def get_instruction_after_results(self, reply_number: int) -> str:  # noqa: ARG002
@@ -133,7 +133,7 @@ class SingleDraft:
         except HelperUnavailable as error:
             self._ctx.journal.add_entry(f"{key}:away", "note", str(error))
             return None
-        self.extra_calls += 1
+        self.extra_call_count += 1
         return None if reply.is_cut else reply
 
 

@@ -147,11 +147,11 @@ def find_unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: It
     """
     verbs = classes.CLEAR_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
     quotes = [normalize_quote(sentence) for part in parts for sentence in _SENTENCE_END_PATTERN.split(part.quote)]
-    quoted_ids = {key for part in parts for key in _find_identifiers(part.quote)}
+    quoted_ids = {key for part in parts for key in _find_identifier_keys(part.quote)}
     unaddressed = (
         sentence.strip()
         for sentence in _SENTENCE_END_PATTERN.split(task)
-        if not quoted_ids.issuperset(_find_identifiers(sentence))
+        if not quoted_ids.issuperset(_find_identifier_keys(sentence))
         and _is_request(sentence, verbs)
         and not any(normalize_quote(sentence) in quote for quote in quotes)
     )
@@ -178,16 +178,16 @@ def find_still_unaddressed_sentences(
     tool has an identifier that no planned call has.
     """
     planned_ids = {
-        key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)
+        key for plan in dossier.every_plan for call in plan.calls for key in _find_identifier_keys(call.arguments_json)
     }
     texts = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
-    known_ids = planned_ids.union(*map(_find_identifiers, texts))
+    known_ids = planned_ids.union(*map(_find_identifier_keys, texts))
     verbs = {words_of_tool(name).verb for name in write_tools} - classes.VERBS_OR_NOUNS
     unaddressed = []
     for sentence in sentences:
         clauses = _find_unquoted_commands(sentence, dossier.parts, verbs)
-        ids_of_clauses = {key for clause in clauses for key in _find_identifiers(clause)}
-        if set(_find_identifiers(sentence)) - known_ids or ids_of_clauses - planned_ids:
+        ids_of_clauses = {key for clause in clauses for key in _find_identifier_keys(clause)}
+        if set(_find_identifier_keys(sentence)) - known_ids or ids_of_clauses - planned_ids:
             unaddressed.append(sentence)
     return tuple(unaddressed)
 
@@ -203,7 +203,7 @@ def _find_unquoted_commands(sentence: str, parts: Sequence[PartOfTask], verbs: C
             yield clause
 
 
-def _find_identifiers(text: str) -> Iterator[tuple[str, ...]]:
+def _find_identifier_keys(text: str) -> Iterator[tuple[str, ...]]:
     return (normalize_identifier(code.text) for code in find_codes(text))
 
 

@@ -133,7 +133,7 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
         return kind
     steps = [part for part in re.split(r"[.\[\]]", name) if part and not part.isdecimal()] or [""]
     words = words_of(steps[-1])
-    if read_compact_day(value) is not None and _has_word_for_day(words):
+    if read_compact_day(value) is not None and _may_name_day(words):
         return ArgumentKind.DATE
     is_number = isinstance(value, int | Decimal)
     kind = _kind_of_number(words, schema) if is_number else _kind_of_text(words, str(value or ""), schema)
@@ -204,19 +204,19 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     return ArgumentKind.AMOUNT if says_money else ArgumentKind.QUANTITY
 
 
-def _has_word_for_day(words: Sequence[str]) -> bool:
-    """Whether eight digits under this name may be a day: ``due``, ``payable_on``, ``from_date``; not ``amount_due``,
-    ``to_account``, ``rent_due`` or a mere ``to``.
-    """
+def _may_name_day(words: Sequence[str]) -> bool:
+    """As ``_may_name_time``, for a day in eight digits: ``due``, ``payable_on``, ``from_date``; not ``rent_due``."""
     word_set = frozenset(words)
-    if not _has_word_for_time(word_set):
+    if not _may_name_time(word_set):
         return False
     has_date_word = "on" in words[-1:] or not word_set.isdisjoint(_WORDS_THAT_END_DATE_NAMES)
     return has_date_word or word_set <= _WORDS_IN_DATE_NAMES | {"first", "last", "payable"}
 
 
-def _has_word_for_time(words: frozenset[str]) -> bool:
-    """Whether no word is of an account, an identifier, a count or an amount, and there is more than a mere ``to``."""
+def _may_name_time(words: frozenset[str]) -> bool:
+    """Whether a field named by these words may hold a time: none is of an account, an identifier, a count or an amount,
+    and there is more than a mere ``to``.
+    """
     if words & (
         _ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _WORDS_IN_DATE_NAMES | _AMOUNT_WORDS - {"due", "payable"}
     ):
@@ -230,7 +230,7 @@ def read_epoch(name: str, value: Json, zone: tzinfo | None) -> datetime | None:
         return None
     seconds = value if value in _EPOCH_SECONDS else value // 1000
     words = frozenset(words_of(name))
-    if seconds not in _EPOCH_SECONDS or words.isdisjoint(_WORDS_IN_DATE_NAMES) or not _has_word_for_time(words):
+    if seconds not in _EPOCH_SECONDS or words.isdisjoint(_WORDS_IN_DATE_NAMES) or not _may_name_time(words):
         return None
     return datetime.fromtimestamp(seconds, zone or UTC)
 

@@ -21,7 +21,7 @@ from services.executor.core.figures.dates import (
 )
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
-from services.executor.core.figures.vocabulary import TRUTH_VALUES_BY_WORD, common_currency, is_currency
+from services.executor.core.figures.vocabulary import TRUTH_VALUES_BY_WORD, common_currency, is_currency_code
 from services.executor.core.session.values import Operand
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_empty_value
@@ -139,13 +139,15 @@ class ListColumn(NamedTuple):
 
 def flatten_figure_cells(columns: Iterable[ListColumn]) -> list[Cell]:
     """The cells of all columns, money objects as their amounts. Currency codes are left out: they are no figures."""
-    return [_unwrap_money(cell) for column in columns for cell in column.cells if not is_currency(cell.value)]
+    return [_unwrap_money(cell) for column in columns for cell in column.cells if not is_currency_code(cell.value)]
 
 
 def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
     """The columns that hold more than currency codes."""
     return [
-        column for column in columns if not (column.cells and all(is_currency(cell.value) for cell in column.cells))
+        column
+        for column in columns
+        if not (column.cells and all(is_currency_code(cell.value) for cell in column.cells))
     ]
 
 

@@ -121,8 +121,8 @@ _LENGTHS_BY_SIGN = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H"
 def move_day(
     day: date, count: int, sign: str, *, is_working: bool = False, holidays: Collection[date] = ()
 ) -> date | None:
-    """The day ``count`` units later (earlier if negative); None beyond the calendar. ``sign`` is the unit's key in
-    ``_LENGTHS_BY_SIGN``.
+    """The day ``count`` units later (earlier if negative); None beyond the calendar. ``sign``: the unit as
+    a key of ``_LENGTHS_BY_SIGN``: ``D`` for days, ``K`` for weeks.
 
     Working days are Mondays to Fridays without the holidays. A day that the month does not have becomes its last day.
     """

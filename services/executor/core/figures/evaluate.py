@@ -41,7 +41,7 @@ from services.executor.core.figures.operations import (
     perform_operation,
     sourceless_numbers,
 )
-from services.executor.core.figures.vocabulary import common_currency, is_currency
+from services.executor.core.figures.vocabulary import common_currency, is_currency_code
 from services.executor.core.session.values import NamedValue, Operand, RowCondition
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE, NoSuchPath, is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps, loads_object
@@ -173,7 +173,7 @@ def _read_value_column(operand: Operand, sources: OperandSources) -> ListColumn:
         return ListColumn([Cell(content, currency=value.currency, unit=value.unit)], operand=operand)
     cells = {}
     for name, figure in loads_object(value.value).items():
-        currency = value.currency or (name if is_currency(name) else "")
+        currency = value.currency or (name if is_currency_code(name) else "")
         cells[name] = Cell(figure, ({"group": name},), value.name, currency, value.unit)
     if not operand.path:
         return ListColumn([*cells.values()], is_list=True, operand=operand)

@@ -278,7 +278,7 @@ def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
     raise CannotCalculate("no root was found from that start")
 
 
-def _pay_overtime(hours: Decimal, limit: Decimal, rate: Decimal, multiplier: Decimal) -> Decimal:
+def _compute_overtime_pay(hours: Decimal, limit: Decimal, rate: Decimal, multiplier: Decimal) -> Decimal:
     above = max(require_not_negative(hours, "hours") - limit, _ZERO)
     return rate * (hours - above + above * multiplier)
 
@@ -477,7 +477,7 @@ CALCULATORS: Mapping[str, Calculator] = {
     ),
     "newton_raphson": Calculator("start, constant, coefficient...", _find_polynomial_root),
     # the whole pay: 29 CFR 778.110
-    "overtime_pay": make_money_calculator("hours, limit, hourly rate, multiplier", _pay_overtime),
+    "overtime_pay": make_money_calculator("hours, limit, hourly rate, multiplier", _compute_overtime_pay),
     "benefits_cost": make_money_calculator(
         "salary, benefits %, fixed cost, heads",
         lambda salary, percent, fixed, heads: (

@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from services.executor.core.figures.vocabulary import (
+    CURRENCIES_BY_WORD,
     CURRENCY_CODES,
     CURRENCY_SIGNS,
-    MONEY_BY_WORD,
     PERCENT_UNIT,
     UNITS_BY_WORD,
-    Money,
+    PossibleCurrencies,
     SpelledNumber,
     Unit,
     WrittenToken,
@@ -41,7 +41,7 @@ class NumberMention(NamedTuple):
     end: int
     text: str
     values: tuple[Number, ...]
-    money: Money | None = None
+    money: PossibleCurrencies | None = None
     unit: Unit | None = None
     is_spelled: bool = False
 
@@ -64,7 +64,7 @@ class _Suffix(NamedTuple):
 
     end: int
     shift: int = 0
-    money: Money | None = None
+    money: PossibleCurrencies | None = None
     unit: Unit | None = None
 
 
@@ -321,7 +321,7 @@ def _read_number_match(text: str, match: re.Match[str], language: str, m_is_mill
     if _is_part_of_longer_token(text, suffix.end):
         return None
     sign = -1 if match["minus"] or match["later"] else 1
-    money = MONEY_BY_WORD[match["before"]] if match["before"] else suffix.money
+    money = CURRENCIES_BY_WORD[match["before"]] if match["before"] else suffix.money
     start, end = match.start(), suffix.end
     scaled = tuple(_shift_decimal_point(value, suffix.shift, sign) for value in values)
     return _with_sign_in_words(NumberMention(start, end, text[start:end], scaled, money, suffix.unit), text)
@@ -368,7 +368,7 @@ def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
     if percent := _PERCENT_PHRASE_PATTERN.match(text, end):
         return _Suffix(percent.end(), shift, unit=PERCENT_UNIT)
     for spelling in (word, word.rstrip(".")):
-        if money := _read_money(spelling):
+        if money := _read_currency_word(spelling):
             return _Suffix(word_end - len(word) + len(spelling), shift, money)
     unit_word = word.rstrip(".")
     if unit_word and (unit := UNITS_BY_WORD.get(fold_word(unit_word))):
@@ -383,10 +383,10 @@ def _read_scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
     return _POWERS_BY_SCALE.get(folded) if folded != "k" or is_attached else None
 
 
-def _read_money(word: str) -> Money | None:
+def _read_currency_word(word: str) -> PossibleCurrencies | None:
     if word in CURRENCY_CODES or not word.isalpha():
-        return MONEY_BY_WORD.get(word)
-    return MONEY_BY_WORD.get(fold_word(word)) if fold_word(word) != "p" or word == "p" else None
+        return CURRENCIES_BY_WORD.get(word)
+    return CURRENCIES_BY_WORD.get(fold_word(word)) if fold_word(word) != "p" or word == "p" else None
 
 
 def _next_word(text: str, end: int) -> tuple[str, int]:

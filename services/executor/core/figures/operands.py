@@ -23,7 +23,7 @@ from services.executor.core.figures.columns import (
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
 from services.executor.core.figures.mentions import find_amounts, find_stated_days
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_number_word
-from services.executor.core.figures.vocabulary import common_currency, is_currency
+from services.executor.core.figures.vocabulary import common_currency, is_currency_code
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paging import read_list_page
 from services.executor.core.tools.record_tree import (
@@ -330,13 +330,13 @@ class OperandFinder:
                 or self._find_in_facts(text)
                 or _read_constant(amount, text, allowed_constants)
             )
-        if is_currency(text) or read_possible_dates(text):
+        if is_currency_code(text) or read_possible_dates(text):
             return self._find_in_facts(text)
         return None
 
     def _find_in_texts(self, figure: str) -> str | None:
         """The figure, date or currency as the user wrote it, with its percent sign or currency; else None."""
-        if is_currency(figure):
+        if is_currency_code(figure):
             pattern = re.compile(rf"\b{re.escape(figure)}\b")
             return figure if any(map(pattern.search, self.sources.texts)) else None
         for text in self.sources.texts:

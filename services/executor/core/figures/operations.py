@@ -49,7 +49,7 @@ from services.executor.core.figures.numbers import (
     count_decimal_places,
     read_amount,
 )
-from services.executor.core.figures.vocabulary import UNITS_BY_WORD, currency_places, is_currency
+from services.executor.core.figures.vocabulary import UNITS_BY_WORD, currency_places, is_currency_code
 from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -416,7 +416,7 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
     cells = [require_single_cell(column, call.operation) for column in call.columns]
     amount, rate = (read_cell_amount(cell, call.operation) for cell in cells[:2])
     code = cells[2].value
-    if not isinstance(code, str) or not is_currency(code):
+    if not isinstance(code, str) or not is_currency_code(code):
         raise CannotCalculate("convert_currency needs amount, rate, and the code of the currency that comes out")
     result = to_result_decimal(Fraction(amount.number) * Fraction(rate.number))
     return OperationResult(result, code.strip(), amount.unit)

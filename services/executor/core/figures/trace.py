@@ -53,7 +53,7 @@ from services.executor.core.figures.numbers import (
 )
 from services.executor.core.figures.vocabulary import (
     UNITS_BY_WORD,
-    Money,
+    PossibleCurrencies,
     Unit,
     may_share_currency,
     minor_unit_places,
@@ -154,7 +154,9 @@ def _is_minor_unit_amount(mention: NumberMention) -> bool:
     return mention.money is not None and mention.money.is_minor
 
 
-def _is_stated_in_minor_units(value: Number, hints: ArgumentHints, mentions: Mentions, money: Money | None) -> bool:
+def _is_stated_in_minor_units(
+    value: Number, hints: ArgumentHints, mentions: Mentions, money: PossibleCurrencies | None
+) -> bool:
     if hints.kind is not ArgumentKind.AMOUNT and not hints.is_in_minor_units and not money:
         return False
     return any(
@@ -363,7 +365,7 @@ class FactsIndex:
                 yield from (field for field in with_number if not _is_in_other_units(field, hints))
                 yield from self._find_fields_in_other_units(number, mention.money, hints)
 
-    def _find_fields_with_number(self, number: Decimal, money: Money | None) -> Iterator[ReadField]:
+    def _find_fields_with_number(self, number: Decimal, money: PossibleCurrencies | None) -> Iterator[ReadField]:
         """Yields the fields with that number. A positive number also finds fields with a minus."""
         for figure in (number, -number) if number > 0 else (number,):
             for field in self._fields_by_meaning.get(figure, ()):
@@ -372,7 +374,7 @@ class FactsIndex:
                     yield field
 
     def _find_fields_in_other_units(
-        self, number: Decimal, money: Money | None, hints: ArgumentHints
+        self, number: Decimal, money: PossibleCurrencies | None, hints: ArgumentHints
     ) -> Iterator[ReadField]:
         """Yields the fields that show the amount in other units: 123450 in cents for 1234.50, and the reverse."""
         if hints.kind is not ArgumentKind.AMOUNT:
@@ -619,7 +621,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
         return ArgumentTrace(name, kind, OriginKind.TASK)
     if kind is ArgumentKind.FREE_TEXT:
         return ArgumentTrace(name, kind, OriginKind.NONE)
-    if _is_in_schema(value, schema):
+    if _is_stated_in_schema(value, schema):
         return ArgumentTrace(name, kind, OriginKind.SCHEMA)
     if (figure := _find_calculated_name(value, hints, sources)) is not None:
         return ArgumentTrace(name, kind, OriginKind.CALCULATED, figure)
@@ -651,7 +653,7 @@ def _trace_to_fields(
     return ArgumentTrace(name, kind, OriginKind.FACT, first_field, is_sourced, is_only_in_free_text, fields)
 
 
-def _is_in_schema(value: Json, schema: JsonObject) -> bool:
+def _is_stated_in_schema(value: Json, schema: JsonObject) -> bool:
     """Whether the value is the schema's default, its constant or one of its choices."""
     if isinstance(value, bool):
         return schema.get("default") is value or schema.get("const") is value

@@ -276,7 +276,7 @@ _PLACES_BY_CURRENCY = {
 }
 
 
-class Money(NamedTuple):
+class PossibleCurrencies(NamedTuple):
     """The currencies that a sign or word can mean; ``is_minor`` for cents and the like."""
 
     codes: frozenset[str]
@@ -302,16 +302,20 @@ _CODES_BY_MINOR_WORD = {
 }  # fmt: skip
 
 
-def _index_money_words(table: Mapping[str, str], *, is_minor: bool = False) -> dict[str, Money]:
-    return {word: Money(frozenset(codes.split()), is_minor) for words, codes in table.items() for word in words.split()}
+def _index_currency_words(table: Mapping[str, str], *, is_minor: bool = False) -> dict[str, PossibleCurrencies]:
+    return {
+        word: PossibleCurrencies(frozenset(codes.split()), is_minor)
+        for words, codes in table.items()
+        for word in words.split()
+    }
 
 
 # Signs as they stand, folded words, and codes in capitals.
-MONEY_BY_WORD: Mapping[str, Money] = {
-    **_index_money_words(_CODES_BY_SIGN),
-    **_index_money_words(_CODES_BY_WORD),
-    **_index_money_words(_CODES_BY_MINOR_WORD, is_minor=True),
-    **{code: Money(frozenset({code})) for code in CURRENCY_CODES},
+CURRENCIES_BY_WORD: Mapping[str, PossibleCurrencies] = {
+    **_index_currency_words(_CODES_BY_SIGN),
+    **_index_currency_words(_CODES_BY_WORD),
+    **_index_currency_words(_CODES_BY_MINOR_WORD, is_minor=True),
+    **{code: PossibleCurrencies(frozenset({code})) for code in CURRENCY_CODES},
 }
 CURRENCY_SIGNS = tuple(sorted(_CODES_BY_SIGN, key=len, reverse=True))
 _CURRENCY_CODE_PATTERN = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
@@ -323,13 +327,13 @@ def currency_places(code: str) -> int:
     return _PLACES_BY_CURRENCY.get(code, 2)
 
 
-def minor_unit_places(money: Money | None) -> int:
+def minor_unit_places(money: PossibleCurrencies | None) -> int:
     """The decimal places of the currency if only one is possible; else 2."""
     return currency_places(next(iter(money.codes))) if money and len(money.codes) == 1 else 2
 
 
-def is_currency(value: Json) -> bool:
-    """Whether a value is just a currency code."""
+def is_currency_code(value: Json) -> bool:
+    """Whether a value is a currency code and nothing else."""
     return isinstance(value, str) and value.strip() in CURRENCY_CODES
 
 
@@ -347,12 +351,12 @@ def _possible_currencies(text: str) -> frozenset[str]:
     if codes := frozenset(_CURRENCY_CODE_PATTERN.findall(text)) & CURRENCY_CODES:
         return codes
     if sign := next((sign for sign in CURRENCY_SIGNS if sign in text), None):
-        return MONEY_BY_WORD[sign].codes
-    words = (MONEY_BY_WORD.get(fold_word(word)) for word in _CURRENCY_WORD_PATTERN.findall(text))
+        return CURRENCIES_BY_WORD[sign].codes
+    words = (CURRENCIES_BY_WORD.get(fold_word(word)) for word in _CURRENCY_WORD_PATTERN.findall(text))
     return next((money.codes for money in words if money and not money.is_minor), CURRENCY_CODES)
 
 
-def may_share_currency(money: Money | None, other_money: Money | None) -> bool:
+def may_share_currency(money: PossibleCurrencies | None, other_money: PossibleCurrencies | None) -> bool:
     """Whether two amounts can be of the same currency; an amount without a currency fits any."""
     return money is None or other_money is None or not money.codes.isdisjoint(other_money.codes)
 

@@ -113,7 +113,7 @@ _MOST_HISTORY_CHARACTERS = 240_000  # characters; beyond that a new history begi
 
 
 class CallAnswer(NamedTuple):
-    """The result of a tool call. Where "held" was sent before, the model is told the ``outcome`` as text."""
+    """The result of a tool call. If the call already got the result "held", the model is told ``outcome`` instead."""
 
     result: models.ToolResult
     outcome: JsonObject | None = None

@@ -46,8 +46,8 @@ def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) 
 def with_read_backs(
     plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], find_barring_rule: Callable[[str], str | None]
 ) -> WritePlan:
-    """The plan with a read-back for each change that a read can prove, and with the sentence for notices.
-    ``find_barring_rule``: gives the rule that forbids a read tool, or None.
+    """The plan with a read-back, which is the read to prove it, for each change that a read can prove, and with
+    ``with_notice_sentences``. ``find_barring_rule``: gives the rule that forbids a read tool, or None.
     """
 
     def add_read_back(call: PlannedCall) -> PlannedCall:

@@ -61,7 +61,7 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     if len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
         return
     meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
-    if has_condition(quote) or _records_order_for_later(change, meant_words.verb):
+    if has_condition(quote) or _is_note_or_transition(change, meant_words.verb):
         return
     single_names = {tool.name for tool in other_tools if _is_batch_tool_of(change.tool, tool)}
     called_names = {name for name, _ in _list_calls(change)}
@@ -92,7 +92,7 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     is_clear = other_words.verb not in _VAGUE_VERBS or _describing_verb_of(other)
     if called_words.verb in classes.ASKING_VERBS or not (is_clear and _is_tool_ordered_by_text(other, quote)):
         return False
-    id_fields = {_singular_field(name.field_name) for name in names}
+    id_fields = {_singular_words_of_field(name.field_name) for name in names}
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
     names_called_things = not stems.isdisjoint(map(stem, called_words.nouns - other_words.nouns))
     return takes_same_record and not names_called_things and not _has_stated_value(change, stems, other)
@@ -104,7 +104,7 @@ def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
     """
     stems = _find_stems(change.part_mentions.text)
     called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
-    id_fields = {_singular_field(name.field_name) for name in _list_naming_arguments(change)}
+    id_fields = {_singular_words_of_field(name.field_name) for name in _list_naming_arguments(change)}
     if other.tool_class is not ToolClass.CHANGE or id_fields.isdisjoint(_list_schema_fields(other.input_schema)):
         return False
     called_nouns = {*called_words.nouns, *words_of(change.tool.description)}.difference(_VAGUE_VERBS, *id_fields)
@@ -118,8 +118,8 @@ def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
     return not (_has_stated_value(change, stems, other) or _is_joined_record_stated(change, stems))
 
 
-def _records_order_for_later(change: CallToCheck, verb: str) -> bool:
-    """Whether the call writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
+def _is_note_or_transition(change: CallToCheck, verb: str) -> bool:
+    """Whether the call only writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
     tool_words, stems = classes.words_of_tool(change.tool.name), _find_stems(change.part_mentions.text)
     if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
         return True
@@ -224,7 +224,7 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
             continue
         words = words_of(name if isinstance(argument.value, bool) else argument.text)
         is_stated = argument.origin == "task" or (words and all(stem(word) in stems for word in words))
-        if is_stated and _singular_field(name) not in fields:
+        if is_stated and _singular_words_of_field(name) not in fields:
             return True
     return False
 
@@ -247,7 +247,7 @@ def _is_batch_tool_of(called: Tool, single: Tool) -> bool:
     )
     fields = {*_list_schema_fields(called.input_schema)}
     is_list = any(schema.get("type") == "array" for schema in called.parameters.values())
-    is_same = {*map(_singular_field, single.required)} <= fields <= {*_list_schema_fields(single.input_schema)}
+    is_same = {*map(_singular_words_of_field, single.required)} <= fields <= {*_list_schema_fields(single.input_schema)}
     return is_list and is_same and bool(called_stems) and called_stems <= single_stems
 
 
@@ -255,10 +255,10 @@ def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
     """Yields each field's name as singular words; for a field that holds fields, or a list of such, those within."""
     for name, declared in as_object(schema.get("properties")).items():
         inner = as_object(as_object(declared).get("items", declared))
-        yield from _list_schema_fields(inner) if "properties" in inner else (_singular_field(name),)
+        yield from _list_schema_fields(inner) if "properties" in inner else (_singular_words_of_field(name),)
 
 
-def _singular_field(name: str) -> tuple[str, ...]:
+def _singular_words_of_field(name: str) -> tuple[str, ...]:
     """The words of a field's name, the same for ``claim_id`` and ``claim_ids``."""
     return singular_words(name.removesuffix("s"))
 

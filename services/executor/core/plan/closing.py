@@ -142,7 +142,7 @@ class PlanClosing:
         if reason := judged.why_refused:
             return ClosedPlan(plan=judged.plan, verdict=judged.verdict, refused=reason, judged=judged.verdicts)
         _refuse_by_tool_rules(judged)
-        model_calls = await check_coverage_by_model(ctx, progress, judged.plan, f"{self._key}:coverage")
+        model_calls = await check_coverage_and_count_requests(ctx, progress, judged.plan, f"{self._key}:coverage")
         return ClosedPlan(
             plan=judged.plan,
             verdict=judged.verdict,
@@ -222,7 +222,7 @@ class CoverageAnswer(BaseModel):
     problems: tuple[CoverageObjection, ...] = ()
 
 
-async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> int:
+async def check_coverage_and_count_requests(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> int:
     """Asks a model whether the calls do what the task's parts ask, if the plan is to be audited, and returns how many
     model calls that took. ``key``: the name of the journal step.
 

@@ -136,7 +136,7 @@ class ArgumentToCheck(NamedTuple):
 
     @property
     def description(self) -> str:
-        return f"{self.path} {shorten(self.value)}"
+        return f"{self.path} {shorten_value(self.value)}"
 
     def build_fault(self, sentence: str, severity: Severity = Severity.CONTRADICTED) -> CallFault:
         return CallFault(self.path, f"{self.description}: {sentence}", severity)
@@ -186,10 +186,10 @@ def texts_of_arguments(arguments: JsonObject) -> Set[str]:
 
 def say_what_part_states(texts: Iterable[str]) -> str:
     """What a part says, as the end of a fault's sentence."""
-    return f"this part says {shorten(', '.join(texts))}"
+    return f"this part says {shorten_value(', '.join(texts))}"
 
 
-def shorten(value: Json) -> str:
+def shorten_value(value: Json) -> str:
     return as_text(value)[:_MOST_CHARACTERS_OF_VALUE]
 
 

@@ -151,7 +151,7 @@ def _find_covered_parents(
     nodes = [(graph, node) for graph in graphs for node in graph.nodes]
     children: list[_UnlistedChild] = []
     for graph, node in nodes:
-        child = _UnlistedChild(_own_keys(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
+        child = _UnlistedChild(_keys_of_ids(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
         if child.parent_keys and not child.own_keys & listed_keys:
             children.append(child)
     reaching = [child for child in children if child.own_keys & called_keys]
@@ -160,8 +160,8 @@ def _find_covered_parents(
         return set()
     tools = {child.tool for child in reaching}
     for _, node in nodes:
-        if _references_of(node) & called_keys:
-            reached |= _own_keys(node) & listed_keys
+        if _keys_of_references(node) & called_keys:
+            reached |= _keys_of_ids(node) & listed_keys
     with_child = {key for child in children if child.tool in tools for key in child.parent_keys}
     # What a read is asked with that shows only some of them.
     narrowing_keys = frozenset(listed_keys).union(*(child.own_keys for child in children))
@@ -176,15 +176,15 @@ def _find_covered_parents(
 def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_NormalizedId]:
     """The keys of what a record belongs to: what it is in, what it refers to, what its read was asked with."""
     outer = graph.enclosing_record(node)
-    around = _own_keys(outer) | _find_parents(graph, outer) if outer else frozenset()
-    return around | _references_of(node) | _keys_of(node.read_arguments)
+    around = _keys_of_ids(outer) | _find_parents(graph, outer) if outer else frozenset()
+    return around | _keys_of_references(node) | _keys_of(node.read_arguments)
 
 
-def _own_keys(node: GraphNode) -> frozenset[_NormalizedId]:
+def _keys_of_ids(node: GraphNode) -> frozenset[_NormalizedId]:
     return frozenset(map(normalize_identifier, node.ids))
 
 
-def _references_of(node: GraphNode) -> frozenset[_NormalizedId]:
+def _keys_of_references(node: GraphNode) -> frozenset[_NormalizedId]:
     return _keys_of(references_in(node.record, node.kind, node.keys))
 
 

@@ -115,7 +115,7 @@ class MentionedRecords:
             if isinstance(value, str) and value.strip():
                 moment = read_machine_moment(value, self.sources.now.tzinfo)
                 is_code = not value.isalpha()  # "A" is no status in "a credit note"
-                if any(_is_written(value, text.text, is_code) for text in texts):
+                if any(_is_name_written(value, text.text, is_code) for text in texts):
                     return True
             if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
                 return True
@@ -179,7 +179,7 @@ class CalledRecords:
         is_contact = kind_of_identifier(text) in _CONTACT_KINDS and not self._leaves_choice_open
         if is_contact and self._is_address_of_unmentioned(text.casefold()):
             return True
-        if not (self._is_range or argument.is_only_in_free_text) and self._is_other_id_written(text):
+        if not (self._does_part_name_range or argument.is_only_in_free_text) and self._is_other_id_written(text):
             return True
         tool = self._call.tool
         reference = reference_of(argument.field_name, argument.value, noun_of_tool(tool.name, keys), keys)
@@ -242,12 +242,12 @@ class CalledRecords:
         meant_of_kind = (node for node in self._meant_nodes if are_same_kind(reference.noun, node.kind))
         others = [node for node in meant_of_kind if reference.text not in node.ids]
         is_open = self._mentioned.leaves_records_open(self._part.quote, own_nodes) and not self._are_meant_alone(others)
-        if own_nodes and (is_open or self._is_range):
+        if own_nodes and (is_open or self._does_part_name_range):
             meant_identities = {node.identity for node in self._meant_nodes}
             return any(
                 self._belongs_to_unmentioned(node) for node in own_nodes if node.identity not in meant_identities
             )
-        means_one = not (self._is_range or self._leaves_choice_open)
+        means_one = not (self._does_part_name_range or self._leaves_choice_open)
         belongs_to_others = means_one and self._belongs_to_others(reference, own_nodes)
         if own_nodes:
             meant_instead = self._drop_named_by_same_words(others, own_nodes)
@@ -284,7 +284,7 @@ class CalledRecords:
         return [other for other in others if not own_names.issuperset(_names_in_text(other, self._text_mentions))]
 
     @cached_property
-    def _is_range(self) -> bool:
+    def _does_part_name_range(self) -> bool:
         """Whether the part names records from one to another in the same form: "A-4 to A-6", not "A-4 to 6 May", and of
         plain numbers "customers 4 to 6", not "customer 4 to 6".
         """
@@ -508,7 +508,7 @@ def _name_as_written(name: str, text: str) -> str:
     return short_name if any(not _has_legal_form_after(short_name, text[match.end() :]) for match in matches) else ""
 
 
-def _is_written(name: str, text: str, is_code: bool = False) -> bool:
+def _is_name_written(name: str, text: str, is_code: bool = False) -> bool:
     """Whether the text has the name. One of two letters, unless it is a code, needs capitals: IT is not "it"."""
     if len(name) <= 2 and not is_code:
         has_two_capitals = len(name) > 1 and name.isalpha() and name.isupper()

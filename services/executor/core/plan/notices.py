@@ -51,7 +51,7 @@ def with_notice_sentences(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
     return plan.model_copy(update={"calls": tuple(_add_notice_sentence(call, plan, toolbox) for call in plan.calls)})
 
 
-def append_sentence(arguments: JsonObject, tool: Tool, sentence: str) -> JsonObject | None:
+def append_sentence_to_notice(arguments: JsonObject, tool: Tool, sentence: str) -> JsonObject | None:
     """A notice's arguments with the sentence at the end of its free text; None if it is unclear which text that is, or
     the sentence does not fit there.
 
@@ -130,7 +130,7 @@ def _add_notice_sentence(call: PlannedCall, plan: WritePlan, toolbox: Toolbox) -
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
     sentence = build_unconfirmed_sentence(len(changes))
-    fits = append_sentence(call.arguments, tool, sentence) is not None
+    fits = append_sentence_to_notice(call.arguments, tool, sentence) is not None
     return call.model_copy(update={"if_acknowledged": sentence}) if fits else call
 
 

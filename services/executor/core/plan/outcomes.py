@@ -95,7 +95,7 @@ class _CallWithEntry(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """As far as is known: a read may be unable to show it, but shows no unchanged record with other values."""
+        """Whether the call took effect as far as is known: a read shows it, or none can; no read shows other values."""
         return self.entry is not None and self.entry.status in DONE_STATUSES and not self.entry.shows_other_value
 
     def is_replaced_by(self, other: "_CallWithEntry") -> bool:

@@ -56,7 +56,7 @@ class Proposal(NamedTuple):
 
 
 class ProposalContext(NamedTuple):
-    """What the proposals of one reply are read with."""
+    """What ``build_proposal`` needs to know besides the calls of one reply."""
 
     parts: Sequence[PartOfTask]
     corrections: NameCorrections

@@ -40,7 +40,7 @@ from services.executor.core.plan.faults import (
     ReadFields,
     Severity,
     say_what_part_states,
-    shorten,
+    shorten_value,
     texts_of_arguments,
 )
 from services.executor.core.plan.free_texts import FreeTexts
@@ -254,8 +254,8 @@ class SourceFinder:
         if not own_values:
             return ""
         return (
-            f"{argument.path} {shorten(argument.source_fields[0].value)} is of {', '.join(sorted(owners))}; "
-            f"the record that the call names has {shorten(own_values[0])}"
+            f"{argument.path} {shorten_value(argument.source_fields[0].value)} is of {', '.join(sorted(owners))}; "
+            f"the record that the call names has {shorten_value(own_values[0])}"
         )
 
     def _find_ids_from_free_text(self, call: CallToCheck) -> Iterator[CallFault]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import find_codes, normalize_identifier
 from services.executor.core.figures.vocabulary import ALTERNATIVE_WORD_PATTERN
-from services.executor.core.plan.faults import CallFault, CallToCheck, shorten
+from services.executor.core.plan.faults import CallFault, CallToCheck, shorten_value
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import as_text, loads_object, walk_json
@@ -115,7 +115,9 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
             word = _YES_OR_NO_PATTERN.match(value)
             if is_answer and word:
                 is_reserved = word["yes"] and _RESERVATION_PATTERN.match(value, word.end())
-                answers.append(_Answer(f"{name}: {shorten(value)}", None if is_reserved else word["yes"] is not None))
+                answers.append(
+                    _Answer(f"{name}: {shorten_value(value)}", None if is_reserved else word["yes"] is not None)
+                )
             elif is_answer or len(_LOWER_CASE_WORD_PATTERN.findall(value)) > 1:
                 return None
     shown = (normalize_identifier(code.text) for code in find_codes(fact.arguments_json + fact.result_json))

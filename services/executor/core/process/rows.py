@@ -7,7 +7,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from services.executor.core.figures.numbers import read_figure
-from services.executor.core.figures.vocabulary import is_currency
+from services.executor.core.figures.vocabulary import is_currency_code
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import SeenRecord, are_same_kind, occurs_in, singular_words
 from services.executor.core.session.values import Operand
@@ -231,7 +231,7 @@ def build_row_operands(rows: ChosenRows, operation: str, group: RowGroupKey | No
 
 def _build_operands(record: SeenRecord, path: str, field: str, operation: str) -> list[Operand]:
     """The path to the field, empty for the path itself, and to the currency if the record has one, but for a count."""
-    is_money = operation != "count" and is_currency(record.record.get("currency"))
+    is_money = operation != "count" and is_currency_code(record.record.get("currency"))
     fields = (field, "currency") if is_money else (field,)
     return [Operand(source="result", ref=record.fact.ref, path=field_path(path, name)) for name in fields]
 

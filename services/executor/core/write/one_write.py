@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
-from services.executor.core.plan.notices import append_sentence, check_notice
+from services.executor.core.plan.notices import append_sentence_to_notice, check_notice
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.references import resolve_references
 from services.executor.core.session import ledger
@@ -151,7 +151,7 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
         return arguments
     entries = await ledger.index_plan_entries(ctx.store, plan)
     release = check_notice(call, plan, entries, after_proof=ctx.tenant.notices_after_proof)
-    extended = append_sentence(arguments, tool, release.sentence) if release.sentence else arguments
+    extended = append_sentence_to_notice(arguments, tool, release.sentence) if release.sentence else arguments
     if release.why_not or extended is None:
         reason = release.why_not or "its text has no room for the sentence that a change is not confirmed"
         raise NotSent(f"{call.call_id}: {call.tool} was not called: {reason}")
