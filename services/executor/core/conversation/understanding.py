@@ -33,7 +33,7 @@ from services.executor.core.states.machine import (
     READ_ONLY_STATES,
     BadTemplate,
     ProcessTemplate,
-    process_name,
+    normalize_process_name,
 )
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
@@ -285,7 +285,7 @@ async def choose_process(
     has_part_to_do = bool(list_parts_to_do(understanding.parts))
 
     async def find_process() -> str:
-        name = process_name(understanding.process)
+        name = normalize_process_name(understanding.process)
         return (await _choose_named_process(ctx, name, has_part_to_do=has_part_to_do)).model_dump_json()
 
     choice = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_PROCESS_STEP_KEY, find_process))

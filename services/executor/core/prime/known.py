@@ -342,7 +342,7 @@ def _split_conversation(
 
 async def with_history(ctx: TurnContext) -> TurnContext:
     """The context with the earlier conversation: the one that came with the request, else the session's."""
-    return await (_with_session(ctx) if ctx.record.request.solver is None else _with_request_history(ctx))
+    return await (_with_session_history(ctx) if ctx.record.request.solver is None else _with_request_history(ctx))
 
 
 def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
@@ -354,7 +354,7 @@ def compress_session(session: SessionState, journal: Journal, turn: Turn) -> Ses
     return session._replace(summary=str(summary["summary"]), turns=session.turns[int(str(summary["older"])) :])
 
 
-async def _with_session(ctx: TurnContext) -> TurnContext:
+async def _with_session_history(ctx: TurnContext) -> TurnContext:
     session, notes = ctx.session, ctx.notes
     older, _ = _split_conversation([SpokenTurn(*turn) for turn in session.turns], _MOST_SESSION_TURNS)
     if older and ctx.turn.kind is TurnKind.MESSAGE:

@@ -305,7 +305,7 @@ class _Sentence:
             " ".join(self.words)
         ):
             return False
-        record_places = (place for place in range(len(self.words)) if _is_record(self.words, place))
+        record_places = (place for place in range(len(self.words)) if _is_record_id_at(self.words, place))
         return not any(  # a range such as EMP-4 to EMP-9
             end - start <= 3 and not _RANGE_WORDS.isdisjoint(self.words[start:end])
             for start, end in pairwise(record_places)
@@ -422,16 +422,16 @@ def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> 
     if not is_needed or not sentence.excludes_ranges_and_outsiders:
         return False
     places_before = range(max(0, mention.start - 3), mention.start)
-    if any(sentence.words[place].endswith("'s") and _is_record(sentence.words, place) for place in places_before):
+    if any(sentence.words[place].endswith("'s") and _is_record_id_at(sentence.words, place) for place in places_before):
         return True
     following = sentence.words[mention.end : mention.end + _MOST_WORDS_TO_NOUN + 1]
     places_behind = range(1, len(following))
     return sentence.get_word(mention.end) in _OWNER_WORDS and any(
-        _is_record(following, place) for place in places_behind
+        _is_record_id_at(following, place) for place in places_behind
     )
 
 
-def _is_record(sentence: Sequence[str], index: int) -> bool:
+def _is_record_id_at(sentence: Sequence[str], index: int) -> bool:
     """Whether the word is a record's id, such as ``EMP-4``, or a number after a kind of record."""
     word = sentence[index]
     is_numbered = word.removesuffix("'s").isdigit() and index > 0 and sentence[index - 1] in RECORD_KINDS

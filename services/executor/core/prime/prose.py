@@ -196,13 +196,13 @@ async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequenc
         max_tokens=4096,
     )
     proposals, _ = await ask_until_accepted(ctx, question, ProposedRules, lambda proposals: proposals)
-    candidates = tuple(_build_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
+    candidates = tuple(_build_translated_rule(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
     request = ProseRequest(source=source.text, candidates=candidates, tools=tuple(tools), fields=fields)
     return await ctx.ports.policy.check_prose(request)
 
 
-def _build_candidate(number: int, proposed: ProposedRule) -> TranslatedRule:
+def _build_translated_rule(number: int, proposed: ProposedRule) -> TranslatedRule:
     """The proposal as a rule, which the policy service checks."""
     rule_id, reason = f"P{number}", proposed.reason or proposed.quote
     if proposed.kind == _KIND_OF_CONDITION_RULES:

@@ -68,11 +68,13 @@ class _FigureSubject(NamedTuple):
 
 def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str, keys: RecordKeys) -> FigureResults:
     """Computes the template's figures. Of several definitions of one name the first that can be computed counts."""
-    return _compute(template.figures, tuple(facts), task, keys) if template.figures else FigureResults()
+    return _compute_figures_cached(template.figures, tuple(facts), task, keys) if template.figures else FigureResults()
 
 
 @lru_cache(maxsize=8)  # each state of a run asks for the same
-def _compute(figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, keys: RecordKeys) -> FigureResults:
+def _compute_figures_cached(
+    figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, keys: RecordKeys
+) -> FigureResults:
     links, finder = RecordLinks(build_record_graph(facts, keys)), OperandFinder(OperandSources(facts, (), (task,)))
     computed: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}

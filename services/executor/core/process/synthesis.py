@@ -241,7 +241,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, machine.ProcessTemplate
 def _read_definition(name: str, fields: JsonValue) -> machine.ProcessTemplate:
     if name in machine.BUILT_IN_TEMPLATES:
         raise machine.BadTemplate("a process of that name is built in")
-    if machine.process_name(name) != name:
+    if machine.normalize_process_name(name) != name:
         raise machine.BadTemplate("its name is none that a task could be given: a few words of letters in snake case")
     if not isinstance(fields, dict):
         raise machine.BadTemplate("it is no object")

@@ -239,9 +239,11 @@ class TaskReader:
         if prohibition is not None:
             journal.add_entry(f"{key}:barred", "verdict", f"{prohibition.rule_id}: {prohibition.reason}")
             return f"{prohibition.rule_id}: {prohibition.reason}"
-        return await self._ask_why_not(key, tool, arguments, calls) if allowance.ask else None
+        return await self._ask_why_forbidden(key, tool, arguments, calls) if allowance.ask else None
 
-    async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
+    async def _ask_why_forbidden(
+        self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]
+    ) -> str | None:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
         ctx = self._ctx
         call = CallContext(

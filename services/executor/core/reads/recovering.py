@@ -27,7 +27,7 @@ from services.executor.core.tools.failures import (
 from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE
-from services.executor.core.tools.recover import (
+from services.executor.core.tools.replacement_reads import (
     accept_stand_in,
     find_renamed_reads,
     find_single_reads,

@@ -63,10 +63,10 @@ def parse_field_clauses(content: Json) -> Json:
     return {_REMARKS_FIELD: ". ".join(remarks), **fields} if remarks else {**fields}
 
 
-async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
-    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``, which are recorded for a replay. ``is_read``:
-    the call may be repeated, a text of clauses in the answer becomes an object, and an answer that is too large an
-    error, since a read can ask for less. A write's error that only reports a time-out is no answer.
+async def call_server_once(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
+    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``, which are recorded for a replay. A write's
+    error that only reports a time-out counts as ``ToolSilent``. ``is_read``: the call may be repeated; in its answer a
+    text of clauses becomes an object; an answer that is too large becomes an error, since a read can ask for less.
     """
     ask = ctx.ports.tools.read if is_read else ctx.ports.tools.call
     connection = ctx.toolbox.connections[tool.connection_id]
@@ -130,7 +130,8 @@ class AnsweredCall(NamedTuple):
 async def send_call(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]
 ) -> AnsweredCall:
-    """The server's answer to a call. ``names``: ``{name in the arguments: the server's present name}``.
+    """The server's answer to a call, as the journal step ``key``. ``names``: ``{name in the arguments: the server's
+    present name}``.
 
     A read is repeated a few times if the server could not serve it for the moment, and once if no answer came; never
     where there are rules about tools, which may allow a single call. Raises ``Failed`` if no answer comes at all.
@@ -173,7 +174,7 @@ async def _send_as_step(
         tool_fields = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
         try:
             sent_arguments, is_read = rename_arguments(arguments, names), tool.tool_class is ToolClass.READ
-            answer = await dispatch_call(ctx, tool, sent_arguments, is_read=is_read)
+            answer = await call_server_once(ctx, tool, sent_arguments, is_read=is_read)
         except (ToolUnreachable, ToolSilent) as error:
             if not (may_be_silent and isinstance(error, ToolSilent)):
                 reason = f"the tool server {tool.connection_id!r} did not answer {tool.name}: {error}"

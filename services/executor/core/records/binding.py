@@ -676,7 +676,7 @@ class CallView:
         reference = reference_of(argument, value, self._about, self._graph.keys)
         return reference is not None and any(map(self.is_named_record, self._graph.find_referenced_records(reference)))
 
-    def is_field_of_records(self, name: str) -> bool:
+    def is_field_of_call_or_records(self, name: str) -> bool:
         """Whether the call or any record that was read has a field of that name."""
         return bool(find_values(name, self._arguments, ())) or self._graph.has_field(name)
 

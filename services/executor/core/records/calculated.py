@@ -41,7 +41,11 @@ def _list_values_named_like_no_field(
 ) -> Iterator[NamedValue]:
     """Yields the values that may be about the call and are named like no constant and no field of it or of a record."""
     for value in values:
-        if value.name not in constants and _may_be_about_call(value, view) and not view.is_field_of_records(value.name):
+        if (
+            value.name not in constants
+            and _may_be_about_call(value, view)
+            and not view.is_field_of_call_or_records(value.name)
+        ):
             yield value
 
 

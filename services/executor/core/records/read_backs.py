@@ -123,7 +123,7 @@ def choose_read_back(
     of the call; this task's read of a record that refers to a named one, or of a selection; a read by the id that only
     the answer gives; a list of the kind. ``find_barring_rule`` gives the rule that forbids a read tool, or None.
     """
-    if not _has_read_back(tool):
+    if not _may_have_read_back(tool):
         return None
     readers = _index_readers_once(toolbox.tools).get(tool.connection_id, ())
     readers = [reader for reader in readers if not find_barring_rule(reader.tool.name)]
@@ -141,7 +141,7 @@ def choose_read_back(
     return reads[0] if len(set(reads)) == 1 else reads[0].model_copy(update={"of_rows": tuple(reads)})
 
 
-def _has_read_back(tool: Tool) -> bool:
+def _may_have_read_back(tool: Tool) -> bool:
     return tool.tool_class is ToolClass.CHANGE and tool.catalogue.read_back is not False
 
 
@@ -164,7 +164,7 @@ class PredictedProof(NamedTuple):
 
 def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | None:
     """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything was read."""
-    if not _has_read_back(tool):
+    if not _may_have_read_back(tool):
         return None
     write = _build_named_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
     tools_beside = {other.name: other for other in tools if other.connection_id == tool.connection_id}

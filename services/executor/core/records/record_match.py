@@ -11,7 +11,7 @@ from services.executor.core.tools.record_tree import RecordNode, find_leaves, fi
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 
-class ReadRecords:
+class RecordsOfAnswer:
     """The records of one answer, and which of them have a value in a field of their own."""
 
     def __init__(self, answer: Json) -> None:
@@ -39,7 +39,7 @@ class CallSubjects(NamedTuple):
 
 
 def find_subjects(
-    records: ReadRecords, arguments: JsonObject, result: Json, read_arguments: JsonObject
+    records: RecordsOfAnswer, arguments: JsonObject, result: Json, read_arguments: JsonObject
 ) -> CallSubjects:
     """The records that a call is about among those in the answer to a read with ``read_arguments``.
 

@@ -133,7 +133,7 @@ class DraftedTexts(BaseModel):
     sections: tuple[DraftedText, ...]
 
 
-def with_documents(ctx: TurnContext) -> TurnContext:
+def with_announced_documents(ctx: TurnContext) -> TurnContext:
     """The context whose prompts name the documents that are written anyway, so that no call is planned for them."""
     phrases: list[Json] = [*dict.fromkeys(chain.from_iterable(find_document_requests(ctx.task).values()))]
     return replace(ctx, sections={**ctx.sections, "documents": phrases}) if phrases else ctx

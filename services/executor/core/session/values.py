@@ -233,13 +233,13 @@ def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[
     return tuple(value for value in values if value.name not in names)
 
 
-def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> dict[str, Decimal]:
-    """The process's figures about the records with these ids (``names``), as ``{figure name: value}``.
+def find_figures_about(values: Sequence[NamedValue], record_ids: Sequence[str]) -> dict[str, Decimal]:
+    """The process's figures about the records with these ids, as ``{figure name: value}``.
 
     A figure about no particular record is always among them. A figure with several values is left out.
     """
-    record_names = {"", *(name.casefold() for name in names)}  # "": of no record
-    figures = [value for value in values if value.figure and value.about.casefold() in record_names]
+    ids = {"", *(record_id.casefold() for record_id in record_ids)}  # "": of no record
+    figures = [value for value in values if value.figure and value.about.casefold() in ids]
     counts = Counter(value.figure for value in figures)
     return {value.figure: Decimal(value.value) for value in figures if counts[value.figure] == 1}
 

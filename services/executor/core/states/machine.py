@@ -173,7 +173,7 @@ _WORDS_THAT_NAME_NO_PROCESS = frozenset(
 )
 
 
-def process_name(text: str) -> str:
+def normalize_process_name(text: str) -> str:
     """The text as a process name in snake case; empty if it cannot be one or says nothing, as ``other`` or ``task``."""
     name = re.sub(r"[\s-]+", "_", text.strip().lower())
     return name if _PROCESS_NAME_PATTERN.fullmatch(name) and name not in _WORDS_THAT_NAME_NO_PROCESS else ""

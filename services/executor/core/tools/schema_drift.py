@@ -142,7 +142,7 @@ def add_old_names(content: Json, names: Mapping[str, str]) -> Json:
     return map_objects(content, with_old_names) if columns else content
 
 
-def _match_letters(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
+def _match_equal_letters(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     return [column for column in columns if "".join(words_of(column)) == "".join(words_of(missing))]
 
 
@@ -174,7 +174,7 @@ def _match_descriptions(missing: str, columns: Mapping[str, str]) -> Sequence[st
 # The order in which a name is looked for; a tier that is less certain stands later.
 _MATCHING_TIERS: tuple[tuple[str, Callable[[str, Mapping[str, str]], Sequence[str]]], ...] = (
     ("described", _match_former_names),
-    ("exact", _match_letters),
+    ("exact", _match_equal_letters),
     ("alias", _match_aliases),
     ("fuzzy", find_most_similar_names),
     ("prefix", find_prefix_matches),

@@ -35,7 +35,7 @@ class LeaseKeeper:
         self._beat_at = monotonic()
 
     def may_have_signal(self, lease: Lease) -> bool:
-        """Whether the turn must ask the store for its pulse: the last heartbeat said so, or is too old."""
+        """Whether a cancel or another signal may wait for the turn: the last heartbeat said so, or is too old."""
         return lease in self._with_signal or monotonic() - self._beat_at > self._lease_seconds
 
     async def keep_until_lost(self, kept_lease: "KeptLease") -> None:

@@ -285,7 +285,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: M
             finally:
                 steps += cursor.steps_taken
         if not _is_given_up(task.record):
-            _compare_records(task.record, replayed.record)
+            _require_equal_records(task.record, replayed.record)
     except ReplayDifference as difference:
         return ReplayResult(tuple(steps), difference.at, difference.how, None, "")
     return ReplayResult(tuple(steps), "", "", task.record.state, task.record.answer or "")
@@ -341,7 +341,7 @@ def _is_given_up(record: TaskRecord) -> bool:
     return record.state is TaskState.FAILED and "states" not in record.metadata
 
 
-def _compare_records(then: TaskRecord, now: TaskRecord) -> None:
+def _require_equal_records(then: TaskRecord, now: TaskRecord) -> None:
     if then.state is not now.state:
         raise ReplayDifference("the end", f"the task would be {now.state}, not {then.state}")
     for name in _COMPARED_METADATA:

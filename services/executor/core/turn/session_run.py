@@ -120,7 +120,7 @@ class SessionRun:
             return False
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
-            await self._release(self._compute_pause(work.attempts), error=error)
+            await self._release(self._compute_retry_pause(work.attempts), error=error)
             return False
         return True
 
@@ -128,7 +128,7 @@ class SessionRun:
         """Whether an unreadable turn was given up; at first it is left to others, who may run a newer release."""
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
-            await self._release(self._compute_pause(unread.attempts), error=unread)
+            await self._release(self._compute_retry_pause(unread.attempts), error=unread)
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
         end = build_unreadable_turn_end(unread, self._lease.tenant, self._lease.session_id)
@@ -143,11 +143,11 @@ class SessionRun:
             "memory_unavailable", session=self._lease.session_id, waited_seconds=round(waited), error=str(error)
         )
         if waited > self._limits.session_seconds:
-            return await self._release(self._compute_pause(work.attempts), error=error)
+            return await self._release(self._compute_retry_pause(work.attempts), error=error)
         pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
         return await self._release(pause, handed_over=True, error=error)
 
-    def _compute_pause(self, attempts: int) -> float:
+    def _compute_retry_pause(self, attempts: int) -> float:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
     async def _release(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
@@ -172,7 +172,7 @@ async def run_or_end_turn(parts: SessionRunDependencies, lease: Lease, work: Tur
         if work.record.state.is_terminal:
             await _skip_turn(parts, lease, work, store)
         elif work.attempts > parts.limits.attempts:
-            await _give_up(parts, work, store)
+            await _give_up_turn(parts, work, store)
         else:
             await parts.worker.run(work, store)
 
@@ -185,7 +185,7 @@ async def _skip_turn(parts: SessionRunDependencies, lease: Lease, work: TurnWork
         parts.fault_counts.add(RepairedFault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
 
 
-async def _give_up(parts: SessionRunDependencies, work: TurnWork, store: TurnStore) -> None:
+async def _give_up_turn(parts: SessionRunDependencies, work: TurnWork, store: TurnStore) -> None:
     """Ends a turn that was begun too often: its task waits if a write is in doubt, or fails, with a dead letter."""
     attempts = parts.limits.attempts
     log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)

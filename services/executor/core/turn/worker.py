@@ -24,7 +24,7 @@ from services.executor.core.prime.prime import OpenedTurn, WorkerDependencies, b
 from services.executor.core.prime.privacy import refuse_protected_request
 from services.executor.core.prime.prose import with_translated_rules
 from services.executor.core.process.figures import append_rows_without_call
-from services.executor.core.reflect.review import review_answer, with_documents
+from services.executor.core.reflect.review import review_answer, with_announced_documents
 from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end
 from services.executor.core.session.budget import Settlement, list_settlements_of_turn
 from services.executor.core.session.context import (
@@ -189,7 +189,7 @@ class Worker(TurnRunner):
         with opened.journal.counts.measure_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
             primed = await prime(self._dependencies, opened)
             recording.record_session(opened.journal, primed.session)
-            return with_thresholds(await with_history(await with_translated_rules(with_documents(primed))))
+            return with_thresholds(await with_history(await with_translated_rules(with_announced_documents(primed))))
 
     async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | WaitsForTime:
         ctx.journal.enter_phase(Phase.EXECUTE)

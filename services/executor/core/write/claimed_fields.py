@@ -112,10 +112,10 @@ def replace_epochs_by_claims(value: Json, claims: Sequence[Json], zone: tzinfo, 
     if isinstance(value, list):
         return [replace_epochs_by_claims(inner, claims, zone, name) for inner in value]
     moment = read_epoch(name, value, zone)
-    return next((claim for claim in claims if moment and _is_moment(claim, moment)), value)
+    return next((claim for claim in claims if moment and _does_claim_mean_moment(claim, moment)), value)
 
 
-def _is_moment(claim: Json, moment: datetime) -> bool:
+def _does_claim_mean_moment(claim: Json, moment: datetime) -> bool:
     claimed = parse_moment(claim)
     is_same = claimed is not None and (claimed if claimed.tzinfo else claimed.replace(tzinfo=moment.tzinfo)) == moment
     return is_same or read_whole_days(claim) == {moment.date()}

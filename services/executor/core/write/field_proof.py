@@ -11,7 +11,7 @@ from services.executor.core.figures.arguments import ArgumentKind, kind_of_argum
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
-from services.executor.core.records.record_match import CallSubjects, ReadRecords, find_subjects, identifiers_in
+from services.executor.core.records.record_match import CallSubjects, RecordsOfAnswer, find_subjects, identifiers_in
 from services.executor.core.records.seen_records import may_be_request_status
 from services.executor.core.tools.classes import EDIT_VERBS, list_verb_participles, strip_batch_word, words_of_tool
 from services.executor.core.tools.failures import echoes_call
@@ -102,7 +102,7 @@ RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
 
 
 def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
-    """The evidence of each row of the call, and what the reads show. A call whose rows name no records is one."""
+    """``(evidence, finding)`` of each row of the call. A call whose rows name no records counts as one row."""
     return [(row.evidence, _prove_row(row)) for row in _compare_reads_by_row(evidence)]
 
 
@@ -119,11 +119,11 @@ def _compare_reads_by_row(evidence: WriteEvidence) -> Sequence["_ComparedReads"]
 def _prove_row(reads: "_ComparedReads") -> ProofFinding:
     """The finding of the first rule that proves the row; else what the reads show against it."""
     rules: Sequence[Callable[[_ComparedReads], ProofFinding]] = (
-        _find_removed_records,  # delete_order(O-1): O-1 was there, and is there no more
-        _find_removed_values,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
-        _find_changed_records,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
-        _find_new_record,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
-        _find_changed_state,  # approve_claim(C-1): a field that the call does not set became "approved"
+        _prove_by_removed_records,  # delete_order(O-1): O-1 was there, and is there no more
+        _prove_by_removed_values,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
+        _prove_by_changed_records,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
+        _prove_by_new_record,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
+        _prove_by_changed_state,  # approve_claim(C-1): a field that the call does not set became "approved"
     )
     findings = list[ProofFinding]()
     for rule in rules:
@@ -160,13 +160,13 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
 class _SharedRecords(NamedTuple):
     """All records of a read before and one after; ``earlier`` pairs them. The rows that these reads show share them."""
 
-    before: ReadRecords
-    after: ReadRecords
+    before: RecordsOfAnswer
+    after: RecordsOfAnswer
     earlier: EarlierRecords
 
     @classmethod
     def of_reads(cls, before: Json, after: Json) -> "_SharedRecords":
-        records_before, records_after = ReadRecords(before), ReadRecords(after)
+        records_before, records_after = RecordsOfAnswer(before), RecordsOfAnswer(after)
         return cls(records_before, records_after, EarlierRecords(records_before.nodes, records_after.nodes))
 
 
@@ -257,7 +257,7 @@ class _ComparedReads:
             return False
         return all(value in (None, "", [], {}) or isinstance(value, bool) for value in unasked_fields.values())
 
-    def _find_subjects_in_read(self, content: Json, records: ReadRecords) -> CallSubjects:
+    def _find_subjects_in_read(self, content: Json, records: RecordsOfAnswer) -> CallSubjects:
         if isinstance(content, dict) and echoes_call(str(content.get("tool")), content):
             return CallSubjects((), ())
         return find_subjects(records, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)
@@ -275,7 +275,7 @@ def _is_effect_missing(reads: _ComparedReads) -> bool:
     return evidence.after == evidence.before or not evidence.after
 
 
-def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
+def _prove_by_removed_records(reads: _ComparedReads) -> ProofFinding:
     """Proves a call that removes or withdraws: the read before has a record of one of its ids, the read after none."""
     evidence, words = reads.evidence, reads.words
     may_remove = words.is_removal or words.verb in verb_states.WITHDRAWAL_VERBS
@@ -314,7 +314,7 @@ def _has_id(node: RecordNode, name: str, value: Json) -> bool:
     return shows_same_value(node.record.get(name) if node.record_id is None else node.record_id, value)
 
 
-def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
+def _prove_by_removed_values(reads: _ComparedReads) -> ProofFinding:
     """Proves a call that removes: a field or list of its record had a value of the call, and has it no more."""
     evidence, proofs = reads.evidence, list[str]()
     if evidence.before is None or evidence.after is None or not reads.words.is_removal:
@@ -332,7 +332,7 @@ def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
     return ProofFinding(shown=proofs)
 
 
-def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
+def _prove_by_changed_records(reads: _ComparedReads) -> ProofFinding:
     """``set_limit(C-1, 50)`` is proved if C-1 shows limit=50 now, and did not before, and no field denies it.
 
     Compares the records that were there before; an unchanged one only if the call means it (it is the only one, or has
@@ -493,7 +493,7 @@ def _find_claim_by_value(
     return leaves[0] if len({leaf.path[-1] for leaf in leaves}) == 1 else None
 
 
-def _find_new_record(reads: _ComparedReads) -> ProofFinding:
+def _prove_by_new_record(reads: _ComparedReads) -> ProofFinding:
     """Proves a call by a record that was not there before (``_compare_new_record``), or gives the worst miscount."""
     if reads.evidence.before is None:
         return ProofFinding()
@@ -540,7 +540,7 @@ def _count_with_fields(subjects: CallSubjects, field_values: ValuesByPath, own_i
     return count
 
 
-def _find_changed_state(reads: _ComparedReads) -> ProofFinding:
+def _prove_by_changed_state(reads: _ComparedReads) -> ProofFinding:
     """Proves a call by fields that it does not set, and that its verb leads to."""
     for find_fields in (_find_participle_fields, _find_new_states, _find_switched_booleans):
         for changed, old_values in _fields_changed_by_call(reads):

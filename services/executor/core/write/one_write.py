@@ -11,7 +11,7 @@ from typing import NamedTuple
 from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
 from services.executor.core.plan.notices import append_sentence_to_notice, check_notice
-from services.executor.core.reads.server_call import dispatch_call
+from services.executor.core.reads.server_call import call_server_once
 from services.executor.core.records.references import resolve_references
 from services.executor.core.session import ledger
 from services.executor.core.session.context import DispatchRefused, TurnContext, local_now, require_tool_permitted
@@ -214,7 +214,7 @@ async def _attempt_sending(prepared: PreparedCall, *, is_last: bool) -> LedgerEn
     try:
         _refuse_if_delayed(ctx, opened_at)
         arguments = await with_file_contents(ctx, build_arguments_to_send(entry, tool))
-        answer = await dispatch_call(ctx, tool, arguments, is_read=False)
+        answer = await call_server_once(ctx, tool, arguments, is_read=False)
     except ToolUnreachable as error:
         return await _store_unsent(prepared, entry, str(error), is_last=is_last)
     except ToolSilent as error:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, timedelta, tzinfo
 from typing import NamedTuple
 
-from services.executor.core.reads.server_call import dispatch_call
-from services.executor.core.records.record_match import ReadRecords, find_subjects, identifiers_in
+from services.executor.core.reads.server_call import call_server_once
+from services.executor.core.records.record_match import RecordsOfAnswer, find_subjects, identifiers_in
 from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext, local_now
@@ -206,7 +206,7 @@ def can_read_show_write(evidence: WriteEvidence) -> bool:
 def _can_read_show_row(evidence: WriteEvidence) -> bool:
     content = evidence.after if evidence.before is None else evidence.before
     words, reader_words = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
-    subjects = find_subjects(ReadRecords(content), evidence.arguments, None, evidence.read_arguments)
+    subjects = find_subjects(RecordsOfAnswer(content), evidence.arguments, None, evidence.read_arguments)
     records = [node.record for node in subjects.direct]
     if words.is_removal:
         return bool(records)
@@ -300,7 +300,7 @@ async def _make_single_read(ctx: TurnContext, call: PlannedCall, read: ReadBack,
     except NoSuchPath:
         return None
     try:
-        answer = await dispatch_call(ctx, reader, arguments, is_read=True)
+        answer = await call_server_once(ctx, reader, arguments, is_read=True)
         if classify_failure(answer) is not None:
             return [] if says_record_absent(answer.content) else None
         return [] if answer.content is None else await _read_all_rows(ctx, call, reader, arguments, answer.content)
@@ -314,7 +314,7 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
     listing = open_paged_list(reader, arguments, first, ctx.limits.lists)
     if listing is None:
         return first
-    await listing.read_to_end(lambda following: dispatch_call(ctx, reader, following, is_read=True))
+    await listing.read_to_end(lambda following: call_server_once(ctx, reader, following, is_read=True))
     if listing.why_partial:
         ctx.journal.add_event("note", call=call.call_id, problem=f"the read-back came in part: {listing.why_partial}")
         return None
