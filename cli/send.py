@@ -20,7 +20,7 @@ from cli.gateway.client import (
 from cli.gateway.live import LiveEventPrinter, follow_turn, send_message
 from cli.gateway.messages import OutgoingMessage, TaskView
 from shared.domain.exact_json import dumps, loads
-from shared.domain.words import Level, Role
+from shared.domain.words import EscalationLevel, Role
 
 _DECISIONS = ("approve", "reject")
 
@@ -109,7 +109,7 @@ def _check_policy_json(policy: str | None) -> None:
 
 def parse_levels(words: list[str] | None) -> tuple[str, ...]:
     try:
-        return tuple(Level.parse(word).word for word in words or ())
+        return tuple(EscalationLevel.parse(word).word for word in words or ())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--level") from error
 

@@ -17,7 +17,7 @@ from cli.gateway.client import (
     run_with_gateway,
 )
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
-from shared.domain.words import Resolution, Role, TaskState
+from shared.domain.words import DoubtResolutionKind, Role, TaskState
 
 _STYLES = {"verified": "green", "unverified": "yellow", "refused": "red", "absent": "bold red", "in_doubt": "bold red"}
 
@@ -61,7 +61,7 @@ def cancel(task_id: TaskId, speaker: SpeakerName = "", url: Gateway = "", as_jso
 def resolve(
     task_id: TaskId,
     resolution: Annotated[
-        Resolution,
+        DoubtResolutionKind,
         typer.Argument(
             help="retry: it did not take hold, send it again. skip: leave it undone, go on; the task fails. "
             "done: it took hold, go on. take-over: end the task, a person does the rest."
@@ -110,7 +110,7 @@ def print_task(record: JsonObject) -> None:
     if record.get("answer") and not is_waiting and record["answer"] != record.get("reason"):
         out.print(f"answer: {record['answer']}", soft_wrap=True)
     if doubts and is_waiting:
-        choices, call = "|".join(Resolution), doubts[0].get("call_id")
+        choices, call = "|".join(DoubtResolutionKind), doubts[0].get("call_id")
         advice = f"Settle it: purple task resolve {record.get('task_id')} {choices} --call {call}"
         err.print(advice, soft_wrap=True)
 

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from services.executor.core.reflect.turn_end import list_new_user_messages
 from services.executor.ports.turns import Lease, SessionState, TurnEnd, TurnStore, TurnWork
-from shared.contracts.task import Artifact, ArtifactChunk, File, TaskEvent, TaskRecord, TurnKind
+from shared.contracts.task import Artifact, ArtifactChunk, ArtifactFile, TaskEvent, TaskRecord, TurnKind
 from shared.domain.words import TaskState
 from shared.infra.redis import connect
 from tests.integration.gateway_stage import ScriptedWorker
@@ -26,9 +26,9 @@ SLOW_SECONDS = 4.0
 _STEP_SECONDS = 0.1
 _BYTES = base64.b64encode(b"a file of the scripted worker").decode()
 _TEXT = Artifact(name="text", text="a text of the scripted worker", media_type="text/plain")
-_FILE = Artifact(name="file", file=File(name="output.txt", media_type="text/plain", content=_BYTES))
+_FILE = Artifact(name="file", file=ArtifactFile(name="output.txt", media_type="text/plain", content=_BYTES))
 _LINK = Artifact(
-    name="link", file=File(name="output.txt", media_type="text/plain", url="https://example.com/output.txt")
+    name="link", file=ArtifactFile(name="output.txt", media_type="text/plain", url="https://example.com/output.txt")
 )
 _DATA = Artifact(name="data", data={"key": "value", "count": 42})
 

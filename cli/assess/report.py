@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import CommandError
-from shared.contracts.assessment.figures import CriterionPoints, collect_criterion_points
+from shared.contracts.assessment.criterion_points import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import PASSING_SHARE, Assessment
 from shared.domain.estimates import Interval, difference_interval

@@ -25,11 +25,11 @@ from services.executor.ports.turns import TurnRunner
 from services.executor.settings import ExecutorSettings
 from shared.domain.model_price import NANOS_PER_DOLLAR
 from shared.infra.daily_spend import RedisSpend
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
 from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
-from shared.infra.parts import load_part
+from shared.infra.parts import load_optional_part
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.models import Tier
@@ -73,7 +73,7 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
     redis = connect(settings.redis_url)
     try:
         async with (
-            open_credentials(settings.credentials_dir, Guard(settings.addresses_for_operators)) as credentials,
+            open_credentials(settings.credentials_dir, AddressGuard(settings.addresses_for_operators)) as credentials,
             open_servers(
                 settings.addresses_for_tools, credentials, tracer, settings.tool_list_seconds, Resilience(metrics)
             ) as tools,
@@ -85,7 +85,7 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
             ports = Ports(counted_model, tools, RetryingPolicy(policy, metrics), make_tenants(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
             for name in settings.optional_part_names:
-                build_part = cast(BuildPart, load_part("executor", name))
+                build_part = cast(BuildPart, load_optional_part("executor", name))
                 equip_ports = await parts.enter_async_context(build_part(ExecutorPartHost(settings, redis)))
                 ports = equip_ports(ports)
             archive, session_archive = settings.open_task_archive(), settings.open_session_archive()

@@ -20,7 +20,7 @@ from shared.contracts.tenant_document import BadRecord, complete_connections, re
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.domain.words import ToolClass
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.service_settings import HostList
@@ -131,7 +131,7 @@ async def _try_connections(
         raise CannotStart(f"Tenant {options.tenant} has no connection {options.only!r} ({source}).")
     hosts = settings.tools_allowed_hosts
     async with (
-        open_credentials(settings.credentials_dir, Guard(addresses_for_operators(hosts))) as credentials,
+        open_credentials(settings.credentials_dir, AddressGuard(addresses_for_operators(hosts))) as credentials,
         open_servers(addresses_for_tools(hosts, permits_loopback=False), credentials) as servers,
     ):
         slots = asyncio.Semaphore(TRIALS_AT_ONCE)

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.executor.adapters.kept_files import FileBounds, KeptFiles
+from services.executor.adapters.kept_files import ArchivingTaskFiles, FileBounds
 from services.executor.optional_parts import EquipPorts, ExecutorPartHost
 from services.executor.ports.services import NoFiles
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 
 
 @asynccontextmanager
@@ -15,5 +15,9 @@ async def build_files(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     settings = host.settings
     archive = settings.open_file_archive()
     bounds = FileBounds(settings.file_bytes, settings.file_seconds)
-    files = NoFiles() if archive is None else KeptFiles(archive, Guard(settings.addresses_for_files), bounds)
+    files = (
+        NoFiles()
+        if archive is None
+        else ArchivingTaskFiles(archive, AddressGuard(settings.addresses_for_files), bounds)
+    )
     yield lambda ports: ports._replace(files=files)

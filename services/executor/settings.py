@@ -10,10 +10,10 @@ from pydantic_settings import NoDecode
 
 from services.executor.ports.services import OrchestratorName
 from shared.domain.outgoing import AllowedAddresses, addresses_for_files, addresses_for_operators, addresses_for_tools
-from shared.domain.quality import Formula
+from shared.domain.quality import QualityFormula
 from shared.domain.words import PlanAudit, Strategy
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.parts import check_parts
+from shared.infra.parts import check_optional_parts
 from shared.infra.redis import START_SECONDS, QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
 from shared.infra.starting import require_readable_url
@@ -153,7 +153,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         description="whether a model looks if risky plans, or all, do what their tasks ask; the exact audit stays",
     )
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000, description="US dollars of one task")
-    quality_formula: Formula = Field(default=Formula.SIGNALS, description="how runs are scored")
+    quality_formula: QualityFormula = Field(default=QualityFormula.SIGNALS, description="how runs are scored")
     answer_footer: bool = Field(default=False, description="a last line about the run under prose")
     model_prices: Path | None = Field(default=None, description="a file of prices laid over the built-in ones")
     allow_no_archive: bool = Field(
@@ -199,7 +199,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     @field_validator("executor_parts")
     @classmethod
     def _check_parts(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return check_parts("executor", names)
+        return check_optional_parts("executor", names)
 
     @field_validator("policy_url", "anthropic_base_url", "green_agent_mcp_url")
     @classmethod

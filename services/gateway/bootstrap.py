@@ -64,7 +64,7 @@ from shared.infra.channel_listener import ChannelListener
 from shared.infra.counted_app import CountedApp, RequestCounts
 from shared.infra.keys import DEDUPE_SECONDS, NOTICES_CHANNEL
 from shared.infra.metrics import Metrics
-from shared.infra.parts import load_part
+from shared.infra.parts import load_optional_part
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
@@ -99,7 +99,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     opened = _connect(settings)
     services = _build_services(settings, opened, shutdown, tracer)
     host = PartHost(settings, opened.state, opened.identity, services, utc_now)
-    parts = [cast(BuildPart, load_part("gateway", name))(host) for name in settings.parts]
+    parts = [cast(BuildPart, load_optional_part("gateway", name))(host) for name in settings.parts]
     lifespan = _make_lifespan(settings, opened, parts, shutdown)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     add_error_handlers(app)

@@ -9,7 +9,7 @@ from services.gateway.a2a.settings import URL_REGEX, A2aSettings
 from services.gateway.edge.request_limits import RequestLimits
 from shared.domain.address_ranges import why_open_host_refused
 from shared.infra.archive_open import parse_keys
-from shared.infra.parts import check_parts
+from shared.infra.parts import check_optional_parts
 from shared.infra.redis import QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, Settings, WordList
 
@@ -104,7 +104,7 @@ class GatewaySettings(A2aSettings, SentFileSettings, ShutdownSettings, Assessmen
     @field_validator("gateway_parts")
     @classmethod
     def _check_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return check_parts("gateway", value)
+        return check_optional_parts("gateway", value)
 
     @model_validator(mode="after")
     def _set_default_authentication(self) -> Self:

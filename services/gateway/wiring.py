@@ -39,7 +39,7 @@ from services.gateway.worlds.tool_calls import read_user_messages
 from services.gateway.worlds.world import world_endpoint
 from shared.domain.outgoing import addresses_for_files, addresses_for_tools, addresses_for_webhooks
 from shared.infra.channel_listener import ChannelListener
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.installation import InstallationGaugeReader
 from shared.infra.keys import DELIVERIES_CHANNEL
 from shared.infra.metrics import Metrics, MetricsPage, make_metrics_app
@@ -98,7 +98,7 @@ class WebhookWiring:
         if self.queue is None:
             yield
             return
-        settings, guard = self._settings, Guard(self.addresses)
+        settings, guard = self._settings, AddressGuard(self.addresses)
         post = WebhookHttpClient(guard, settings.push_timeout, settings.push_concurrency, self._meter)
         async with aclosing(post):
             write_body = partial(build_webhook_body, model_notice)
@@ -133,7 +133,7 @@ def build_assessment_reader(settings: GatewaySettings, state: Redis, tasks: Task
         clock=utc_now,
         new_id=lambda: str(uuid4()),
         world_addresses=addresses,
-        read_user_messages=partial(read_user_messages, Guard(addresses)),
+        read_user_messages=partial(read_user_messages, AddressGuard(addresses)),
         build_world_url=partial(world_endpoint, settings.worlds_base),
     )
     return service.handle_assessor_message

@@ -25,7 +25,7 @@ from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_following, keep_seeding
 from services.learner.ports.outcomes import Outcomes, TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
-from shared.contracts.learning_files import FileRequest, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportRequest
 from shared.domain.model_price import highest_prices
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
@@ -147,7 +147,7 @@ class FolderBackup:
             contents = await asyncio.to_thread(self._folder.read)
             self._waiting = {file: content for file, content in contents.items() if content}
         for file, content in list(self._waiting.items()):
-            await self._import_file(FileRequest(tenant=self._tenant, file=file, content=content))
+            await self._import_file(LearningImportRequest(tenant=self._tenant, file=file, content=content))
             del self._waiting[file]
         files = await read_learned_files(self._redis, self._tenant)
         if not (self._has_synced and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
@@ -160,7 +160,7 @@ class FolderBackup:
         key_names = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
         return await Scripts(self._redis).execute("EXISTS", *key_names) == 0
 
-    async def _import_file(self, request: FileRequest) -> None:
+    async def _import_file(self, request: LearningImportRequest) -> None:
         """Imports one file, or hands it to the executor if it holds processes. Problems are logged."""
         if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
             await RpcQueue(self._redis, "executor").post_request(request.model_dump_json(), _PROCESS_REQUEST_SECONDS)

@@ -11,7 +11,7 @@ from shared.contracts.base import Contract
 from shared.contracts.grounds import Grounds
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal
-from shared.domain.words import Level, Role
+from shared.domain.words import EscalationLevel, Role
 
 MOST_APPROVAL_HOURS = 10_000_000  # a deadline after the year 9999 is no time
 
@@ -48,7 +48,7 @@ class LadderRung(Contract):
     @field_validator("level")
     @classmethod
     def _check_level(cls, word: str) -> str:
-        return Level.parse(word).word
+        return EscalationLevel.parse(word).word
 
 
 class Escalation(Contract):
@@ -61,13 +61,15 @@ class Escalation(Contract):
 
 def is_ladder_rising(ladder: tuple[LadderRung, ...]) -> bool:
     """Whether each rung of a ladder is of a higher level than the one before it; True for an empty ladder."""
-    ranks = [Level.parse(rung.level) for rung in ladder]
+    ranks = [EscalationLevel.parse(rung.level) for rung in ladder]
     return all(lower < higher for lower, higher in pairwise(ranks))
 
 
 def rungs_above(ladder: tuple[LadderRung, ...], level: str | None) -> tuple[LadderRung, ...]:
     """The rungs above ``level``, which need not be a rung itself; all rungs if it is None."""
-    return tuple(rung for rung in ladder if level is None or Level.parse(rung.level) > Level.parse(level))
+    return tuple(
+        rung for rung in ladder if level is None or EscalationLevel.parse(rung.level) > EscalationLevel.parse(level)
+    )
 
 
 def find_rung(ladder: tuple[LadderRung, ...], level: str | None) -> LadderRung | None:
@@ -148,7 +150,7 @@ class Approval(Contract):
             return f"{principal.id} asked for this and cannot approve it"
         if Role.APPROVER not in principal.roles:
             return f"{principal.id} does not have the role approver"
-        if self.level is not None and Level.parse(self.level).word not in {
+        if self.level is not None and EscalationLevel.parse(self.level).word not in {
             word.strip().lower() for word in principal.levels
         }:
             return f"{principal.id} may not decide at level {self.level}"

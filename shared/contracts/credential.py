@@ -30,16 +30,16 @@ class CredentialType(StrEnum):
     OAUTH = "oauth_client_credentials"  # Authorization: Bearer TOKEN, had for the client's secret
 
 
-class Scheme(StrEnum):
+class SecretSource(StrEnum):
     ENV = "env"
     FILE = "file"
     AWS = "aws-sm"
 
 
-class Reference(NamedTuple):
+class SecretReference(NamedTuple):
     """Where a secret is stored. ``key``: a member of the JSON object in an AWS secret; empty for the whole secret."""
 
-    scheme: Scheme
+    scheme: SecretSource
     name: str
     key: str = ""
 
@@ -47,18 +47,18 @@ class Reference(NamedTuple):
         return f"{self.scheme.value}:{self.name}" + (f"#{self.key}" if self.key else "")
 
 
-def parse_reference(text: str) -> Reference:
+def parse_reference(text: str) -> SecretReference:
     """Parses a reference to a secret. Its ``ValueError`` does not repeat the text, which may be a secret itself."""
     word, _, location = text.partition(":")
-    name, _, key = location.partition("#") if word == Scheme.AWS else (location, "", "")
+    name, _, key = location.partition("#") if word == SecretSource.AWS else (location, "", "")
     has_valid_name = {
-        Scheme.ENV: bool(_VARIABLE_NAME_PATTERN.fullmatch(name)),
-        Scheme.FILE: name.isprintable() and bool(name.strip("/")) and ".." not in name.split("/"),
-        Scheme.AWS: bool(_AWS_NAME_PATTERN.fullmatch(name)) and key.isprintable(),
+        SecretSource.ENV: bool(_VARIABLE_NAME_PATTERN.fullmatch(name)),
+        SecretSource.FILE: name.isprintable() and bool(name.strip("/")) and ".." not in name.split("/"),
+        SecretSource.AWS: bool(_AWS_NAME_PATTERN.fullmatch(name)) and key.isprintable(),
     }
     if not any(word == scheme and is_valid for scheme, is_valid in has_valid_name.items()):
         raise ValueError(f"must be {_REFERENCE_FORMS}: where the secret lies, and never the secret itself")
-    return Reference(Scheme(word), name, key)
+    return SecretReference(SecretSource(word), name, key)
 
 
 class Credential(Contract):
@@ -117,7 +117,7 @@ class Credential(Contract):
         return self
 
     @property
-    def reference(self) -> Reference:
+    def reference(self) -> SecretReference:
         return parse_reference(self.source)
 
 
@@ -139,16 +139,16 @@ def aws_prefix_of(tenant: str) -> str:
     return f"{AWS_PREFIX}{secrets_folder_of(tenant)}/"
 
 
-def why_not_own_secret(reference: Reference, tenant: str) -> str | None:
+def why_not_own_secret(reference: SecretReference, tenant: str) -> str | None:
     """Why a tenant's record must not refer to this secret; None if it may.
 
     A tenant's operators write the record, while the secrets of all tenants are stored with the executor.
     """
-    if reference.scheme is Scheme.ENV and not reference.name.startswith(env_variable_prefix_of(tenant)):
+    if reference.scheme is SecretSource.ENV and not reference.name.startswith(env_variable_prefix_of(tenant)):
         return f"a variable of this tenant begins with {env_variable_prefix_of(tenant)}"
-    if reference.scheme is Scheme.FILE and reference.name.startswith("/"):
+    if reference.scheme is SecretSource.FILE and reference.name.startswith("/"):
         return "must be the name of a file in the tenant's own folder of CREDENTIALS_DIR, without a leading slash"
-    if reference.scheme is Scheme.AWS and not _read_secret_name_of_arn(reference.name).startswith(
+    if reference.scheme is SecretSource.AWS and not _read_secret_name_of_arn(reference.name).startswith(
         aws_prefix_of(tenant)
     ):
         return f"the name of a secret of this tenant begins with {aws_prefix_of(tenant)}"

@@ -7,7 +7,7 @@ from shared.domain.cases import CaseOutcome
 from shared.domain.words import Strategy
 
 
-class Accuracy(Contract):
+class PredictionAccuracy(Contract):
     """The predictions of one kind of threshold in one process type, one for each task: how many, and how many came
     true.
 
@@ -85,7 +85,7 @@ class KnownEntity(Contract):
     names: tuple[str, ...] = ()  # other ways in which tasks write it
 
 
-class TaskSource(Contract):
+class EntityMention(Contract):
     """A task that named an entity."""
 
     task_id: str
@@ -97,4 +97,4 @@ class EntityLinks(Contract):
     """The entities named together with this one (``kind:value``, newest first), and the last tasks that named it."""
 
     together: tuple[str, ...] = ()
-    tasks: tuple[TaskSource, ...] = ()
+    tasks: tuple[EntityMention, ...] = ()

@@ -19,7 +19,7 @@ class LearningFile(StrEnum):
     STATISTICS = "statistics.json"
 
 
-class FileRequest(Contract):
+class LearningImportRequest(Contract):
     """A file to import into a tenant's memory. ``dry_run``: only report what would happen."""
 
     tenant: str
@@ -28,7 +28,7 @@ class FileRequest(Contract):
     dry_run: bool = False
 
 
-class FileReport(Contract):
+class LearningImportReport(Contract):
     """The result of an import. With ``problems`` nothing was imported; the list may be incomplete.
 
     ``taken``: entries that were new or replaced others; ``known``: entries that changed nothing; ``left_out``: entries

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
-from shared.domain.words import Resolution, ToolClass, WriteStatus
+from shared.domain.words import DoubtResolutionKind, ToolClass, WriteStatus
 
 
 class DoubtResolution(Contract):
@@ -18,14 +18,14 @@ class DoubtResolution(Contract):
     """
 
     doubt: str
-    resolution: Resolution
+    resolution: DoubtResolutionKind
     by: Principal
     at: datetime
     comment: str = ""
     turn_id: str
 
 
-class Attempt(Contract):
+class EarlierAttempt(Contract):
     """The result of an earlier attempt at the same write."""
 
     number: int
@@ -73,7 +73,7 @@ class LedgerEntry(Contract):
     is_replanned: bool = False  # whether an earlier plan of the task had a call of its tool, under a key of that plan
     compensates: str | None = None  # the id of the call that this one takes back
     attempt: int = 1  # how often it was begun to be sent, this time included
-    earlier: tuple[Attempt, ...] = ()
+    earlier: tuple[EarlierAttempt, ...] = ()
     doubted_at: datetime | None = None  # since when it is in doubt
     decide_by: datetime | None = None  # until when an operator may say what became of it
     decide_hours: float = 24.0  # how long the tenant gave for that when the call went out

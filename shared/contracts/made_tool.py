@@ -8,7 +8,7 @@ from pydantic import field_serializer
 from shared.contracts.base import Contract
 
 
-class MadeCase(Contract):
+class MadeToolTestCase(Contract):
     """A test case of a made tool: inputs and the expected result; figures are decimal texts."""
 
     inputs: tuple[str, ...]
@@ -37,7 +37,7 @@ class MadeTool(Contract):
     result: Literal["money", "ratio"]
     code: str
     code_sha256: str
-    cases: tuple[MadeCase, ...]
+    cases: tuple[MadeToolTestCase, ...]
     made_at: datetime
     task_id: str
     removed_at: datetime | None = None

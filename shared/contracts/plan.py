@@ -28,7 +28,7 @@ class ReadBack(Contract):
         return tuple(dict.fromkeys(self.of_rows or (self,)))
 
 
-class Origin(Contract):
+class ArgumentOrigin(Contract):
     """The source of an argument's value: the task's text, a result (fact and path), or a figure.
 
     Each of the following makes a person look at the plan. ``free_text``: the value occurs only in free text, such as a
@@ -62,7 +62,7 @@ class PlannedCall(Contract):
     on_failure: Literal["stop", "compensate"] = "stop"
     compensation: "PlannedCall | None" = None
     part: int | None = None  # the part of the task that the call carries out
-    origins: tuple[Origin, ...] = ()
+    origins: tuple[ArgumentOrigin, ...] = ()
     if_acknowledged: str | None = None
     idempotency_field: str | None = None  # our key goes out in this argument; it is no part of what is approved
 

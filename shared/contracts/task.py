@@ -110,7 +110,7 @@ class TaskRequest(Contract):
         return wish is not None and wish is not False  # 0 equals False
 
 
-class File(Contract):
+class ArtifactFile(Contract):
     """A file as its bytes (base64) or as the address where it can be fetched."""
 
     name: str | None = None
@@ -125,7 +125,7 @@ class Artifact(Contract):
     name: str
     text: str | None = None
     data: dict[str, JsonValue] | None = None
-    file: File | None = None
+    file: ArtifactFile | None = None
     media_type: str | None = None
     streamed: bool = False  # its events of kind ``artifact`` have told it already: see ArtifactChunk
 

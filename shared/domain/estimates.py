@@ -121,7 +121,7 @@ _UNKNOWN_CONFIDENCE = 0.75
 _TRUSTED_CONFIDENCE = 0.75
 
 
-class Trust(StrEnum):
+class PredictionTrust(StrEnum):
     """How far a kind of prediction is trusted. ``NONE``: too little is known."""
 
     NONE = ""
@@ -141,13 +141,17 @@ def is_drifting(window: Sequence[bool]) -> bool:
     return len(newest) == _NEWEST_PREDICTIONS and 100 * sum(newest) < _LEAST_PERCENT_RIGHT * len(newest)
 
 
-def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
+def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> PredictionTrust:
     """How far a kind of prediction is trusted, by its overall accuracy and the newest results."""
     if is_drifting(window):
-        return Trust.DRIFT
+        return PredictionTrust.DRIFT
     if attempts < _FEWEST_SAMPLES:
-        return Trust.NONE
-    return Trust.TRUST if prediction_confidence(attempts, matches) >= _TRUSTED_CONFIDENCE else Trust.VERIFY
+        return PredictionTrust.NONE
+    return (
+        PredictionTrust.TRUST
+        if prediction_confidence(attempts, matches) >= _TRUSTED_CONFIDENCE
+        else PredictionTrust.VERIFY
+    )
 
 
 def count_recent_matches(window: Sequence[bool]) -> tuple[int, int]:

@@ -37,7 +37,7 @@ class OutgoingRule(StrEnum):
     NOT_LISTED = "not listed"
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """The address must not be called. The message continues "the URL ..." and reveals nothing about the network."""
 
     def __init__(self, rule: OutgoingRule, message: str) -> None:
@@ -106,14 +106,16 @@ def addresses_for_operators(allowed_hosts: Collection[str]) -> AllowedAddresses:
 
 
 def check_url(url: str, allowed: AllowedAddresses) -> Target:
-    """The target of the URL, if its text permits calling it; raises ``Refused``."""
+    """The target of the URL, if its text permits calling it; raises ``AddressRefused``."""
     parts = _match_url(url)
     target = _read_target(parts["scheme"].lower(), parts["host"].lower(), parts["port"])
     if target.scheme not in allowed.schemes:
-        raise Refused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(allowed.schemes))} URL")
+        raise AddressRefused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(allowed.schemes))} URL")
     path_and_query = parts["rest"] or ""
     if "#" in path_and_query or ("?" in path_and_query and not allowed.permits_queries):
-        raise Refused(OutgoingRule.QUERY, f"must have no {'' if allowed.permits_queries else 'query or '}fragment")
+        raise AddressRefused(
+            OutgoingRule.QUERY, f"must have no {'' if allowed.permits_queries else 'query or '}fragment"
+        )
     check_target(target, allowed)
     return target
 
@@ -122,24 +124,26 @@ def why_refused(url: str, allowed: AllowedAddresses) -> str | None:
     """Why a URL must not be called, as the end of a sentence about it; None if its text permits it."""
     try:
         check_url(url, allowed)
-    except Refused as refused:
+    except AddressRefused as refused:
         return refused.message
     return None
 
 
 def check_target(target: Target, allowed: AllowedAddresses) -> None:
-    """Raises ``Refused`` for a host and port that are refused whatever the host's address is."""
+    """Raises ``AddressRefused`` for a host and port that are refused whatever the host's address is."""
     literal = _parse_literal(target.host)
     if literal is not None:
         check_address(literal, target, allowed)
     elif not _is_permitted_by_name(target, allowed):
         _check_name(target, allowed)
     if not (target.port in WEB_PORTS or _is_permitted_by_name(target, allowed) or _list_networks(allowed)):
-        raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(allowed)}")
+        raise AddressRefused(
+            OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(allowed)}"
+        )
 
 
 def check_address(address: Address, target: Target, allowed: AllowedAddresses) -> None:
-    """Raises ``Refused`` for an address that must not be connected to; names its range only if the URL had it."""
+    """Raises ``AddressRefused`` for an address that must not be connected to; names its range only if the URL did."""
     kind = find_address_range(address)
     if _is_permitted(address, kind, target, allowed):
         return
@@ -147,13 +151,15 @@ def check_address(address: Address, target: Target, allowed: AllowedAddresses) -
         raise unreachable_error(target, allowed)
     if kind is AddressRange.PUBLIC:
         raise _not_listed_error(target, allowed)
-    raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(allowed)}")
+    raise AddressRefused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(allowed)}")
 
 
-def unreachable_error(target: Target, allowed: AllowedAddresses) -> Refused:
+def unreachable_error(target: Target, allowed: AllowedAddresses) -> AddressRefused:
     """The error for a name that does not exist or resolves to a private network; the caller must not learn which."""
     hint = "" if _is_listed(target, allowed) else _setting_hint(allowed)
-    return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
+    return AddressRefused(
+        OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}"
+    )
 
 
 def _is_permitted(address: Address, kind: AddressRange, target: Target, allowed: AllowedAddresses) -> bool:
@@ -183,7 +189,7 @@ def _is_permitted_by_name(target: Target, allowed: AllowedAddresses) -> bool:
 
 def _check_name(target: Target, allowed: AllowedAddresses) -> None:
     if target.host == "localhost" or target.host.endswith(".localhost"):
-        raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(allowed)}")
+        raise AddressRefused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(allowed)}")
     if not (allowed.permits_public or _list_networks(allowed)):
         raise _not_listed_error(target, allowed)
 
@@ -206,14 +212,20 @@ def _is_allowed_loopback(host: str, allowed: AllowedAddresses) -> bool:
 
 def _match_url(url: str) -> re.Match[str]:
     if len(url) > MAX_URL:
-        raise Refused(OutgoingRule.SPELLING, f"must have at most {MAX_URL} characters")
+        raise AddressRefused(OutgoingRule.SPELLING, f"must have at most {MAX_URL} characters")
     if not url.isprintable() or not url.isascii() or " " in url or "\\" in url:
-        raise Refused(OutgoingRule.SPELLING, "must be a plain URL without spaces, backslashes or control characters")
+        raise AddressRefused(
+            OutgoingRule.SPELLING, "must be a plain URL without spaces, backslashes or control characters"
+        )
     match = _URL_PATTERN.fullmatch(url)
     if match is None:
-        raise Refused(OutgoingRule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user")
+        raise AddressRefused(
+            OutgoingRule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user"
+        )
     if _may_leave_path(match["rest"] or ""):
-        raise Refused(OutgoingRule.SPELLING, "must have no '.' or '..' as a part of its path, in whatever spelling")
+        raise AddressRefused(
+            OutgoingRule.SPELLING, "must have no '.' or '..' as a part of its path, in whatever spelling"
+        )
     return match
 
 
@@ -238,18 +250,18 @@ def _may_leave_path(path_and_query: str) -> bool:
 def _read_target(scheme: str, host: str, port: str | None) -> Target:
     number = int(port) if port is not None else _DEFAULT_PORTS.get(scheme, 1)
     if not 0 < number < 65536:
-        raise Refused(OutgoingRule.PORT, "must have a port from 1 to 65535")
+        raise AddressRefused(OutgoingRule.PORT, "must have a port from 1 to 65535")
     return Target(scheme, _check_host(host), number)
 
 
 def _check_host(host: str) -> str:
-    """The host, if it can be read in one way only; raises ``Refused``."""
+    """The host, if it can be read in one way only; raises ``AddressRefused``."""
     bare = host.removeprefix("[").removesuffix("]")
     if bare != host or _NUMBER_PATTERN.fullmatch(bare.rpartition(".")[2]):
         return _normalize_address(bare, is_ipv6=bare != host)
     if len(host) > 253 or not all(_HOST_LABEL_PATTERN.fullmatch(label) for label in host.split(".")):
         problem = "must have a host name of letters, digits and hyphens, without a dot at its end"
-        raise Refused(OutgoingRule.HOST, problem)
+        raise AddressRefused(OutgoingRule.HOST, problem)
     return host
 
 
@@ -260,7 +272,7 @@ def _normalize_address(text: str, *, is_ipv6: bool) -> str:
         address = None
     is_as_written = is_ipv6 or str(address) == text
     if address is None or (address.version == 6) is not is_ipv6 or not is_as_written:
-        raise Refused(OutgoingRule.HOST, "must spell an address as four decimal numbers, or as IPv6 in brackets")
+        raise AddressRefused(OutgoingRule.HOST, "must spell an address as four decimal numbers, or as IPv6 in brackets")
     return str(address)
 
 
@@ -283,7 +295,7 @@ def _parse_entry(entry: str) -> str:
         raise ValueError(f"{entry!r} is no host, host with a port, address or network")
     try:
         target = _read_target("http", match["host"], match["port"])
-    except Refused as error:
+    except AddressRefused as error:
         raise ValueError(f"{entry!r} {error.message}") from error
     return target.host if match["port"] is None else _with_port(target.host, target.port)
 
@@ -292,8 +304,8 @@ def _with_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _not_listed_error(target: Target, allowed: AllowedAddresses) -> Refused:
-    return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(allowed)}")
+def _not_listed_error(target: Target, allowed: AllowedAddresses) -> AddressRefused:
+    return AddressRefused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(allowed)}")
 
 
 def _setting_hint(allowed: AllowedAddresses) -> str:

@@ -15,12 +15,12 @@ _ENOUGH_WORDS = 12  # the least that the weighted formula takes for a whole answ
 _MOST_CALLS_SCORED = 18  # tool calls of a task, at which the weighted formula gives nothing for tools
 
 
-class Formula(StrEnum):
+class QualityFormula(StrEnum):
     SIGNALS = "signals"
     WEIGHTED = "weighted"
 
 
-class Evidence(NamedTuple):
+class TaskEvidence(NamedTuple):
     """What is known of an ended task. None: there was nothing to judge.
 
     ``policy_kept``: a plan with calls followed its rules. ``audit_clean``: its figures were correct (outcomes
@@ -51,24 +51,24 @@ class Evidence(NamedTuple):
     task_words: int = 0
 
 
-class Score(NamedTuple):
+class QualityScore(NamedTuple):
     """A value from 0 to 1, and the parts whose sum it is before clipping."""
 
     value: float
-    formula: Formula
+    formula: QualityFormula
     parts: Mapping[str, float]
 
 
-def score_quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
+def score_quality(evidence: TaskEvidence, formula: QualityFormula = QualityFormula.SIGNALS) -> QualityScore:
     """The score of a run. A completed task with a JSON-list answer scores 1.0 with any formula."""
     if evidence.is_exact_match and evidence.state is TaskState.COMPLETED:
-        return Score(1.0, formula, {"exact_match": 1.0})
-    parts = _weigh_signals(evidence) if formula is Formula.SIGNALS else _weigh_parts(evidence)
+        return QualityScore(1.0, formula, {"exact_match": 1.0})
+    parts = _weigh_signals(evidence) if formula is QualityFormula.SIGNALS else _weigh_parts(evidence)
     rounded = {name: round(part, 4) for name, part in parts.items() if part}
-    return Score(round(min(1.0, max(0.0, sum(rounded.values()))), 4), formula, rounded)
+    return QualityScore(round(min(1.0, max(0.0, sum(rounded.values()))), 4), formula, rounded)
 
 
-def _weigh_signals(evidence: Evidence) -> dict[str, float]:
+def _weigh_signals(evidence: TaskEvidence) -> dict[str, float]:
     all_verified = evidence.writes_planned > 0 and evidence.writes_verified == evidence.writes_planned
     return {
         "baseline": _BASE_SCORE,
@@ -88,7 +88,7 @@ def _weigh_signals(evidence: Evidence) -> dict[str, float]:
     }
 
 
-def _weigh_parts(evidence: Evidence) -> dict[str, float]:
+def _weigh_parts(evidence: TaskEvidence) -> dict[str, float]:
     """The parts of ``0.35 answer + 0.35 tools + 0.30 policy`` (seeds 002 and 003), the answer by its length."""
     expected = max(_ENOUGH_WORDS, evidence.task_words)
     answer = min(1.0, evidence.answer_words / expected)

@@ -101,7 +101,7 @@ UNDECIDED_STATUSES = (
 )
 
 
-class Resolution(StrEnum):
+class DoubtResolutionKind(StrEnum):
     """What an operator decides about a write in doubt."""
 
     RETRY = "retry"  # it did not take hold: it may be sent again
@@ -116,7 +116,7 @@ class RuleAction(StrEnum):
     BLOCK = "block"
 
 
-class Level(IntEnum):
+class EscalationLevel(IntEnum):
     """Escalation levels, lowest first; the highest that a rule names wins."""
 
     MANAGER = 1
@@ -132,7 +132,7 @@ class Level(IntEnum):
         return self.name.lower()
 
     @classmethod
-    def parse(cls, word: str) -> "Level":
+    def parse(cls, word: str) -> "EscalationLevel":
         """The level of that name; a ``ValueError`` for an unknown one lists the levels."""
         try:
             return cls[word.strip().upper()]

@@ -43,7 +43,7 @@ class Admission:
         self.waiting, self._counted_at = waiting, monotonic()
 
     @asynccontextmanager
-    async def hold_admission(self) -> AsyncIterator[int]:
+    async def reserve_place(self) -> AsyncIterator[int]:
         """Yields how many sessions may wait, for the accepting script: a number, ``UNLIMITED`` or ``FULL``.
 
         The message must be stored inside the context, because on a cluster the place in the queue is kept only that

@@ -18,8 +18,8 @@ from aiohttp.http import HttpProcessingError
 from typing_extensions import override
 from yarl import URL
 
-from shared.domain.outgoing import Refused, Target
-from shared.infra.guard import ASSUMED_SCHEME, Guard
+from shared.domain.outgoing import AddressRefused, Target
+from shared.infra.guard import ASSUMED_SCHEME, AddressGuard
 from shared.infra.tls import client_tls_context
 
 _MOST_HEAD_BYTES = 64 * 1024  # of each line of an answer's head
@@ -48,7 +48,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     def __init__(
         self,
         limits: PoolLimits | None = None,
-        guard: Guard | None = None,
+        guard: AddressGuard | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._limits, self._guard, self._tls = limits or PoolLimits(), guard, tls
@@ -123,7 +123,7 @@ class _AnswerStream(httpx2.AsyncByteStream):
 
 
 class _GuardedResolver(AbstractResolver):
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: AddressGuard) -> None:
         self._guard = guard
 
     @override
@@ -152,7 +152,7 @@ class _GuardedResolver(AbstractResolver):
 def _raise_httpx2_errors(request: httpx2.Request) -> Iterator[None]:
     try:
         yield
-    except Refused as refused:
+    except AddressRefused as refused:
         raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused
     except (aiohttp.ClientError, HttpProcessingError, TimeoutError) as error:
         kind = next(kind for caught, kind in _ERROR_TYPES if isinstance(error, caught))

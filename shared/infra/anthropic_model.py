@@ -20,7 +20,7 @@ import structlog
 from yarl import URL
 
 from shared.domain import span_names as names
-from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, Feature, encode_model_request, read_model_reply
+from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, RequestFeature, encode_model_request, read_model_reply
 from shared.infra.retries import retry_with_pauses
 from shared.infra.tls import client_tls_context
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
@@ -32,12 +32,12 @@ _GATEWAY_STATUSES = frozenset({502, 503})
 _INVALID_STATUSES = frozenset({400, 422})
 _MOST_BYTES = 4 * MOST_REPLY_CHARACTERS  # a character takes at most four
 _FEATURE_NAMES = {
-    Feature.EFFORT: re.compile(r"\beffort\b"),
-    Feature.STRICT: re.compile(r"\bstrict\b"),
-    Feature.CACHE_CONTROL: re.compile(r"\bcache_control\b"),
-    Feature.THINKING: re.compile(r"thinking\b"),
-    Feature.OUTPUT_CONFIG: re.compile(r"\b(output_config|output_format|json_schema)\b"),
-    Feature.IMAGES: re.compile(r"\bimages?\b"),
+    RequestFeature.EFFORT: re.compile(r"\beffort\b"),
+    RequestFeature.STRICT: re.compile(r"\bstrict\b"),
+    RequestFeature.CACHE_CONTROL: re.compile(r"\bcache_control\b"),
+    RequestFeature.THINKING: re.compile(r"thinking\b"),
+    RequestFeature.OUTPUT_CONFIG: re.compile(r"\b(output_config|output_format|json_schema)\b"),
+    RequestFeature.IMAGES: re.compile(r"\bimages?\b"),
 }
 
 
@@ -96,7 +96,7 @@ def _both_failed_error(first: ModelAbsent | ModelBusy, second: ModelAbsent | Mod
     return ModelAway(message, min(retry_delays, default=None))
 
 
-def _find_refused_feature(message: str, without: Set[Feature]) -> Feature | None:
+def _find_refused_feature(message: str, without: Set[RequestFeature]) -> RequestFeature | None:
     """The feature that an endpoint's refusal names; None if it names none, or only one that is left out already."""
     named_features = (feature for feature, name in _FEATURE_NAMES.items() if name.search(message))
     return next((feature for feature in named_features if feature not in without), None)
@@ -205,7 +205,7 @@ class AnthropicModel(Model):
         self._sends_trace = sends_trace
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
-        self._without: dict[str, frozenset[Feature]] = {}
+        self._without: dict[str, frozenset[RequestFeature]] = {}
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key or "none",  # an endpoint of one's own may need no key; the SDK insists on one
             base_url=base_url,
@@ -270,7 +270,7 @@ class AnthropicModel(Model):
             else:
                 self._without[model] = without
                 reply = read_model_reply(model, text, is_json=request.schema is not None)
-                return reply._replace(saw_images=Feature.IMAGES not in without)
+                return reply._replace(saw_images=RequestFeature.IMAGES not in without)
 
     async def _send(self, model: str, request_body: bytes) -> str:
         session = self._session = self._session or self._open_session()

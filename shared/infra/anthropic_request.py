@@ -25,7 +25,7 @@ _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 _BlockPosition: TypeAlias = tuple[int, int]  # a block: the index of its message, and its own in the message
 
 
-class Feature(StrEnum):
+class RequestFeature(StrEnum):
     """An optional part of a request that some endpoints refuse; the request means the same without it."""
 
     STRICT = "strict"
@@ -36,16 +36,16 @@ class Feature(StrEnum):
     IMAGES = "images"
 
 
-def encode_model_request(model: str, request: models.ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
+def encode_model_request(model: str, request: models.ModelRequest, without: Set[RequestFeature] = frozenset()) -> bytes:
     """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
-    has_cache_marks = Feature.CACHE_CONTROL not in without
-    sends_opaque, sends_images = Feature.THINKING not in without, Feature.IMAGES not in without
+    has_cache_marks = RequestFeature.CACHE_CONTROL not in without
+    sends_opaque, sends_images = RequestFeature.THINKING not in without, RequestFeature.IMAGES not in without
     messages = _replace_hidden_images(request.messages, sends_images)
     messages = _drop_unsendable(model, messages, sends_opaque=sends_opaque)
     fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
     system = _build_system(request)
     if request.tools:
-        is_strict = Feature.STRICT not in without
+        is_strict = RequestFeature.STRICT not in without
         has_cache_mark = has_cache_marks and not system
         encoded_tools = _encoded_tools(request.tools)
         if (is_strict, has_cache_mark) not in encoded_tools:
@@ -69,13 +69,13 @@ def _build_system(request: models.ModelRequest) -> list[dict[str, object]]:
     return [{"type": "text", "text": text} for text in (*request.system, *schema_texts) if text.strip()]
 
 
-def _output_config(model: str, request: models.ModelRequest, without: Set[Feature]) -> dict[str, object]:
-    if Feature.OUTPUT_CONFIG in without:
+def _output_config(model: str, request: models.ModelRequest, without: Set[RequestFeature]) -> dict[str, object]:
+    if RequestFeature.OUTPUT_CONFIG in without:
         return {}
     output: dict[str, object] = {}
     if request.schema is not None:
         output["format"] = {"type": "json_schema", "schema": dict(request.schema)}
-    if request.effort is not None and Feature.EFFORT not in without and takes_effort(model):
+    if request.effort is not None and RequestFeature.EFFORT not in without and takes_effort(model):
         output["effort"] = request.effort
     return output
 

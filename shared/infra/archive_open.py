@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 
 from shared.infra.archive_folder import FolderArchive, write_synced
 from shared.infra.service_settings import Settings
-from shared.ports.archive import Archive, UnreadableArchive
+from shared.ports.archive import Archive, UnreadableArchivedContent
 
 _COMPRESSION_LEVEL = 2  # the format is zlib's; ISA-L writes it in a fifth of the time of level 3, as small
 _SMALL_BYTES = 64 * 1024  # bytes that are encrypted sooner than a thread is asked
@@ -51,7 +51,9 @@ class EncryptedArchive(Archive):
         try:
             return zlib.decompress(self._box.decrypt(encrypted))
         except (InvalidToken, zlib.error) as error:
-            raise UnreadableArchive("no key of ARCHIVE_KEY opens this archived task, or it was damaged") from error
+            raise UnreadableArchivedContent(
+                "no key of ARCHIVE_KEY opens this archived task, or it was damaged"
+            ) from error
 
 
 _ADDRESS_FORM = "it is file:///an/absolute/path or s3://bucket/prefix"

@@ -27,7 +27,7 @@ def _parse_message(message: str) -> list[EventRow] | None:
 ReadEvents = Callable[[str, str], Awaitable[list[EventRow]]]
 
 
-class Feed:
+class EventFeed:
     """The newest events of one stream, shared by all its watchers.
 
     Events arrive in published messages. If messages were missed or carry no event, the first watcher to notice reads
@@ -128,17 +128,17 @@ class Feed:
         return [row for row in self._rows if row.position > position]
 
 
-class Feeds:
+class EventFeeds:
     def __init__(self, live: ChannelListener, scripts: Scripts) -> None:
         self._live, self._scripts = live, scripts
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[str, EventFeed] = {}
 
     @asynccontextmanager
-    async def open_feed(self, stream: str) -> AsyncIterator[Feed]:
+    async def open_feed(self, stream: str) -> AsyncIterator[EventFeed]:
         """Yields the stream's feed, which all its watchers share."""
         feed = self._feeds.get(stream)
         if feed is None:
-            feed = self._feeds[stream] = Feed(stream, self._live, self._read)
+            feed = self._feeds[stream] = EventFeed(stream, self._live, self._read)
         feed.watchers += 1
         try:
             await feed.open()

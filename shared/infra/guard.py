@@ -47,14 +47,14 @@ class ThreadedResolver:
 system_resolver = ThreadedResolver()
 
 
-class Guard:
+class AddressGuard:
     """Connects only to addresses that ``allowed`` permits. ``resolver`` is replaceable for tests."""
 
     def __init__(self, allowed: AllowedAddresses, resolver: ResolveHost = system_resolver) -> None:
         self._allowed, self._resolver = allowed, resolver
 
     def check(self, url: str) -> None:
-        """Raises ``Refused`` for a URL that must not be requested."""
+        """Raises ``AddressRefused`` for a URL that must not be requested."""
         check_url(url, self._allowed._replace(permits_queries=True))
 
     async def connect_to(
@@ -62,8 +62,8 @@ class Guard:
     ) -> Stream:
         """Connects to the first of the host's permitted addresses that accepts.
 
-        ``connect`` gets an address and a time limit in seconds. Raises ``Refused``, ``TimeoutError``, or the error of
-        the last address.
+        ``connect`` gets an address and a time limit in seconds. Raises ``AddressRefused``, ``TimeoutError``, or the
+        error of the last address.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (TARGET_CONNECT_SECONDS if seconds is None else seconds)
@@ -77,7 +77,7 @@ class Guard:
             return await connect(last_address, deadline - loop.time())
 
     async def permitted_addresses(self, target: Target) -> Sequence[str]:
-        """The host's addresses, IPv4 first. Raises ``Refused`` if there are none, or one of them is not permitted."""
+        """The host's addresses, IPv4 first; raises ``AddressRefused`` if there are none, or one is not permitted."""
         check_target(target, self._allowed)
         addresses = await self._resolve(target)
         if not addresses:

@@ -8,8 +8,8 @@ import httpx
 from httpcore import SOCKET_OPTION
 from typing_extensions import override
 
-from shared.domain.outgoing import OutgoingRule, Refused, Target
-from shared.infra.guard import ASSUMED_SCHEME, Guard
+from shared.domain.outgoing import AddressRefused, OutgoingRule, Target
+from shared.infra.guard import ASSUMED_SCHEME, AddressGuard
 from shared.infra.tls import client_tls_context
 
 _LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
@@ -18,13 +18,13 @@ _LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
 class RefusedConnection(httpx.ConnectError):
     """The guard refused the connection. ``rule``: the broken rule; ``str()`` may be shown to anybody."""
 
-    def __init__(self, refused: Refused, request: httpx.Request) -> None:
+    def __init__(self, refused: AddressRefused, request: httpx.Request) -> None:
         super().__init__(f"the URL {refused.message}", request=request)
         self.rule: OutgoingRule = refused.rule
 
 
 def guarded_client(
-    guard: Guard, timeout: httpx.Timeout, limits: httpx.Limits = _LIMITS, tls: ssl.SSLContext | None = None
+    guard: AddressGuard, timeout: httpx.Timeout, limits: httpx.Limits = _LIMITS, tls: ssl.SSLContext | None = None
 ) -> httpx.AsyncClient:
     """An HTTP client that connects only where the guard permits. It uses no proxy, follows no redirects, and never
     retries.
@@ -36,7 +36,7 @@ def guarded_client(
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
-    def __init__(self, guard: Guard, limits: httpx.Limits, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, guard: AddressGuard, limits: httpx.Limits, tls: ssl.SSLContext | None = None) -> None:
         tls = tls or client_tls_context()
         super().__init__(verify=tls, limits=limits, retries=0)
         self._guard = guard
@@ -55,14 +55,14 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
         try:
             self._guard.check(str(request.url))
             return await super().handle_async_request(request)
-        except Refused as refused:
+        except AddressRefused as refused:
             raise RefusedConnection(refused, request) from refused
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
     """Connects only where the guard permits. Unix sockets are refused, as in the base class."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: AddressGuard) -> None:
         self._guard, self._plain = guard, httpcore.AnyIOBackend()
 
     @override

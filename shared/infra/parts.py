@@ -15,14 +15,14 @@ from shared.infra.starting import CannotStart
 _PROJECT_FILE = Path(__file__).parents[2] / "pyproject.toml"
 
 
-def check_parts(service: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def check_optional_parts(service: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the names; raises ``ValueError`` for one without an entry point. Imports nothing."""
     for name in names:
         _find_entry(service, name)
     return names
 
 
-def load_part(service: str, name: str) -> object:
+def load_optional_part(service: str, name: str) -> object:
     """Imports the object of a part's entry point; raises ``CannotStart`` if a required library is missing."""
     try:
         return _find_entry(service, name).load()

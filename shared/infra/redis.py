@@ -12,7 +12,7 @@ from shared.infra.lineage import RedisLineage, lineage_of
 from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.redis_address import read_address
 from shared.infra.redis_cluster import ClusterRedis
-from shared.infra.redis_pools import FollowingPool
+from shared.infra.redis_pools import PrimaryPool
 from shared.infra.service_settings import Settings
 from shared.ports.store import StoreUnavailable
 
@@ -82,12 +82,12 @@ def connect(url: str) -> Redis:
     address = read_address(url)
     if address.kind == "cluster":
         return cast(Redis, ClusterRedis(address))  # type: ignore[abstract]  # a cluster lacks a pool that redis-py declares
-    return Redis.from_pool(FollowingPool(address, RedisLineage(address.confirm_replicas)))
+    return Redis.from_pool(PrimaryPool(address, RedisLineage(address.confirm_replicas)))
 
 
-def make_queue_pool(url: str) -> FollowingPool:
+def make_queue_pool(url: str) -> PrimaryPool:
     """A connection pool for arq, without decoding of replies."""
-    return FollowingPool(read_address(url), decodes=False)
+    return PrimaryPool(read_address(url), decodes=False)
 
 
 async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:

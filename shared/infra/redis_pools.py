@@ -35,7 +35,7 @@ LocateServer: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
 log = structlog.get_logger()
 
 
-class _FollowingConnection(AbstractConnection):
+class _PrimaryConnection(AbstractConnection):
     """A connection that checks its server's role and lineage when it opens.
 
     ``locate`` finds the primary; ``lineage`` records failovers.
@@ -168,26 +168,26 @@ class _FollowingConnection(AbstractConnection):
             raise ConnectionError(f"the sentinels' primary is a {role!r}")
 
 
-class _Tcp(_FollowingConnection, Connection):
+class _Tcp(_PrimaryConnection, Connection):
     pass
 
 
-class _Tls(_FollowingConnection, SSLConnection):
+class _Tls(_PrimaryConnection, SSLConnection):
     pass
 
 
-class _Unix(_FollowingConnection, UnixDomainSocketConnection):
+class _Unix(_PrimaryConnection, UnixDomainSocketConnection):
     pass
 
 
-_FOLLOWING_TYPE_BY_TYPE: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
+_FOLLOWING_TYPE_BY_TYPE: Mapping[type[AbstractConnection], type[_PrimaryConnection]] = {
     Connection: _Tcp,
     SSLConnection: _Tls,
     UnixDomainSocketConnection: _Unix,
 }
 
 
-class FollowingPool(ConnectionPool):
+class PrimaryPool(ConnectionPool):
     """A pool of at most ``MOST_CONNECTIONS`` connections to the primary at one address.
 
     While one connection is being opened, others can be taken.
@@ -220,11 +220,11 @@ class FollowingPool(ConnectionPool):
         """Whether ``get_connection`` would return at once."""
         if self._slots.locked() or (self.lineage is not None and self.lineage.failover_risk):
             return False
-        waiting = cast("list[_FollowingConnection]", self._available_connections)
+        waiting = cast("list[_PrimaryConnection]", self._available_connections)
         return bool(waiting) and waiting[-1].is_quiet
 
     async def _exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        connection = cast(_FollowingConnection, await self.get_connection())
+        connection = cast(_PrimaryConnection, await self.get_connection())
         try:
             return await connection.exchange(commands, seconds)
         finally:
@@ -233,7 +233,7 @@ class FollowingPool(ConnectionPool):
     async def get_connection(self, command_name: object = None, *_: object, **__: object) -> AbstractConnection:  # noqa: ARG002  # redis-py passes it
         await self._slots.acquire()
         try:
-            connection = cast(_FollowingConnection, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
+            connection = cast(_PrimaryConnection, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
         except BaseException:
             self._slots.release()
             raise

@@ -12,7 +12,7 @@ import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.infra import keys
 from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.ports.store import StoreUnavailable
@@ -89,7 +89,7 @@ class RpcQueue:
 
 
 async def serve_imports(
-    queue: RpcQueue, file: LearningFile, import_file: Callable[[FileRequest], Awaitable[FileReport]]
+    queue: RpcQueue, file: LearningFile, import_file: Callable[[LearningImportRequest], Awaitable[LearningImportReport]]
 ) -> None:
     """Imports the learning files that other services send, until cancelled.
 
@@ -99,10 +99,10 @@ async def serve_imports(
 
     async def import_and_report(text: str) -> str:
         try:
-            request = FileRequest.model_validate_json(text)
+            request = LearningImportRequest.model_validate_json(text)
         except ValidationError as error:
             problem = f"it is no request that this version knows: {error.error_count()} fields are wrong"
-            return FileReport(file=file, problems=(problem,)).model_dump_json()
+            return LearningImportReport(file=file, problems=(problem,)).model_dump_json()
         try:
             report = await import_file(request)
         except StoreUnavailable:
@@ -110,7 +110,9 @@ async def serve_imports(
         except Exception as error:  # the edge of one file: what is in it stops no service
             log.exception("file_not_imported", tenant=request.tenant, file=request.file.value)
             problem = f"it cannot be imported: {type(error).__name__}"
-            return FileReport(file=request.file, problems=(problem,), dry_run=request.dry_run).model_dump_json()
+            return LearningImportReport(
+                file=request.file, problems=(problem,), dry_run=request.dry_run
+            ).model_dump_json()
         log.info("file_imported", tenant=request.tenant, **report.model_dump(mode="json", exclude={"v"}))
         return report.model_dump_json()
 

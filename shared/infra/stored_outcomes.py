@@ -1,22 +1,22 @@
 """Packs an outcome for its partition's stream: its digest and the outcome, in three lines."""
 
-from shared.contracts.digest import NO_DIGEST, Digest, make_digest
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.outcome_digest import NO_DIGEST, OutcomeDigest, make_outcome_digest
 from shared.infra.compression import DictionaryCompressor
 
 _COMPRESSOR = DictionaryCompressor("outcome_shapes.txt")
 
 
 def pack_outcome(outcome: TaskOutcome) -> bytes:
-    return pack_with_digest(make_digest(outcome), outcome.stored_json())
+    return pack_with_digest(make_outcome_digest(outcome), outcome.stored_json())
 
 
-def pack_with_digest(digest: Digest, event: str) -> bytes:
+def pack_with_digest(digest: OutcomeDigest, event: str) -> bytes:
     """Three lines: header and case of the digest, and the outcome as JSON."""
     return _COMPRESSOR.pack("\n".join((*digest, event)))
 
 
-def unpack_outcome(packed: str) -> tuple[Digest | None, str]:
+def unpack_outcome(packed: str) -> tuple[OutcomeDigest | None, str]:
     """The digest (None if there is none) and the outcome's JSON."""
     try:
         text = _COMPRESSOR.unpack(packed)
@@ -25,5 +25,5 @@ def unpack_outcome(packed: str) -> tuple[Digest | None, str]:
         header, case, event = text.split("\n", 2)
     except ValueError:  # whoever reads the outcome says what is wrong with it
         return None, packed
-    digest = Digest(header, case)
+    digest = OutcomeDigest(header, case)
     return (None if digest == NO_DIGEST else digest), event

@@ -11,7 +11,7 @@ from shared.infra import keys
 from shared.infra.admission import Admission
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.event_pages import read_event_page
-from shared.infra.feeds import Feeds
+from shared.infra.feeds import EventFeeds
 from shared.infra.lua import Scripts
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
@@ -44,7 +44,7 @@ class TaskStore(Tasks):
         """
         self._redis, self._scripts, self._resend_window = redis, Scripts(redis), resend_window
         self._admission = Admission(redis, self._scripts, most_waiting)
-        self._feeds = Feeds(live, self._scripts)
+        self._feeds = EventFeeds(live, self._scripts)
 
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
@@ -142,7 +142,7 @@ class TaskStore(Tasks):
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
         alias = {"alias": keys.task_location_key(tenant, record.task_id)} if names_task else {}
-        async with self._admission.hold_admission() as most_waiting:
+        async with self._admission.reserve_place() as most_waiting:
             arguments = arguments_for(
                 "accept",
                 turn_id=turn.turn_id,

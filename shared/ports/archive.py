@@ -10,7 +10,7 @@ class ArchiveUnavailable(Exception):
     """The archive is down, full or refuses access, or its content cannot be read; the message says which."""
 
 
-class UnreadableArchive(ArchiveUnavailable):
+class UnreadableArchivedContent(ArchiveUnavailable):
     """One content cannot be decrypted or parsed, at any later try; others may be read."""
 
 

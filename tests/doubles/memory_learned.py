@@ -4,21 +4,21 @@ from collections import defaultdict
 
 from typing_extensions import override
 
-from services.executor.ports.services import Experience, Learned
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from services.executor.ports.services import Experience, LearnedStore
+from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arms
 from shared.ports.store import StoreUnavailable
 
 
-class MemoryLearned(Learned):
+class MemoryLearned(LearnedStore):
     """``broken`` makes every call fail as a dead store would. ``arms`` is by tenant and process type."""
 
     def __init__(self) -> None:
         self.cases: dict[str, tuple[CaseEntry, ...]] = {}
         self.knowledge: dict[str, tuple[KnownFact, ...]] = {}
         self.entities: dict[str, tuple[KnownEntity, ...]] = {}
-        self.accuracy: dict[tuple[str, str], dict[ThresholdKind, Accuracy]] = {}
+        self.accuracy: dict[tuple[str, str], dict[ThresholdKind, PredictionAccuracy]] = {}
         self.arms: dict[tuple[str, str], Arms] = {}
         self.tools: dict[str, set[str]] = defaultdict(set)
         self.translations: dict[tuple[str, str], str] = {}

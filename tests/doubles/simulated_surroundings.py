@@ -38,7 +38,7 @@ class StillSurroundings(Surroundings):
         return f"{self._count:0{length}x}"
 
 
-class Attempt(NamedTuple):
+class EarlierAttempt(NamedTuple):
     url: str
     secret: str
     notice_id: str
@@ -50,9 +50,9 @@ class NotingSender(Sender):
 
     def __init__(self, answers: Sequence[SendResult] = (SendResult(200),)) -> None:
         self._answers = list(answers)
-        self.attempts: list[Attempt] = []
+        self.attempts: list[EarlierAttempt] = []
 
     @override
     async def send(self, url: str, secret: str, notice_id: str, body: str) -> SendResult:
-        self.attempts.append(Attempt(url, secret, notice_id, body))
+        self.attempts.append(EarlierAttempt(url, secret, notice_id, body))
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]

@@ -14,7 +14,7 @@ from shared.contracts.policy import CallRefusal, EvaluateRequest, TriggeredRule,
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, digest, loads_object
-from shared.domain.words import Level, RuleAction, ToolClass
+from shared.domain.words import EscalationLevel, RuleAction, ToolClass
 from shared.ports.models import ToolDefinition
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.doubles.generated_scene import Scene
@@ -133,10 +133,10 @@ class UnrulyPolicy(PolicyService):
         verdict = self._passed(request)
         match kind if request.binding else "pass":
             case "approve":
-                level = self._random.choice([None, Level.MANAGER.word])
+                level = self._random.choice([None, EscalationLevel.MANAGER.word])
                 return verdict.model_copy(update={"requires_approval": True, "escalation_level": level})
             case "escalate":
-                update = {"passed": False, "escalate": True, "escalation_level": Level.LEGAL.word}
+                update = {"passed": False, "escalate": True, "escalation_level": EscalationLevel.LEGAL.word}
                 return verdict.model_copy(update=update)
             case "block" | "block one":
                 call_id = self._random.choice(request.calls).call_id if kind == "block one" else None

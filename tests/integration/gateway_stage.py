@@ -24,7 +24,7 @@ from services.gateway.bootstrap import build_app
 from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.approval import Approval
-from shared.contracts.plan import Origin, PlannedCall, WritePlan
+from shared.contracts.plan import ArgumentOrigin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, loads_object
@@ -155,7 +155,7 @@ def _asked_or_decided(work: TurnWork, asked: Approval | None) -> tuple[TaskRecor
 
 def a_call() -> PlannedCall:
     arguments = '{"amount":12.50,"invoice":"I-1"}'
-    origins = (Origin(argument="amount", source="result", ref="f1.amount"),)
+    origins = (ArgumentOrigin(argument="amount", source="result", ref="f1.amount"),)
     common = {"call_id": "c1", "connection_id": "erp", "tool": "pay_invoice", "tool_class": ToolClass.CHANGE}
     return PlannedCall.model_validate({**common, "arguments_json": arguments, "origins": origins})
 

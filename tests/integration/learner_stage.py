@@ -11,9 +11,9 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.stack.plan import free_ports
-from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.outcome_digest import make_case_entry
 from shared.domain.bandit import to_reward_units
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import TREND_POINTS_KEPT, parse_trend

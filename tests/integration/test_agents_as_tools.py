@@ -16,7 +16,7 @@ from services.executor.adapters.tool_servers import open_servers
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
-from services.executor.ports.services import ReadFile
+from services.executor.ports.services import FileReadResult
 from services.executor.ports.tools import AGENT_NEVER_GOT_MESSAGE, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Principal, SentFile, TaskRecord, Turn, TurnKind
@@ -135,7 +135,9 @@ async def test_a_file_that_comes_with_the_answer_reaches_the_conversation() -> N
     """Its task may be replayed from its journal like any other."""
     async with _stage(RemoteAgent(), "ask me") as stage:
         stage.talk.rounds.append([(SKILL, {"message": "three parcels"})])
-        stage.files = ToldFiles(ReadFile(name="waybill.txt", media_type="text/plain", text="by rail, platform nine"))
+        stage.files = ToldFiles(
+            FileReadResult(name="waybill.txt", media_type="text/plain", text="by rail, platform nine")
+        )
         await stage.run()
         sent = (SentFile(file_id="0", name="waybill.txt"),)
         record = await stage.run(message("see the waybill", "turn-2").model_copy(update={"files": sent}))
@@ -154,7 +156,7 @@ async def test_files_and_data_of_an_answer_reach_the_agent(version: str) -> None
         {"fileId": "0", "filename": "waybill.jpg", "mediaType": "image/jpeg"},
     ]
     async with _stage(agent, "ask me", version) as stage:
-        stage.files = ToldFiles(ReadFile(name="waybill.jpg"))
+        stage.files = ToldFiles(FileReadResult(name="waybill.jpg"))
         await stage.run()
         sent = (SentFile(file_id="0", name="waybill.jpg"),)
         turn = message("by rail, as in", "turn-2").model_copy(update={"files": sent, "parts": tuple(parts)})

@@ -17,8 +17,8 @@ from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings
 from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AGENT_KEY_HEADER
-from shared.contracts.digest import NO_DIGEST, make_digest
 from shared.contracts.outcome import PredictionOutcome, TaskOutcome, ThresholdKind
+from shared.contracts.outcome_digest import NO_DIGEST, make_outcome_digest
 from shared.domain.words import Strategy, TaskState
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
@@ -97,7 +97,7 @@ _BILL = "Pay invoice INV-7 of Initech Ltd for EUR 1,200.00"
 
 @pytest.mark.promise("learner.assessments_apart")
 async def test_an_assessed_outcome_has_no_digest_by_which_it_would_be_counted() -> None:
-    assert make_digest(_turn(1, "acme")) == NO_DIGEST
+    assert make_outcome_digest(_turn(1, "acme")) == NO_DIGEST
 
 
 @pytest.mark.promise("learner.assessments_apart")

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_idle import Archiver
 from services.gateway.features.tenants import DailySpending, TenantStates
-from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
+from shared.contracts.knowledge import EntityLinks, EntityMention, KnownEntity, KnownFact
 from shared.infra import keys
 from shared.infra.archive_open import ArchiveSettings, generate_key
 from tests.doubles.redis_tasks import NOON
@@ -64,7 +64,7 @@ async def learn(redis: Redis, tenant: str) -> None:
     fact = KnownFact(text="Acme pays in 30 days", domain="procurement", quality=0.8, at=NOON, task_id="t7")
     await redis.lpush(names.knowledge, fact.model_dump_json())  # type: ignore[misc]  # sync or async
     entity = KnownEntity(kind="vendor", value="Acme Ltd", seen=2, last_seen=NOON)
-    links = EntityLinks(tasks=(TaskSource(task_id="t7", session_id="s", at=NOON),))
+    links = EntityLinks(tasks=(EntityMention(task_id="t7", session_id="s", at=NOON),))
     await redis.hset(names.entities, "vendor:acme ltd", entity.model_dump_json())  # type: ignore[misc]  # sync or async
     await redis.hset(names.entity_links, "vendor:acme ltd", links.model_dump_json())  # type: ignore[misc]  # sync or async
 

@@ -12,7 +12,7 @@ from services.executor.adapters.made_tools import RedisMadeTools, TenantsWithSwi
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.turn.given_up import build_dead_letter
 from services.executor.ports.turns import TurnWork
-from shared.contracts.made_tool import MadeCase, MadeTool
+from shared.contracts.made_tool import MadeTool, MadeToolTestCase
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
@@ -214,7 +214,7 @@ TOOL = MadeTool(
     result="ratio",
     code="def net_margin(revenue, cost):\n    return _divided(revenue - cost, revenue) * 100",
     code_sha256="ab" * 32,
-    cases=(MadeCase(inputs=("100", "60"), expected="40"),),
+    cases=(MadeToolTestCase(inputs=("100", "60"), expected="40"),),
     made_at=datetime(2026, 1, 2, tzinfo=UTC),
     task_id="t1",
 )

@@ -32,7 +32,7 @@ from tests.doubles.redis_tasks import a_record
 from tests.http_client import open_http, rpc_body
 from tests.integration.gateway_stage import LOCKED, Locked, Stage, at, locked_stage
 from tests.integration.test_gateway_dead_letters import TOOL, _dead_turn
-from tests.integration.wall_attempts import METHODS, OPEN, ROUTES, Attempt
+from tests.integration.wall_attempts import METHODS, OPEN, ROUTES, EarlierAttempt
 from tests.integration.webhook_receiver import SECRET
 from tests.kept_assessments import an_assessment
 
@@ -120,7 +120,7 @@ class Intruder:
         signed = await self.client.post("/console/sign-in", data={"form": form, "key": self._token})
         assert signed.status_code == 303
 
-    async def tries(self, attempt: Attempt, names: dict[str, str]) -> tuple[int, str, frozenset[str]]:
+    async def tries(self, attempt: EarlierAttempt, names: dict[str, str]) -> tuple[int, str, frozenset[str]]:
         """Status, what was said (without names, and what differs from one answer to the next), and its headers."""
         self._made += 1
         filled = {**names, "fresh": f"fresh-{self._made}"}
@@ -128,7 +128,7 @@ class Intruder:
         response = await self._asked(attempt, str(path), body)
         return response.status_code, _told(response.text, self._names), frozenset(response.headers) - {"etag"}
 
-    async def _asked(self, attempt: Attempt, path: str, body: Json) -> httpx.Response:
+    async def _asked(self, attempt: EarlierAttempt, path: str, body: Json) -> httpx.Response:
         if attempt.form:
             fields = {**cast("dict[str, str]", body), "form": form_token(self.client.cookies["purple_console"])}
             return await self.client.request(attempt.method, path, data=None if attempt.method == "GET" else fields)
@@ -163,7 +163,7 @@ def _told(text: str, names: Iterable[dict[str, str]]) -> str:
 _MAKERS = ("tasks/send", "tasks/sendSubscribe", "POST /api/a2a/purple-agent")  # an unknown id begins a task
 
 
-def _attempts() -> Iterable[tuple[str, Attempt]]:
+def _attempts() -> Iterable[tuple[str, EarlierAttempt]]:
     """All rows, those last that begin tasks of the intruder's own."""
     rows = {**ROUTES, **METHODS}
     for name in sorted(rows, key=lambda name: (name in _MAKERS, name)):

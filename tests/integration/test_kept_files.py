@@ -11,12 +11,18 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from services.executor.adapters.kept_files import FileBounds, FileFailed, KeptFiles, hash_content, parse_in_subprocess
-from services.executor.ports.services import ReadFile
+from services.executor.adapters.kept_files import (
+    ArchivingTaskFiles,
+    FileBounds,
+    FileFailed,
+    hash_content,
+    parse_in_subprocess,
+)
+from services.executor.ports.services import FileReadResult
 from shared.contracts.task import SentFile
 from shared.domain.outgoing import addresses_for_files
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.ports.archive import Archive, ArchiveUnavailable
 from tests.doubles import sent_files
 from tests.each_row import each_row
@@ -31,11 +37,13 @@ def archive(tmp_path: Path) -> FolderArchive:
     return FolderArchive(tmp_path)
 
 
-def kept(archive: Archive, *, loopback: bool = True, seconds: float = 20) -> KeptFiles:
-    return KeptFiles(archive, Guard(addresses_for_files((), permits_loopback=loopback)), FileBounds(_SIZE, seconds))
+def kept(archive: Archive, *, loopback: bool = True, seconds: float = 20) -> ArchivingTaskFiles:
+    return ArchivingTaskFiles(
+        archive, AddressGuard(addresses_for_files((), permits_loopback=loopback)), FileBounds(_SIZE, seconds)
+    )
 
 
-async def read(archive: Archive, content: bytes, name: str = "a.bin") -> ReadFile:
+async def read(archive: Archive, content: bytes, name: str = "a.bin") -> FileReadResult:
     await archive.put("acme", hash_content(content), content)
     return await kept(archive).fetch_and_parse("acme", SentFile(file_id=hash_content(content), name=name))
 

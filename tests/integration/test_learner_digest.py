@@ -23,9 +23,9 @@ from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_seeding
 from services.learner.ports.files import StoredFile
-from shared.contracts.digest import Digest, make_digest
-from shared.contracts.learning_files import FileReport, FileRequest, ForgetRequest, LearningFile
+from shared.contracts.learning_files import ForgetRequest, LearningFile, LearningImportReport, LearningImportRequest
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.outcome_digest import OutcomeDigest, make_outcome_digest
 from shared.infra import keys
 from shared.infra.compression import DECODING_ERRORS
 from shared.infra.rpc import RpcQueue, serve_imports
@@ -41,7 +41,7 @@ PARTITION = next(number for number in range(64) if keys.partition_keys(number).o
 
 async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **forged: str) -> None:
     for outcome in outcomes:
-        packed = pack_with_digest(make_digest(outcome)._replace(**forged), outcome.stored_json())
+        packed = pack_with_digest(make_outcome_digest(outcome)._replace(**forged), outcome.stored_json())
         stream = keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes
         await redis.xadd(stream, {"id": outcome.event_id, "o": packed})
 
@@ -62,7 +62,7 @@ async def test_only_the_first_time_an_outcome_is_handed_over_with_its_digest(red
     streams = RedisOutcomes(redis, "one", 5.0)
     (first,) = (await streams.claim([PARTITION])).deliveries
     (second,) = (await streams.claim([PARTITION])).deliveries
-    assert (first.event, first.digest, first.tries) == (outcome.stored_json(), make_digest(outcome), 1)
+    assert (first.event, first.digest, first.tries) == (outcome.stored_json(), make_outcome_digest(outcome), 1)
     assert (second.event, second.digest, second.tries) == (outcome.stored_json(), None, 2)
 
 
@@ -81,7 +81,7 @@ async def test_where_a_digest_is_none_the_outcome_is_read_in_its_order(redis: Re
 
 @pytest.mark.promise("learner.digest")
 async def test_where_neither_can_be_read_the_entry_goes_whole_to_the_dead_letters(redis: Redis) -> None:
-    fields = {"id": "bad:1", "o": pack_with_digest(Digest("odd", "{}"), "poison").decode(errors=DECODING_ERRORS)}
+    fields = {"id": "bad:1", "o": pack_with_digest(OutcomeDigest("odd", "{}"), "poison").decode(errors=DECODING_ERRORS)}
     await redis.xadd(STREAM, {"id": "bad:1", "o": fields["o"].encode(errors=DECODING_ERRORS)})
     await _leave_with_digest(redis, [an_outcome(1)])
     learner = await _learned(redis)
@@ -134,16 +134,19 @@ class _Broken(RedisImportRepository):
 
 
 async def _problems(
-    queue: RpcQueue, file: LearningFile, work: Callable[[FileRequest], Awaitable[FileReport]], content: JsonValue
+    queue: RpcQueue,
+    file: LearningFile,
+    work: Callable[[LearningImportRequest], Awaitable[LearningImportReport]],
+    content: JsonValue,
 ) -> list[tuple[str, ...]]:
     """What is wrong with a file, as whoever imports it says each of two times."""
     serving = asyncio.create_task(serve_imports(queue, file, work))
-    request = FileRequest(tenant="acme", file=file, content=content)
+    request = LearningImportRequest(tenant="acme", file=file, content=content)
     try:
         answers = [await queue.ask(request.model_dump_json(), PATIENCE) for _ in range(2)]
     finally:
         serving.cancel()
-    return [FileReport.model_validate_json(answer or "").problems for answer in answers]
+    return [LearningImportReport.model_validate_json(answer or "").problems for answer in answers]
 
 
 @pytest.mark.promise("memory.edges")

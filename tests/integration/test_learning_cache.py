@@ -26,7 +26,7 @@ from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
 from services.learner.jobs import FileJobs, build_file_jobs
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from services.learner.settings import LearnerSettings
-from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.domain.cases import CaseOutcome
 from shared.infra import keys
 from shared.infra.learned_files import read_learned_files
@@ -172,13 +172,13 @@ async def test_a_stopped_learner_leaves_what_it_learned(redis: Redis, redis_url:
         await _written_once(tmp_path)
         await leave(redis, [an_outcome(number) for number in range(5)])
         await until_settled(redis)
-        brought = FileRequest(tenant="globex", file=LearningFile.STRATEGY_BANDIT, content=BANDIT)
+        brought = LearningImportRequest(tenant="globex", file=LearningFile.STRATEGY_BANDIT, content=BANDIT)
         answer = await RpcQueue(redis, "learner").ask(brought.model_dump_json(), PATIENCE)
         learner.process.signal(signal.SIGTERM)
         assert await asyncio.to_thread(learner.process.wait, PATIENCE) == 0
     assert _written(tmp_path) == dict(await read_learned_files(redis, "acme"))
     assert len(json.loads((tmp_path / "case_log.json").read_text())) == 5
-    assert FileReport.model_validate_json(answer or "").taken == 1
+    assert LearningImportReport.model_validate_json(answer or "").taken == 1
 
 
 async def test_what_learners_wrote_themselves_is_not_kept_beside(redis: Redis, redis_url: str, tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.files import ArmRecord, FileChanges, StoredVersions
 from services.learner.reporting import report_command
-from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
-from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
+from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState
@@ -49,9 +49,9 @@ def _importer(redis: Redis) -> Importer:
     return Importer(RedisImportRepository(redis), lambda: NOW)
 
 
-async def _imported(redis: Redis, tenant: str, files: Mapping[LearningFile, JsonValue]) -> list[FileReport]:
+async def _imported(redis: Redis, tenant: str, files: Mapping[LearningFile, JsonValue]) -> list[LearningImportReport]:
     importer = _importer(redis)
-    requests = [FileRequest(tenant=tenant, file=file, content=files[file]) for file in OURS]
+    requests = [LearningImportRequest(tenant=tenant, file=file, content=files[file]) for file in OURS]
     return [await importer.carry_out(request) for request in requests]
 
 
@@ -76,7 +76,7 @@ async def _learned(redis: Redis, tenant: str = "acme", tasks: int = 230) -> None
     await _set(redis, names.entities, "vendor:acme", entity.model_dump_json())
     await _set(redis, names.entity_links, "vendor:acme", EntityLinks(together=("id:INV-1",)).model_dump_json())
     await redis.zadd(names.entity_ages, {"vendor:acme": int(NOON.timestamp() * 1000)})
-    accuracy = Accuracy(attempts=4, matches=3, window=(True, False, True, True))
+    accuracy = PredictionAccuracy(attempts=4, matches=3, window=(True, False, True, True))
     await _set(redis, names.accuracy, keys.accuracy_field("payroll", "limit"), accuracy.model_dump_json())
 
 
@@ -146,7 +146,7 @@ async def test_one_wrong_entry_refuses_all(redis: Redis, file: LearningFile, con
     """What is right in it is not taken either, and the entry is named."""
     good: JsonValue = {"case_id": "c", "task_summary": "y", "outcome": "success", "quality": 1, "timestamp": 1.7e9}
     mixed: JsonValue = [good, *content] if file is LearningFile.CASE_LOG and isinstance(content, list) else content
-    report = await _importer(redis).carry_out(FileRequest(tenant="acme", file=file, content=mixed))
+    report = await _importer(redis).carry_out(LearningImportRequest(tenant="acme", file=file, content=mixed))
     assert problem in report.problems[0]
     assert await redis.keys() == []
 
@@ -188,7 +188,7 @@ async def test_a_dry_run_says_what_an_import_does_and_does_nothing(redis: Redis)
     files = await read_learned_files(redis, "acme")
     importer = _importer(redis)
     for file in OURS:
-        request = FileRequest(tenant="globex", file=file, content=files[file], dry_run=True)
+        request = LearningImportRequest(tenant="globex", file=file, content=files[file], dry_run=True)
         told = await importer.carry_out(request)
         assert told.taken > 0
         done = await importer.carry_out(request.model_copy(update={"dry_run": False}))
@@ -203,7 +203,7 @@ async def test_the_record_with_more_behind_it_holds(redis: Redis) -> None:
     await _learned(redis, tasks=12)
     content: JsonValue = {"payroll": {"fsm": {"n": 100, "q": 0.25, "trend": "64:100:5"}, "moa": {"n": 1, "q": 1}}}
     before = cast("dict[str, str]", (await _everything(redis, "acme"))["arms"])
-    request = FileRequest(tenant="acme", file=LearningFile.STRATEGY_BANDIT, content=content)
+    request = LearningImportRequest(tenant="acme", file=LearningFile.STRATEGY_BANDIT, content=content)
     report = await _importer(redis).carry_out(request)
     found = await _everything(redis, "acme")
     assert (report.taken, report.known) == (1, 1)
@@ -249,7 +249,7 @@ async def test_a_lost_reply_imports_once_and_tells_what_was_taken(redis: Redis, 
         repository = _LosingRepository(far, proxy.answers if way == "answers" else proxy.requests)
         reports = [
             await Importer(repository, lambda: NOW).carry_out(
-                FileRequest(tenant="globex", file=file, content=files[file])
+                LearningImportRequest(tenant="globex", file=file, content=files[file])
             )
             for file in OURS
         ]

@@ -19,8 +19,8 @@ from services.executor.adapters.tool_servers import open_servers
 from services.executor.ports.tools import ToolAddressForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.outgoing import (
+    AddressRefused,
     AllowedAddresses,
-    Refused,
     Target,
     addresses_for_tools,
     addresses_for_webhooks,
@@ -28,7 +28,7 @@ from shared.domain.outgoing import (
     normalize_host_list,
 )
 from shared.infra.aiohttp_transport import AiohttpTransport
-from shared.infra.guard import Guard, ThreadedResolver
+from shared.infra.guard import AddressGuard, ThreadedResolver
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from tests.certificates import certificate_for
 from tests.company_stage import company
@@ -92,7 +92,7 @@ class NotReached(Exception):
 
 
 @asynccontextmanager
-async def on_httpx(guard: Guard, tls: ssl.SSLContext, follow: bool = False) -> AsyncIterator[Get]:
+async def on_httpx(guard: AddressGuard, tls: ssl.SSLContext, follow: bool = False) -> AsyncIterator[Get]:
     async with guarded_client(guard, PATIENCE, tls=tls) as client:
 
         async def get(url: str) -> Reply:
@@ -106,7 +106,7 @@ async def on_httpx(guard: Guard, tls: ssl.SSLContext, follow: bool = False) -> A
 
 
 @asynccontextmanager
-async def on_httpx2(guard: Guard, tls: ssl.SSLContext, follow: bool = False) -> AsyncIterator[Get]:
+async def on_httpx2(guard: AddressGuard, tls: ssl.SSLContext, follow: bool = False) -> AsyncIterator[Get]:
     transport = AiohttpTransport(guard=guard, tls=tls)
     async with httpx2.AsyncClient(
         transport=transport, timeout=httpx2.Timeout(5.0, connect=0.5), follow_redirects=follow
@@ -135,7 +135,7 @@ def outside(*more: str) -> AllowedAddresses:
 @pytest.mark.parametrize("reach", [HOOKS, TOOLS], ids=["webhook", "tools endpoint"])
 async def test_every_trick_is_refused_on_both_stacks(reach: AllowedAddresses) -> None:
     """By the text of the URL where that is enough, else before any connection is made."""
-    guard, passed = Guard(reach, by_table), []
+    guard, passed = AddressGuard(reach, by_table), []
     async with on_httpx(guard, PLAIN) as one, on_httpx2(guard, PLAIN) as other:
         for name, url in TRICKS.items():
             for get in (one, other):
@@ -156,7 +156,7 @@ def test_only_what_a_name_leads_to_is_left_to_the_connection(reach: AllowedAddre
     for name, url in TRICKS.items():
         try:
             check_url(url, reach)
-        except Refused:
+        except AddressRefused:
             continue
         passed.add(name)
 
@@ -168,7 +168,7 @@ def test_only_what_a_name_leads_to_is_left_to_the_connection(reach: AllowedAddre
 async def test_a_name_that_changes_after_the_check_gains_nothing(stack: Stack) -> None:
     """One look-up for each connection, and what was looked up is connected to."""
     names = Names([GOOD], ["127.0.0.1"])
-    async with site(GOOD) as good, stack(Guard(outside(), names), PLAIN) as get, site("127.0.0.1") as inside:
+    async with site(GOOD) as good, stack(AddressGuard(outside(), names), PLAIN) as get, site("127.0.0.1") as inside:
         assert (await get(f"http://rebound.test:{good.port}/")).status == 200
         assert names.asked == 1
         with pytest.raises(NotReached, match="no address that may be called"):
@@ -184,7 +184,10 @@ async def test_a_redirect_inside_is_refused_also_where_redirects_are_followed(st
     async with site("127.0.0.1") as inside:
         for target in (f"http://127.0.0.1:{inside.port}/", f"http://inside.test:{inside.port}/", "file:///etc/passwd"):
             answer = f"{status}\r\nlocation: {target}"
-            async with site(GOOD, answer) as good, stack(Guard(outside(), Names(["127.0.0.1"])), PLAIN, True) as get:
+            async with (
+                site(GOOD, answer) as good,
+                stack(AddressGuard(outside(), Names(["127.0.0.1"])), PLAIN, True) as get,
+            ):
                 with pytest.raises(NotReached):
                     await get(f"http://{GOOD}:{good.port}/")
 
@@ -195,7 +198,7 @@ async def test_a_redirect_inside_is_refused_also_where_redirects_are_followed(st
 @STACKS
 async def test_no_redirect_is_followed_unasked(stack: Stack) -> None:
     moved = "302 Found\r\nlocation: http://127.0.0.1:1/"
-    async with site(GOOD, moved) as good, stack(Guard(outside(), Names([])), PLAIN) as get:
+    async with site(GOOD, moved) as good, stack(AddressGuard(outside(), Names([])), PLAIN) as get:
         assert (await get(f"http://{GOOD}:{good.port}/")).status == 302
 
 
@@ -204,7 +207,7 @@ async def test_no_redirect_is_followed_unasked(stack: Stack) -> None:
 async def test_the_name_is_what_the_server_and_its_certificate_are_asked_for(stack: Stack, tmp_path: Path) -> None:
     """The connection goes to an address, and is still one to the host of the URL."""
     served, trusted = certificate_for("erp.test", tmp_path)
-    guard = Guard(outside(), Names([GOOD]))
+    guard = AddressGuard(outside(), Names([GOOD]))
     async with site(GOOD, tls=served) as good, stack(guard, trusted) as get:
         assert (await get(f"https://erp.test:{good.port}/")).status == 200
         assert f"host: erp.test:{good.port}" in good.heard[0].lower()
@@ -217,7 +220,7 @@ async def test_the_name_is_what_the_server_and_its_certificate_are_asked_for(sta
 @STACKS
 async def test_a_host_with_several_addresses_is_reached_by_the_one_that_answers(stack: Stack) -> None:
     names = Names(["127.0.0.3", GOOD])
-    async with site(GOOD) as good, stack(Guard(outside("127.0.0.3/32"), names), PLAIN) as get:
+    async with site(GOOD) as good, stack(AddressGuard(outside("127.0.0.3/32"), names), PLAIN) as get:
         assert (await get(f"http://twice.test:{good.port}/")).status == 200
 
 
@@ -229,7 +232,7 @@ async def test_a_resolver_that_does_not_answer_holds_nobody(stack: Stack) -> Non
 
     loop = asyncio.get_running_loop()
     began = loop.time()
-    async with stack(Guard(outside(), never), PLAIN) as get:
+    async with stack(AddressGuard(outside(), never), PLAIN) as get:
         with pytest.raises(NotReached):
             await get("http://slow.test/")
 
@@ -238,7 +241,7 @@ async def test_a_resolver_that_does_not_answer_holds_nobody(stack: Stack) -> Non
 
 @pytest.mark.promise("ssrf.rules")
 async def test_a_refused_webhook_says_by_which_rule() -> None:
-    async with guarded_client(Guard(HOOKS, by_table), PATIENCE) as client:
+    async with guarded_client(AddressGuard(HOOKS, by_table), PATIENCE) as client:
         with pytest.raises(RefusedConnection) as caught:
             await client.post("https://inside.test/hook")
 
@@ -291,7 +294,7 @@ async def test_what_a_tenants_operators_set_up_is_called_inside_and_never_at_met
 
 @contextmanager
 def unreachable_everywhere() -> Iterator[tuple[McpTools, RestBridge]]:
-    guard = Guard(TOOLS, by_table)
+    guard = AddressGuard(TOOLS, by_table)
     yield McpTools(guard=guard), RestBridge(guard)
 
 
@@ -322,19 +325,19 @@ async def test_names_that_nobody_answers_for_hold_up_neither_others_nor_what_els
             over.wait(60)
         return (GOOD,)
 
-    guard = Guard(AllowedAddresses(permits_public=True), ThreadedResolver(look_up))
+    guard = AddressGuard(AllowedAddresses(permits_public=True), ThreadedResolver(look_up))
     try:
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             for _ in range(hung):
                 group.create_task(_given_up(guard))
             await asyncio.to_thread(int)
-            with pytest.raises(Refused):  # what it leads to is looked at: it was found
+            with pytest.raises(AddressRefused):  # what it leads to is looked at: it was found
                 await guard.permitted_addresses(Target("https", "answers.test", 443))
     finally:
         over.set()
 
 
-async def _given_up(guard: Guard) -> None:
+async def _given_up(guard: AddressGuard) -> None:
     with pytest.raises(TimeoutError):
         await guard.connect_to(Target("https", "hangs.test", 443), 0.2, _never)
 

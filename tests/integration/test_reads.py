@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from shared.infra import keys
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
-from shared.infra.redis_pools import FollowingPool
+from shared.infra.redis_pools import PrimaryPool
 from shared.ports.store import StoreUnavailable
 
 
@@ -67,7 +67,7 @@ async def test_a_server_that_is_away_is_away_for_each() -> None:
 async def test_a_reply_that_does_not_come_in_time_is_nobody_elses(redis: Redis) -> None:
     """The connection that waited for it is closed; whoever asks next has another."""
     pool = redis.connection_pool
-    assert isinstance(pool, FollowingPool)
+    assert isinstance(pool, PrimaryPool)
     await pool.exchange([("SET", "a", "1")], 5.0)
     with pytest.raises(TimeoutError):
         await pool.exchange([("BLPOP", "nothing", 5)], 0.1)

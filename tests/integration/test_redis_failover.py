@@ -34,7 +34,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.lineage import RedisLineage, lineage_of
 from shared.infra.lua import Scripts
 from shared.infra.redis import VolatileRedis, check_durable, connect
-from shared.infra.redis_pools import FollowingPool
+from shared.infra.redis_pools import PrimaryPool
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
 from tests.doubles.redis_tasks import a_record, a_turn
@@ -546,7 +546,7 @@ async def test_what_could_not_be_said_for_want_of_memory_is_asked_again(admin: R
         await check_durable(client)
     await admin.config_set("maxmemory", "0")
     await check_durable(client)
-    assert isinstance(client.connection_pool, FollowingPool)
+    assert isinstance(client.connection_pool, PrimaryPool)
     noted = await admin.execute_command("HGET", keys.SERVER_LINEAGE_KEY, "id")  # type: ignore[no-untyped-call]  # redis-py
     assert noted != "another"
     await client.aclose()

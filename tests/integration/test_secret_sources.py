@@ -6,7 +6,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from services.executor.adapters.credentials import AccessTokenCache, ResolvedCredentials, Secrets, open_credentials
+from services.executor.adapters.credentials import AccessTokenCache, CredentialResolver, Secrets, open_credentials
 from services.executor.ports.tools import CredentialHeader, CredentialUnavailable
 from shared.contracts.credential import (
     aws_prefix_of,
@@ -87,7 +87,7 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
     client = boto3.client("secretsmanager")
     client.create_secret(Name="rotating/erp", SecretString="the-old-secret")
     async with AccessTokenCache() as tokens:
-        credentials = ResolvedCredentials(Secrets(tmp_path, {}), tokens)
+        credentials = CredentialResolver(Secrets(tmp_path, {}), tokens)
         erp = connection("aws-sm:rotating/erp")
         before = await credentials.resolve_header(erp)
         client.put_secret_value(SecretId="rotating/erp", SecretString="the-new-secret")
@@ -101,7 +101,7 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
 @pytest.mark.promise("connections.secret_kept")
 async def test_what_a_badge_looks_like_in_a_trace_holds_no_secret(tmp_path: Path) -> None:
     async with AccessTokenCache() as tokens:
-        credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
+        credentials = CredentialResolver(Secrets(tmp_path, {"ERP": SECRET}), tokens)
         badge = await credentials.resolve_header(connection("env:ERP"))
     assert badge == CredentialHeader("authorization", f"Bearer {SECRET}")
     assert SECRET not in repr(badge)
@@ -111,7 +111,7 @@ async def test_what_a_badge_looks_like_in_a_trace_holds_no_secret(tmp_path: Path
 @pytest.mark.promise("connections.secret_kept")
 async def test_a_shown_secret_stays_known_however_many_connections_are_used_after_it(tmp_path: Path) -> None:
     async with AccessTokenCache() as tokens:
-        credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
+        credentials = CredentialResolver(Secrets(tmp_path, {"ERP": SECRET}), tokens)
         first = connection("env:ERP")
         await credentials.resolve_header(first)
         for number in range(2_000):

@@ -16,7 +16,7 @@ from cli.stack.plan import free_ports
 from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.parts import check_parts, load_part
+from shared.infra.parts import check_optional_parts, load_optional_part
 from shared.infra.starting import CannotStart, read_settings
 from tests.deployment.compose import compose
 from tests.deployment.dockerfile import STACK, copy_context, images
@@ -252,8 +252,8 @@ def test_another_distribution_brings_a_part(tmp_path: Path, monkeypatch: pytest.
     (metadata / "entry_points.txt").write_text("[purple_agent.gateway]\nextra = purple_extra:build\n")
     (tmp_path / "purple_extra.py").write_text("def build() -> str:\n    return 'built'\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert check_parts("gateway", ("console", "extra")) == ("console", "extra")
-    assert callable(build := load_part("gateway", "extra"))
+    assert check_optional_parts("gateway", ("console", "extra")) == ("console", "extra")
+    assert callable(build := load_optional_part("gateway", "extra"))
     assert build() == "built"
 
 

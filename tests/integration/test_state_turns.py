@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.ports.turns import JournalEntry, LedgerConflict, Timer
-from shared.contracts.digest import make_digest
+from shared.contracts.outcome_digest import make_outcome_digest
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE_STATUSES, TaskState, WriteStatus
 from shared.infra.keys import dedupe_key, partition_keys_of, session_keys, task_location_key
@@ -186,7 +186,7 @@ async def test_the_outcome_is_what_the_learner_will_read(redis: Redis, task_stor
     [(_, row)] = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
     told = state_stage.an_outcome(end.record)
     digest, event = unpack_outcome(row["o"])
-    assert (row["id"], event, digest) == (f"{end.record.task_id}:1", told.stored_json(), make_digest(told))
+    assert (row["id"], event, digest) == (f"{end.record.task_id}:1", told.stored_json(), make_outcome_digest(told))
 
 
 @pytest.mark.promise("state.release_empty")

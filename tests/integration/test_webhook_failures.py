@@ -22,7 +22,7 @@ from services.gateway.features.webhooks.model import (
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import AllowedAddresses, why_refused
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.secret_cipher import SecretCipher
 from tests.http_client import rpc_body
 from tests.integration.gateway_process import GatewayProcess, gateway_process
@@ -147,7 +147,7 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
     async def inside(_: str, __: int) -> list[str]:
         return ["10.0.0.1"]
 
-    async with aclosing(WebhookHttpClient(Guard(AllowedAddresses(permits_public=True), inside), 5, 1)) as post:
+    async with aclosing(WebhookHttpClient(AddressGuard(AllowedAddresses(permits_public=True), inside), 5, 1)) as post:
         assert why_refused("https://hooks.example/a", AllowedAddresses(permits_public=True)) is None
         with pytest.raises(NoReceiverAnswer, match="the URL"):
             await post.post("https://hooks.example/a", {}, b"{}")
@@ -157,7 +157,7 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
 async def test_a_name_that_stands_for_no_host_is_an_address_that_gives_no_answer() -> None:
     url, reach = "https://xn--a.example/hook", AllowedAddresses(permits_public=True)
     assert why_refused(url, reach) is None
-    async with aclosing(WebhookHttpClient(Guard(reach), 5, 1)) as post:
+    async with aclosing(WebhookHttpClient(AddressGuard(reach), 5, 1)) as post:
         with pytest.raises(NoReceiverAnswer, match="no answer: InvalidCodepoint"):
             await post.post(url, {}, b"{}")
 

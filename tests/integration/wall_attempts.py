@@ -13,7 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 NEW, OLD = "1.0", "0.3"
 
 
-class Attempt(NamedTuple):
+class EarlierAttempt(NamedTuple):
     """One request. ``form``: it comes from a page of the console, by somebody who is signed in there."""
 
     method: str
@@ -23,11 +23,11 @@ class Attempt(NamedTuple):
     form: bool = False
 
 
-Rows = dict[str, tuple[Attempt, ...]]
+Rows = dict[str, tuple[EarlierAttempt, ...]]
 
 
-def _rpc(method: str, params: JsonObject, version: str = "") -> Attempt:
-    return Attempt("POST", "/", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, version)
+def _rpc(method: str, params: JsonObject, version: str = "") -> EarlierAttempt:
+    return EarlierAttempt("POST", "/", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, version)
 
 
 def _said(text: str = "go on", **more: Json) -> JsonObject:
@@ -49,7 +49,7 @@ ONE_HOOK: JsonObject = {"taskId": "{task}", "id": "{hook}"}
 OLD_ONE_HOOK: JsonObject = {"id": "{task}", "pushNotificationConfigId": "{hook}"}
 
 
-def _by_method(*attempts: Attempt) -> Rows:
+def _by_method(*attempts: EarlierAttempt) -> Rows:
     rows: Rows = {}
     for attempt in attempts:
         method = cast("dict[str, str]", attempt.body)["method"]
@@ -99,7 +99,7 @@ def _route(way: str, body: Json = None, version: str = "", *, queries: str = "")
     """The way itself, and once more with each query; its own parameters name what is another's."""
     method, path = way.split()
     filled = re.sub(r"\{(\w+)\}", lambda found: "{" + _NAMES.get(found[1], found[1]) + "}", path)
-    return {way: tuple(Attempt(method, filled + query, body, version) for query in ("", *queries.split()))}
+    return {way: tuple(EarlierAttempt(method, filled + query, body, version) for query in ("", *queries.split()))}
 
 
 def _routes(method: str, paths: str, body: Json = None, version: str = "") -> Rows:
@@ -145,7 +145,7 @@ ROUTES: Rows = {
     **_route(f"DELETE /v1{_HOOKS}/{{config_id}}", None, OLD),
     "GET /tasks/{task_id}": (
         *_both(_route("GET /tasks/{task_id}", None, NEW))["GET /tasks/{task_id}"],
-        Attempt("GET", "/tasks/{task}"),
+        EarlierAttempt("GET", "/tasks/{task}"),
     ),
     **_routes(
         "GET",
@@ -191,7 +191,7 @@ ROUTES: Rows = {
             " /console/operations/dead-letters/{letter_id}/requeue /console/operations/dead-letters/{letter_id}/drop",
         )
         | {
-            "GET /console/learning/assessments/{assessment_id}/runs/{number}": (Attempt("GET", _RUN),),
+            "GET /console/learning/assessments/{assessment_id}/runs/{number}": (EarlierAttempt("GET", _RUN),),
         }
     ),
     **_pages(_route("POST /console/approvals/{approval_id}"), decision="approve"),

@@ -1,4 +1,4 @@
-"""What every ``Learned`` promises, on the double and on Redis."""
+"""What every ``LearnedStore`` promises, on the double and on Redis."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from redis.asyncio.client import Monitor
 from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.ports.services import Experience, Learned
+from services.executor.ports.services import Experience, LearnedStore
 from services.gateway.features.learning import LearnedData
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
@@ -21,10 +21,10 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.files import StoredVersions
 from services.learner.ports.memory import FactChange, MemoryChange, TaskToSearch
-from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.outcome_digest import make_case_entry
 from shared.domain.bandit import Arm, to_reward_units
 from shared.domain.cases import CASES_KEPT
 from shared.domain.words import Strategy
@@ -42,7 +42,7 @@ ENTITY = KnownEntity(kind="vendor", value="Initech", seen=3, last_seen=datetime.
 class Stage(ABC):
     """What was learned, and the ways in which the world meddles with it."""
 
-    learned: Learned
+    learned: LearnedStore
 
     @abstractmethod
     async def learns(self, outcomes: Sequence[TaskOutcome]) -> None: ...

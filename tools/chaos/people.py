@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cli.gateway.messages import OutgoingMessage, Speaker, TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Level, TaskState
+from shared.domain.words import EscalationLevel, TaskState
 from tools.chaos.chaos_tasks import ChaosTaskKind, IntendedWrite, PlanAlteration, RowChange
 from tools.chaos.endings import UnforeseenApproval
 from tools.chaos.evidence import arguments_of
@@ -19,7 +19,7 @@ from tools.chaos.sight import Sight
 from tools.chaos.wiring import COMPANIES
 from tools.chaos.writes import IN_HAND_SECONDS
 
-APPROVER = Speaker("dana", ("approver",), tuple(level.word for level in Level))
+APPROVER = Speaker("dana", ("approver",), tuple(level.word for level in EscalationLevel))
 OPERATOR = Speaker("otto", ("operator",))
 _LOOK_EVERY = 0.5
 _AGAIN = 1.5

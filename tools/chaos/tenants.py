@@ -10,7 +10,7 @@ import httpx
 from cli.child_json import run_for_json
 from cli.console import CommandError
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.words import Level, Role
+from shared.domain.words import EscalationLevel, Role
 
 FIRST = "default"  # whose record and tool server are the launcher's own
 TENANTS = (FIRST, "north", "south")
@@ -18,7 +18,11 @@ _OPERATOR = "otto"
 _PEOPLE: Mapping[str, JsonObject] = MappingProxyType(
     {
         "casey": {"principal": "casey", "roles": [Role.CLIENT.value]},
-        "dana": {"principal": "dana", "roles": [Role.APPROVER.value], "levels": [level.word for level in Level]},
+        "dana": {
+            "principal": "dana",
+            "roles": [Role.APPROVER.value],
+            "levels": [level.word for level in EscalationLevel],
+        },
     }
 )
 _SECONDS = 30.0

@@ -68,10 +68,10 @@ def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
         return ports.ToolAnswer(_read_content(reply.parts))
     state, words = reply.status.state, _join_texts(reply.status.message.parts)
     if state in _WORKING_STATES:
-        return ports.ToolAnswer("the agent is at work", unfinished=ports.Unfinished(reply.id))
+        return ports.ToolAnswer("the agent is at work", unfinished=ports.UnfinishedAgentTask(reply.id))
     if state == types.TaskState.TASK_STATE_INPUT_REQUIRED:
         question = words or "the agent asks for further input, without saying what"
-        return ports.ToolAnswer(question, unfinished=ports.Unfinished(reply.id, question[:_LONGEST_QUESTION]))
+        return ports.ToolAnswer(question, unfinished=ports.UnfinishedAgentTask(reply.id, question[:_LONGEST_QUESTION]))
     if state != types.TaskState.TASK_STATE_COMPLETED:
         end = _FAILURES_BY_STATE.get(state, "ended in a state that nobody knows")
         sentence = f"the agent's task {end}{f': {words}' if words else ''}"

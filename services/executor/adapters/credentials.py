@@ -23,15 +23,15 @@ from services.executor.ports.tools import CredentialHeader, Credentials, Credent
 from shared.contracts.credential import (
     Credential,
     CredentialType,
-    Reference,
-    Scheme,
+    SecretReference,
+    SecretSource,
     secrets_folder_of,
     why_not_own_secret,
 )
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.lru_cache import LruCache
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.guarded_http import guarded_client
 from shared.infra.tls import client_tls_context
 
@@ -68,7 +68,7 @@ class AccessTokenCache:
     ``guard`` decides which token endpoints a tenant's own operators may name; without one, any address is permitted.
     """
 
-    def __init__(self, guard: Guard | None = None) -> None:
+    def __init__(self, guard: AddressGuard | None = None) -> None:
         limit = httpx.Timeout(TOKEN_SECONDS, connect=5.0)
         tls = client_tls_context()
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
@@ -235,7 +235,7 @@ class Secrets:
         self._aws_secrets = LruCache[str, _CachedSecret](MOST_SECRETS_CACHED)
         self._aws_locks = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
-    async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
+    async def read(self, reference: SecretReference, owner: str, *, anew: bool = False) -> str:
         """The secret; raises ``CredentialUnavailable``. ``anew``: whether the server refused the cached one."""
         if owner and (reason := why_not_own_secret(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {reason}")
@@ -246,19 +246,19 @@ class Secrets:
             raise CredentialUnavailable(f"the credential {reference} holds what no header can carry")
         return secret
 
-    async def _read_from_source(self, reference: Reference, owner: str, *, anew: bool) -> str:
+    async def _read_from_source(self, reference: SecretReference, owner: str, *, anew: bool) -> str:
         """The secret from the place that its reference names; raises ``CredentialUnavailable``."""
         match reference.scheme:
-            case Scheme.FILE:
+            case SecretSource.FILE:
                 return await self._read_file(reference, owner)
-            case Scheme.AWS:
+            case SecretSource.AWS:
                 return await self._read_aws(reference, anew=anew)
-            case Scheme.ENV:
+            case SecretSource.ENV:
                 if reference.name in self._environ:
                     return self._environ[reference.name]
                 raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
 
-    async def _read_file(self, reference: Reference, owner: str) -> str:
+    async def _read_file(self, reference: SecretReference, owner: str) -> str:
         # An absolute name is that file itself.
         path = self._folder / (secrets_folder_of(owner) if owner else "") / reference.name
         try:
@@ -268,7 +268,7 @@ class Secrets:
             cause = getattr(error, "strerror", None) or type(error).__name__
             raise CredentialUnavailable(f"the credential {reference} cannot be read: {cause}") from None
 
-    async def _read_aws(self, reference: Reference, *, anew: bool) -> str:
+    async def _read_aws(self, reference: SecretReference, *, anew: bool) -> str:
         """A secret from AWS Secrets Manager. Region, keys and endpoint come from the ``AWS_*`` variables."""
         asked_at = asyncio.get_running_loop().time()
         name = reference.name
@@ -285,7 +285,7 @@ def _read_text(path: Path) -> str:
         return file.read(MAX_SECRET_BYTES + 1).decode()
 
 
-async def _request_from_aws(reference: Reference) -> str:
+async def _request_from_aws(reference: SecretReference) -> str:
     try:
         async with asyncio.timeout(AWS_SECONDS):
             return await asyncio.to_thread(_fetch_aws_secret, reference)
@@ -293,7 +293,7 @@ async def _request_from_aws(reference: Reference) -> str:
         raise CredentialUnavailable(f"the credential {reference} cannot be had: AWS does not answer in time") from None
 
 
-def _fetch_aws_secret(reference: Reference) -> str:
+def _fetch_aws_secret(reference: SecretReference) -> str:
     import boto3  # a tenth of a second and 20 MB that only whoever names such a secret needs
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
@@ -309,7 +309,7 @@ def _fetch_aws_secret(reference: Reference) -> str:
     return str(answer.get("SecretString", ""))
 
 
-def _select_secret_field(reference: Reference, text: str) -> str:
+def _select_secret_field(reference: SecretReference, text: str) -> str:
     """The field that the reference names in a JSON secret, or the whole text; raises ``CredentialUnavailable``."""
     if not reference.key:
         return text
@@ -328,15 +328,17 @@ _MOST_SECRETS_OF_CONNECTION = 3  # secrets of one connection: the present one, a
 
 
 @asynccontextmanager
-async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIterator["ResolvedCredentials"]:
+async def open_credentials(folder: Path, guard: AddressGuard | None = None) -> AsyncIterator["CredentialResolver"]:
     """Yields the credentials of all connections. ``folder`` holds the secrets, with one subfolder for each tenant.
     ``guard`` decides which token endpoints a tenant's own operators may name.
     """
     async with AccessTokenCache(guard) as tokens:
-        yield ResolvedCredentials(Secrets(folder), tokens)
+        yield CredentialResolver(Secrets(folder), tokens)
 
 
-class ResolvedCredentials(Credentials):
+class CredentialResolver(Credentials):
+    """Resolves connections' credentials to header values; for OAuth this requests an access token if need be."""
+
     def __init__(self, secrets: Secrets, tokens: AccessTokenCache) -> None:
         self._secrets, self._tokens = secrets, tokens
         # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.

@@ -13,9 +13,9 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from services.executor.adapters.file_parser import ParsedFile
-from services.executor.ports.services import ReadFile, TaskFiles
+from services.executor.ports.services import FileReadResult, TaskFiles
 from shared.contracts.task import SentFile
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from shared.ports.archive import Archive, ArchiveUnavailable
 
@@ -44,15 +44,15 @@ class FileFailed(Exception):
     """The file cannot be fetched or parsed. The message is appended to "this file could not be read: "."""
 
 
-class KeptFiles(TaskFiles):
+class ArchivingTaskFiles(TaskFiles):
     """Fetches, archives and parses files. ``guard``: the permitted addresses. A content is archived by its hash."""
 
-    def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
+    def __init__(self, archive: Archive, guard: AddressGuard, bounds: FileBounds | None = None) -> None:
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
         self._parser_slots = asyncio.Semaphore(_PARSERS_AT_ONCE)
 
-    async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
-        description = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
+    async def fetch_and_parse(self, tenant: str, file: SentFile) -> FileReadResult:
+        description = FileReadResult(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
         try:
             content = await self._fetch_or_load(tenant, file)
             description = description.model_copy(update={"size": len(content), "file_id": hash_content(content)})
@@ -80,7 +80,9 @@ class KeptFiles(TaskFiles):
             raise FileFailed("it is no longer in the archive")
         return archived_content
 
-    async def _archive_picture(self, tenant: str, description: ReadFile, parsed_file: ParsedFile) -> ReadFile:
+    async def _archive_picture(
+        self, tenant: str, description: FileReadResult, parsed_file: ParsedFile
+    ) -> FileReadResult:
         picture = base64.b64decode(parsed_file.get("picture", ""))
         if picture:
             await self._archive.put(tenant, hash_content(picture), picture)

@@ -82,7 +82,7 @@ def build_tools(connection: Connection, listed_tools: Sequence[ListedTool]) -> t
     return tuple(usable)
 
 
-class CompiledListing:
+class ClassifiedToolList:
     """One server's tool list, with its compiled tools by connection. Equal connections get the same tool objects."""
 
     def __init__(self, listed_tools: Sequence[ListedTool]) -> None:

@@ -35,7 +35,7 @@ from services.executor.adapters.server_http import (
 from services.executor.ports.tools import Credentials, OtherProtocol, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.lru_cache import LruCache
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 
 UNAWAITED_MESSAGE_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
 # Each call has its own, shorter limit above this one.
@@ -75,7 +75,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
     which the port's error is found again; so a server cannot fake the statement that it was never reached.
     """
 
-    def __init__(self, connection: Connection, credentials: Credentials, guard: Guard | None) -> None:
+    def __init__(self, connection: Connection, credentials: Credentials, guard: AddressGuard | None) -> None:
         self._connection, self._http = connection, ServerHttp(credentials, guard)
         self._session = ""
         self._handed_over: dict[RequestId, httpx2.Response] = {}

@@ -17,7 +17,7 @@ from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolSer
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, to_builtins, to_exact
 from shared.domain.lru_cache import LruCache
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.ports.tracing import NO_TRACER, Tracer
 
 MAX_LINKS = 128
@@ -26,7 +26,7 @@ MAX_LINKS = 128
 _REFUSAL_CODES = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.HEADER_MISMATCH})
 
 
-class _ServerListing(mcp_content.CompiledListing):
+class _CachedToolList(mcp_content.ClassifiedToolList):
     """The newest tool list of a server, the session that it came from, and until when it may be used."""
 
     def __init__(self, link: McpLink, tools: Sequence[types.Tool], until: float) -> None:
@@ -45,7 +45,7 @@ class McpTools(ToolServers):
     def __init__(
         self,
         max_links: int = MAX_LINKS,
-        guard: Guard | None = None,
+        guard: AddressGuard | None = None,
         credentials: Credentials | None = None,
         tracer: Tracer = NO_TRACER,
         list_seconds: float = 0.0,
@@ -54,7 +54,7 @@ class McpTools(ToolServers):
         self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._list_seconds = list_seconds
-        self._listings = LruCache[str, _ServerListing](max_links)
+        self._listings = LruCache[str, _CachedToolList](max_links)
         self._links: dict[str, McpLink] = {}
         self._group = asyncio.TaskGroup()
 
@@ -143,7 +143,7 @@ class McpTools(ToolServers):
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
 
-    async def _get_or_fetch_listing(self, connection: Connection) -> _ServerListing:
+    async def _get_or_fetch_listing(self, connection: Connection) -> _CachedToolList:
         link, listing = self._get_or_open_link(connection), self._listings.get(connection.server_key)
         clock = asyncio.get_running_loop().time
         if listing is not None and listing.link is link and clock() < listing.until:
@@ -158,7 +158,7 @@ class McpTools(ToolServers):
         if listing is not None and listing.listed == tool_list.tools:
             listing.link, listing.until = link, until
         else:
-            listing = _ServerListing(link, tool_list.tools, until)
+            listing = _CachedToolList(link, tool_list.tools, until)
         return self._listings.put(connection.server_key, listing)
 
     def _expire_listing(self, connection: Connection) -> None:

@@ -7,9 +7,9 @@ import structlog
 from pydantic import ValidationError
 from redis.asyncio import Redis
 
-from services.executor.ports.services import Experience, Learned
+from services.executor.ports.services import Experience, LearnedStore
 from shared.contracts.base import Contract
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.outcome import ThresholdKind
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.bandit import Arm
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 LearnedT = TypeVar("LearnedT", bound=Contract)
 
 
-class RedisLearned(Learned):
+class RedisLearned(LearnedStore):
     """What was learned, in Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
@@ -55,9 +55,9 @@ class RedisLearned(Learned):
             lessons = [tuple(known.values()) for known in by_row]
             self._lessons.put(tenant, _Lessons(mark, by_row, lessons), sum(map(len, lessons)))
         cases, facts, entities = lessons
-        accuracies: dict[ThresholdKind, Accuracy] = {}
+        accuracies: dict[ThresholdKind, PredictionAccuracy] = {}
         for kind, row in zip(ThresholdKind, accuracy_rows, strict=True):
-            if row is not None and (parsed_rows := _parse_rows(Accuracy, tenant, [row])):
+            if row is not None and (parsed_rows := _parse_rows(PredictionAccuracy, tenant, [row])):
                 accuracies[kind] = parsed_rows[row]
         return Experience(
             _read_arms(numbers),

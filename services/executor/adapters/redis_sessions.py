@@ -30,7 +30,7 @@ from services.executor.ports.turns import (
     TurnStore,
     TurnWork,
     UnreadableTurn,
-    UnreadTurnEnd,
+    UnreadableTurnEnd,
 )
 from shared.contracts.task import Turn
 from shared.domain.partition import partition_of
@@ -156,7 +156,7 @@ class RedisSessions(Sessions):
             retention=keys.SESSION_RETENTION_SECONDS,
         )
 
-    async def fail_unreadable_turn(self, lease: Lease, end: UnreadTurnEnd) -> None:
+    async def fail_unreadable_turn(self, lease: Lease, end: UnreadableTurnEnd) -> None:
         letter, outcome, (count, events) = end.letter, end.outcome, pack_stream_entry(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
         waiting_approvals = keys.waiting_approvals_key(partition_of(lease.tenant, lease.session_id), lease.tenant)

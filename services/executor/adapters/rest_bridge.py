@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from typing_extensions import override
 
 from services.executor.adapters import server_http as http
-from services.executor.adapters.mcp_content import CompiledListing, summarize_error
+from services.executor.adapters.mcp_content import ClassifiedToolList, summarize_error
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, to_builtins
@@ -29,16 +29,16 @@ class _BridgeReply(NamedTuple):
     body: bytes
 
 
-class RestBridge(http.HttpToolServers[tuple[_BridgeReply, CompiledListing]]):
+class RestBridge(http.HttpToolServers[tuple[_BridgeReply, ClassifiedToolList]]):
     """Tool servers of the REST bridge."""
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         request = _build_request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, http.DISCOVERY_SECONDS)
-        last_reply, listing = self._discovered.look_up(connection.server_key) or (None, CompiledListing(()))
+        last_reply, listing = self._discovered.look_up(connection.server_key) or (None, ClassifiedToolList(()))
         if last_reply != reply:  # an equal list gives the same objects
-            listing = CompiledListing(_parse_listing(connection, reply.status, reply.body))
+            listing = ClassifiedToolList(_parse_listing(connection, reply.status, reply.body))
             self._discovered.put(connection.server_key, (reply, listing))
         return listing.list_tools(connection)
 

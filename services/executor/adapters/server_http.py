@@ -21,7 +21,7 @@ from services.executor.ports.tools import (
 from shared.contracts.tenant import Connection
 from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport, PoolLimits
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.ports.tracing import NO_TRACER, Tracer
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class ServerHttp:
     refused with 401 is sent again. A ``guard`` decides which addresses may be connected to.
     """
 
-    def __init__(self, credentials: Credentials, guard: Guard | None) -> None:
+    def __init__(self, credentials: Credentials, guard: AddressGuard | None) -> None:
         self._credentials, self._transport = credentials, AiohttpTransport(_POOL_LIMITS, guard)
 
     async def close(self) -> None:
@@ -113,7 +113,7 @@ class HttpToolServers(ToolServers, Generic[T]):
     """
 
     def __init__(
-        self, guard: Guard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
+        self, guard: AddressGuard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
         """``guard`` decides which addresses may be connected to; None permits all."""
         self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)

@@ -21,8 +21,8 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.lru_cache import LruCache
-from shared.domain.outgoing import AllowedAddresses, Refused, addresses_for_operators, check_url
-from shared.infra.guard import Guard
+from shared.domain.outgoing import AddressRefused, AllowedAddresses, addresses_for_operators, check_url
+from shared.infra.guard import AddressGuard
 from shared.ports.tracing import NO_TRACER, Tracer
 
 log = structlog.get_logger()
@@ -210,7 +210,7 @@ class ConnectedServers(ports.ToolServers):
         if connection.from_request or connection.author_tenant:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
-            except Refused as error:
+            except AddressRefused as error:
                 raise ports.ToolAddressForbidden(f"the URL {error.message}") from error
         return self._choose_servers_by_origin(connection)
 
@@ -283,7 +283,9 @@ async def open_servers(
     credentials = credentials or NoCredentials()
     async with AsyncExitStack() as stack:
 
-        async def open_origin(guard: Guard | None, credentials: ports.Credentials, tracer: Tracer) -> ServersByProtocol:
+        async def open_origin(
+            guard: AddressGuard | None, credentials: ports.Credentials, tracer: Tracer
+        ) -> ServersByProtocol:
             enter = stack.enter_async_context
             mcp = await enter(McpTools(guard=guard, credentials=credentials, tracer=tracer, list_seconds=list_seconds))
             rest_bridge = await enter(RestBridge(guard, credentials, tracer))
@@ -291,8 +293,8 @@ async def open_servers(
 
         yield ConnectedServers(
             await open_origin(None, credentials, tracer),
-            await open_origin(Guard(addresses_for_operators(reach.listed)), credentials, tracer),
-            await open_origin(Guard(reach), NoCredentials(), NO_TRACER),
+            await open_origin(AddressGuard(addresses_for_operators(reach.listed)), credentials, tracer),
+            await open_origin(AddressGuard(reach), NoCredentials(), NO_TRACER),
             reach,
             credentials,
             resilience or Resilience(pauses=()),

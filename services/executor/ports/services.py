@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.base import Contract
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.outcome import ThresholdKind
 from shared.contracts.policy import EvaluateRequest, Verdict
@@ -67,11 +67,11 @@ class Experience(NamedTuple):
     cases: tuple[CaseEntry, ...] = ()
     knowledge: tuple[KnownFact, ...] = ()
     entities: tuple[KnownEntity, ...] = ()
-    accuracy: Mapping[ThresholdKind, Accuracy] = MappingProxyType({})
+    accuracy: Mapping[ThresholdKind, PredictionAccuracy] = MappingProxyType({})
     designed: tuple[str, ...] = ()
 
 
-class Learned(Protocol):
+class LearnedStore(Protocol):
     """What a tenant's tasks have taught. Every method may raise ``StoreUnavailable``."""
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
@@ -99,7 +99,7 @@ class Learned(Protocol):
         """
 
 
-class ReadFile(Contract):
+class FileReadResult(Contract):
     """A parsed file. ``media_type`` and ``size`` describe its actual content, not what the sender stated.
 
     ``text``: its text up to a bound; ``is_cut``: whether there is more. ``picture_id``: the id of a picture for the
@@ -121,7 +121,7 @@ class ReadFile(Contract):
 class TaskFiles(Protocol):
     """Fetches, archives and reads the files of tasks' messages."""
 
-    async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
+    async def fetch_and_parse(self, tenant: str, file: SentFile) -> FileReadResult:
         """Reads a file, which is fetched and archived first if it is an address. A failure becomes its ``problem``."""
 
     async def get_content(self, tenant: str, name: str) -> bytes | None:
@@ -132,8 +132,8 @@ class NoFiles(TaskFiles):
     """Files for an installation without a file archive, and for a replay, whose journal holds what was read."""
 
     @override
-    async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
-        return ReadFile(name=file.shown_name, problem="this installation keeps no files")
+    async def fetch_and_parse(self, tenant: str, file: SentFile) -> FileReadResult:
+        return FileReadResult(name=file.shown_name, problem="this installation keeps no files")
 
     @override
     async def get_content(self, tenant: str, name: str) -> bytes | None:

@@ -52,7 +52,7 @@ MESSAGE_KEY, CALL_ID_KEY, TASK_ID_KEY, PARTS_KEY = "message", "message_id", "tas
 class Tool(NamedTuple):
     """A tool of one connection. ``why_class`` says in a few words what decided its class.
 
-    ``is_skill``: a remote agent carries it out, which may take long and ask a question back (``Unfinished``,
+    ``is_skill``: a remote agent carries it out, which may take long and ask a question back (``UnfinishedAgentTask``,
     ``ToolServers.ask_outcome``).
     """
 
@@ -86,7 +86,7 @@ class ReadCall(NamedTuple):
     arguments: JsonObject
 
 
-class Unfinished(NamedTuple):
+class UnfinishedAgentTask(NamedTuple):
     """The state of an agent's task that has not ended: it is at work, or waits for an answer to its ``question``."""
 
     task_id: str
@@ -103,7 +103,7 @@ class ToolAnswer(NamedTuple):
     content: Json
     is_error: bool = False
     not_begun: bool = False
-    unfinished: Unfinished | None = None
+    unfinished: UnfinishedAgentTask | None = None
 
 
 AGENT_NEVER_GOT_MESSAGE = ToolAnswer("the agent never took the message", is_error=True, not_begun=True)

@@ -251,8 +251,8 @@ class UnreadableTurn(Exception):
         self.record = record
 
 
-class UnreadTurnEnd(NamedTuple):
-    """The end of an unreadable turn and its task. ``record``: its JSON, with fields that this release knows not."""
+class UnreadableTurnEnd(NamedTuple):
+    """How an unreadable turn and its task end. ``record``: its JSON, with fields that this release does not know."""
 
     letter: DeadTurn
     outcome: TaskOutcome
@@ -315,7 +315,7 @@ class Sessions(LeaseExtender, Protocol):
         what broke the turn, kept for the report if it is given up later.
         """
 
-    async def fail_unreadable_turn(self, lease: Lease, end: UnreadTurnEnd) -> None:
+    async def fail_unreadable_turn(self, lease: Lease, end: UnreadableTurnEnd) -> None:
         """Moves an unreadable turn to the dead letters and ends its task as ``failed``; raises ``LeaseLost``."""
 
     def stop_turns(self) -> None:

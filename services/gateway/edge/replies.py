@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.edge import errors
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.fields import INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, BadCall
-from shared.ports.archive import ArchiveUnavailable, UnreadableArchive
+from shared.ports.archive import ArchiveUnavailable, UnreadableArchivedContent
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
@@ -239,7 +239,7 @@ def _unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONR
 _STATUS_BY_KIND: Mapping[type[Exception], int] = {
     StoreUnavailable: 503,
     ArchiveUnavailable: 503,
-    UnreadableArchive: 503,
+    UnreadableArchivedContent: 503,
     TaskEnded: 409,
     SessionBelongsToOther: 409,
     TenantIsStopped: 409,

@@ -27,7 +27,7 @@ from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
 from shared.infra.lua import ScriptedStore, parse_stored_row
 from shared.infra.stored_tasks import read_events
-from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchive
+from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 
@@ -290,14 +290,16 @@ class ArchivedTaskReader:
         return self._listed.put(tenant, listing).task_ids
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
-        """The archived task, None if there is none. Raises ``UnreadableArchive`` if it cannot be parsed."""
+        """The archived task, None if there is none. Raises ``UnreadableArchivedContent`` if it cannot be parsed."""
         content = await self._archive.get(tenant, task_id)
         if content is None:
             return None
         try:
             task = parse_archived_task(content)
         except ValueError as error:
-            raise UnreadableArchive(f"the archived task {task_id!r} cannot be read: {type(error).__name__}") from error
+            raise UnreadableArchivedContent(
+                f"the archived task {task_id!r} cannot be read: {type(error).__name__}"
+            ) from error
         return task if task.record.tenant == tenant else None
 
 
@@ -390,7 +392,7 @@ class AuditExport(ScriptedStore):
         """
         try:
             task = await self._find_archived(tenant, task_id)
-        except UnreadableArchive as error:
+        except UnreadableArchivedContent as error:
             return None, [_build_problem_row(task_id, "archive", str(error))]
         return (task.record, build_audit_rows(task, "archive")) if task else (None, [])
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 from services.gateway.edge.errors import InvalidField, Unavailable
 from services.gateway.edge.fields import choice_at, flag_at
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
-from shared.contracts.learning_files import FileReport, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportReport
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.estimates import TrendPoint, build_trend_points, parse_trend
@@ -122,13 +122,15 @@ class LearnedData(ScriptedStore):
         """The tenant's learning files with their present contents."""
         return await read_learned_files(self._redis, tenant)
 
-    async def import_file(self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool) -> FileReport | None:
+    async def import_file(
+        self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool
+    ) -> LearningImportReport | None:
         """Have the learner or the executor import a file; returns its report, None if it does not answer in time."""
         service = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
         answer = await RpcQueue(self._redis, service).ask(dumps(request), _IMPORT_SECONDS)
         try:
-            return None if answer is None else FileReport.model_validate_json(answer)
+            return None if answer is None else LearningImportReport.model_validate_json(answer)
         except ValidationError as error:
             raise StoreUnavailable(f"the {service} answered something that cannot be read") from error
 

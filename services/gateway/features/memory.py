@@ -12,7 +12,7 @@ from services.gateway.edge.errors import InvalidField, NotFound
 from services.gateway.edge.fields import choice_at, text_at
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.identity.model import Caller
-from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.relevance import FACTS_KEPT
 from shared.domain.cases import CASES_KEPT
@@ -39,7 +39,7 @@ class TenantMemory(NamedTuple):
 
     facts: tuple[KnownFact, ...] = ()
     linked_entities: tuple[LinkedEntity, ...] = ()
-    accuracy: Mapping[tuple[str, str], Accuracy] = MappingProxyType({})
+    accuracy: Mapping[tuple[str, str], PredictionAccuracy] = MappingProxyType({})
     fact_costs: Mapping[str, int] = MappingProxyType({})
 
 
@@ -54,7 +54,7 @@ def _describe_entity(linked: LinkedEntity) -> JsonValue:
     return {**view, "together": list(linked.links.together), "tasks": tasks}
 
 
-def _describe_accuracy(process_type: str, kind: str, row: Accuracy) -> JsonValue:
+def _describe_accuracy(process_type: str, kind: str, row: PredictionAccuracy) -> JsonValue:
     matches, recent = count_recent_matches(row.window)
     return {
         "process_type": process_type,
@@ -109,7 +109,7 @@ class TenantMemories(ScriptedStore):
             _read_entities(entities, links),
             {
                 keys.unpack_accuracy_field(field): row
-                for field, row in parse_contract_rows(Accuracy, accuracy.items()).items()
+                for field, row in parse_contract_rows(PredictionAccuracy, accuracy.items()).items()
             },
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )

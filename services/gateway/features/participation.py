@@ -31,7 +31,7 @@ from shared.contracts.assessment.messages import (
 from shared.contracts.base import Contract
 from shared.contracts.task import PracticeRun, TaskRecord, TaskRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.outgoing import AllowedAddresses, Refused, check_url
+from shared.domain.outgoing import AddressRefused, AllowedAddresses, check_url
 from shared.domain.words import A2aVersion, TaskState
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
@@ -294,7 +294,7 @@ class ParticipationService:
         start = parse_start_message(data)
         try:
             check_url(start.ues_url, self._world_addresses)  # executors check it again
-        except Refused as error:
+        except AddressRefused as error:
             raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
         name = self._participations.derive_assessment_name(caller, message.message_id or self._new_id())
         session = message.session_id or _session_without_context(caller, name)

@@ -7,7 +7,7 @@ from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.server import WorldsEndpoint
 from services.gateway.worlds.tool_calls import BridgedWorld, WorldToolCaller, guarded_transport
 from shared.domain.outgoing import addresses_for_tools
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 
 
 async def find_world(
@@ -26,7 +26,9 @@ async def find_world(
 def build_worlds(host: PartHost) -> GatewayPart:
     settings = host.settings
     keys = settings.world_sealing_keys
-    guard = Guard(addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"))
+    guard = AddressGuard(
+        addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
+    )
     participations = Participations(host.state, keys) if keys else None
     endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(guarded_transport(guard)))
     return GatewayPart(endpoint.routes, endpoint.open)

@@ -25,7 +25,7 @@ from services.gateway.worlds.world import (
 from shared.contracts.base import describe_first_error
 from shared.contracts.ues.modalities import ChatMessage
 from shared.domain.exact_json import Json, JsonObject, as_object, map_leaves, objects_in
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.guarded_http import GuardedTransport, RefusedConnection
 from shared.infra.tls import client_tls_context
 from shared.infra.ues.client import AsyncUESClient
@@ -158,7 +158,7 @@ class WorldToolCaller:
         return reply._replace(content=_redact_key(reply.content, world.key))
 
 
-def guarded_transport(guard: Guard) -> httpx.AsyncBaseTransport:
+def guarded_transport(guard: AddressGuard) -> httpx.AsyncBaseTransport:
     """A pool of connections to addresses that the guard permits."""
     return GuardedTransport(guard, _POOL_LIMITS, client_tls_context())
 
@@ -260,7 +260,7 @@ _MOST_MESSAGES = 1000  # messages
 _MOST_CHARACTERS = 20_000  # characters
 
 
-async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
+async def read_user_messages(guard: AddressGuard, ues_url: str, key: str) -> str:
     """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
     async with WorldToolCaller(guarded_transport(guard)) as calls:
         reply = await calls.call(BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)

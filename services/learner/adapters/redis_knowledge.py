@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 
 from services.learner.ports import memory
 from shared.contracts.base import Contract
-from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.infra import keys
 from shared.infra.learned_files import parse_contract_rows
@@ -111,7 +111,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
             remembered=frozenset(event_id for event_id, score in scores_by_event if score is not None),
             entities=_read_fields(KnownEntity, entities, known_rows),
             links=_read_fields(EntityLinks, entities, links),
-            accuracy=_read_fields(Accuracy, predictions, accuracy),
+            accuracy=_read_fields(PredictionAccuracy, predictions, accuracy),
         )
 
     async def _read(

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from services.learner.ports import files
 from services.learner.ports.outcomes import StoredCase
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.domain.bandit import Arm
 from shared.infra import keys
 from shared.infra.learned_files import parse_arms, parse_contract_rows
@@ -84,7 +84,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             int(events),
             [(row, KnownFact.read_row(row)) for row in facts],
             parse_contract_rows(KnownEntity, cast("dict[str, str]", replies[5]).items()),
-            parse_contract_rows(Accuracy, cast("dict[str, str]", replies[6]).items()),
+            parse_contract_rows(PredictionAccuracy, cast("dict[str, str]", replies[6]).items()),
             {name: _read_version(row) for name, row in cast("dict[str, str]", replies[7]).items()},
         )
 

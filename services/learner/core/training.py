@@ -13,8 +13,8 @@ from pydantic import BeforeValidator, Field, JsonValue, ValidationError
 from services.learner.ports import outcomes
 from services.learner.ports.files import FileChanges, ImportRepository
 from shared.contracts.base import FrozenModel, describe_first_error
-from shared.contracts.digest import LONGEST_SUMMARY, shorten_note, shorten_notes
 from shared.contracts.knowledge import CaseEntry
+from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_note, shorten_notes
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
 from shared.domain.keywords import extract_keywords

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from services.learner.ports.outcomes import StoredCase
-from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.domain.bandit import Arm
 
 ArmKey: TypeAlias = tuple[str, str]  # process type and strategy
@@ -58,7 +58,7 @@ class StoredFile(NamedTuple):
     events: int
     facts: Sequence[tuple[str, KnownFact | None]]
     entities: Mapping[str, KnownEntity]
-    accuracy: Mapping[str, Accuracy]
+    accuracy: Mapping[str, PredictionAccuracy]
     loaded: Mapping[str, str] = MappingProxyType({})
 
 
@@ -72,7 +72,7 @@ class FileChanges(NamedTuple):
     facts: Sequence[str] | None = None
     arms: Sequence[ArmRecord] = ()
     entities: Sequence[EntityRecord] = ()
-    accuracy: Mapping[str, Accuracy] = MappingProxyType({})
+    accuracy: Mapping[str, PredictionAccuracy] = MappingProxyType({})
     totals: FileTotals | None = None
     loaded: Mapping[str, str] = MappingProxyType({})
 

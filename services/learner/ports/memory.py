@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.contracts.base import Contract
-from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.learning_files import ForgetRequest
 
 
@@ -40,7 +40,7 @@ class StoredKnowledge(NamedTuple):
     remembered: frozenset[str]
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
-    accuracy: Mapping[PredictionKey, Accuracy]
+    accuracy: Mapping[PredictionKey, PredictionAccuracy]
 
 
 class MemoryChange(NamedTuple):
@@ -52,7 +52,7 @@ class MemoryChange(NamedTuple):
     event_ids: tuple[str, ...]
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
-    accuracy: Mapping[PredictionKey, Accuracy]
+    accuracy: Mapping[PredictionKey, PredictionAccuracy]
     todos: tuple[TaskToSearch, ...] = ()
 
 

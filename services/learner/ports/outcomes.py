@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from shared.contracts.digest import Digest
 from shared.contracts.knowledge import CaseEntry
+from shared.contracts.outcome_digest import OutcomeDigest
 from shared.domain.words import Strategy
 
 
@@ -19,7 +19,7 @@ class Delivery(NamedTuple):
     entry_id: str
     tries: int
     event: str
-    digest: Digest | None = None
+    digest: OutcomeDigest | None = None
     traceparent: str = ""  # where it stands in its task's trace, if it has one
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.planner.core.request import Request, objects
 from services.planner.core.words import field_stems, parts, stem, text_stems
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import Level
+from shared.domain.words import EscalationLevel
 
 _SENTENCE_PATTERN = re.compile(r"\s*(?:\d{1,3}[.)]\s+|[-*•]\s+)?(?P<said>\S.*?)(?:[.;!](?=\s|$)|$)", re.MULTILINE)
 _NUMBERS = {"once": 1, "one": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
@@ -26,7 +26,7 @@ _CONFIRM_PATTERN = re.compile(r"\b(?:confirm(?:ation|ed|s)?|confirming)\b", re.I
 _OUTRIGHT_PATTERN = re.compile(
     r"\b(?:forbidden|prohibited|not (?:be )?(?:allowed|permitted)|rejected|blocked|never)\b", re.IGNORECASE
 )
-_LEVEL_PATTERN = re.compile(rf"\b({'|'.join(level.word for level in Level)})\b", re.IGNORECASE)
+_LEVEL_PATTERN = re.compile(rf"\b({'|'.join(level.word for level in EscalationLevel)})\b", re.IGNORECASE)
 _OVER_PATTERN = re.compile(
     r"\b(?P<how>over|above|more than|greater than|exceed(?:s|ing)?|at least|of)\s+[$€£]?\s?"
     r"(?P<limit>\d[\d,]*(?:\.\d+)?)(?P<more>\s+or more)?",
@@ -143,7 +143,7 @@ def _read_limit(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_To
 
 def _parse_consequence(sentence: str) -> JsonObject | None:
     level = _LEVEL_PATTERN.search(sentence)
-    level_name = level[0].lower() if level else min(Level).word
+    level_name = level[0].lower() if level else min(EscalationLevel).word
     if re.search(r"\bescalat", sentence, re.IGNORECASE):
         return {"action": "escalate", "level": level_name}
     if re.search(r"\bapprov(?:al|ed)\b|\bsign-?off\b", sentence, re.IGNORECASE):

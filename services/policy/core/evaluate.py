@@ -19,7 +19,7 @@ from shared.contracts import policy as contracts
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.policy_hash import hash_context
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object, to_exact
-from shared.domain.words import Level, RuleAction
+from shared.domain.words import EscalationLevel, RuleAction
 
 _Kind = TypeVar("_Kind")
 # The service answers everybody in turn: what one request may cost is bounded before it is decided.
@@ -110,7 +110,7 @@ def _select_kind(kind: type[_Kind], all_findings: Iterable[object]) -> list[_Kin
 
 
 def _find_highest_level(rules: Iterable[contracts.TriggeredRule]) -> str | None:
-    levels = [Level.parse(rule.level) for rule in rules if rule.level]
+    levels = [EscalationLevel.parse(rule.level) for rule in rules if rule.level]
     return max(levels).word if levels else None
 
 

@@ -23,7 +23,7 @@ from services.policy.core.rules import (
 )
 from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, TriggeredRule
-from shared.domain.words import Level, RuleAction, ToolClass
+from shared.domain.words import EscalationLevel, RuleAction, ToolClass
 
 _FIELDS_NEVER_RECORDED = ("tool", "call_id")  # no record says these
 
@@ -208,7 +208,7 @@ def _build_triggered_rule(
     prepared: PreparedRule, facts: CallFacts, because: str = "", in_doubt: RuleAction | None = None
 ) -> TriggeredRule | ReportOnlyFinding:
     """The rule's finding for the call. ``in_doubt``: its action if it is unknown whether the rule is triggered."""
-    level = prepared.level or (Level.MANAGER if in_doubt is RuleAction.ESCALATE else None)
+    level = prepared.level or (EscalationLevel.MANAGER if in_doubt is RuleAction.ESCALATE else None)
     finding = TriggeredRule(
         rule_id=prepared.rule.id,
         policy_id=prepared.policy_id,

@@ -10,7 +10,7 @@ from services.policy.core.prepared import PreparedPolicy
 from services.policy.core.tool_rules import PreparedToolRule, ToolDefault, is_tool_left_out, why_tool_left_out
 from services.policy.core.values import UNKNOWN, ConditionError, Context
 from shared.contracts import policy as contracts
-from shared.domain.words import Level, RuleAction
+from shared.domain.words import EscalationLevel, RuleAction
 
 
 def find_plan_findings(
@@ -90,7 +90,7 @@ def _find_by_tool_rule(prepared: PreparedToolRule, planned: _PlannedCall) -> rul
             call, facts.context, prepared.level, confirmations
         ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
-            level, action = (prepared.level or Level.MANAGER).word, RuleAction.REQUIRE_APPROVAL
+            level, action = (prepared.level or EscalationLevel.MANAGER).word, RuleAction.REQUIRE_APPROVAL
             return contracts.TriggeredRule(**_common_fields(prepared, call), action=action, level=level)
         case _:
             return None

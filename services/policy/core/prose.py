@@ -14,7 +14,7 @@ from services.policy.core.values import COMPARE_BY_OPERATOR, ConditionError, par
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import KnownTool, ProseAnswer, ProseRequest, RefusedRule, TranslatedRule
 from shared.domain.exact_json import digest
-from shared.domain.words import Level
+from shared.domain.words import EscalationLevel
 
 MAX_SOURCE_CHARACTERS = 100_000  # characters
 MAX_TOOL_PAIRS = 100_000  # candidates times tools
@@ -141,8 +141,8 @@ def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None
         raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
     if isinstance(rule, Rule) and rule.if_known:
         raise ValueError("a translated rule waits for what it is about; it does not pass over what is missing")
-    named_levels = {level.word for level in Level} & {*quote_words}
-    if named_levels and rule.level is not None and Level.parse(rule.level).word not in named_levels:
+    named_levels = {level.word for level in EscalationLevel} & {*quote_words}
+    if named_levels and rule.level is not None and EscalationLevel.parse(rule.level).word not in named_levels:
         raise ValueError(f"the quote names {', '.join(sorted(named_levels))}, and not {rule.level}")
 
 

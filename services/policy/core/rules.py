@@ -8,7 +8,7 @@ from services.policy.core.conditions import Condition, parse_condition
 from services.policy.core.grammar import FieldReference
 from services.policy.core.values import ConditionError, Context
 from shared.contracts import policy as contracts
-from shared.domain.words import Level, RuleAction
+from shared.domain.words import EscalationLevel, RuleAction
 
 RESTS_ON_REQUEST_TEXT = "it rests on values that only the request gives"
 SAID_BY_RECORD_TEXT = "the record says so, and the call otherwise"
@@ -90,7 +90,7 @@ class PreparedRule(NamedTuple):
     policy_id: str
     rule: contracts.Rule
     action: RuleAction
-    level: Level | None  # set for all but a block that names none
+    level: EscalationLevel | None  # set for all but a block that names none
     condition: Condition
     names_its_calls: bool  # it is about no call but those of the tools or the process that it names
     deciding_fields: tuple[FieldReference, ...]  # the fields by which it decides, but for those that every call has
@@ -149,7 +149,7 @@ def _check_approvers(rule: contracts.Rule, action: RuleAction) -> None:
         raise ValueError(f"approvers is {rule.approvers}; it is from 1 to {MOST_APPROVERS}")
 
 
-def _find_level(rule: contracts.Rule, action: RuleAction) -> Level | None:
+def _find_level(rule: contracts.Rule, action: RuleAction) -> EscalationLevel | None:
     if rule.level is not None:
-        return Level.parse(rule.level)
-    return None if action is RuleAction.BLOCK else Level.MANAGER
+        return EscalationLevel.parse(rule.level)
+    return None if action is RuleAction.BLOCK else EscalationLevel.MANAGER

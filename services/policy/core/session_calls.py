@@ -8,7 +8,7 @@ from services.policy.core.tool_rules import PreparedToolRule
 from services.policy.core.values import Context, TypeClash, UnknownTruth, Value, are_equal
 from shared.contracts.allowance import counts_against_limit
 from shared.contracts.policy import CallContext, CallOutcome, Confirmation, ContextValue, PastCall
-from shared.domain.words import Level
+from shared.domain.words import EscalationLevel
 
 FieldPaths: TypeAlias = tuple[tuple[str, ...], ...]
 
@@ -89,7 +89,7 @@ def _are_equal(value: Value, other: Value) -> bool:
 
 
 def is_confirmed(
-    call: CallContext, context: Context, level: Level | None, confirmations: Iterable[Confirmation]
+    call: CallContext, context: Context, level: EscalationLevel | None, confirmations: Iterable[Confirmation]
 ) -> bool:
     """Whether some confirmation (``confirmations``) covers this call and comes from that level or above."""
     for yes in confirmations:
@@ -100,11 +100,11 @@ def is_confirmed(
     return False
 
 
-def comes_from_level(confirmation: Confirmation, level: Level | None) -> bool:
+def comes_from_level(confirmation: Confirmation, level: EscalationLevel | None) -> bool:
     """Whether a confirmation comes from that level or above; False for an unknown level."""
     if level is None:
         return True
     try:
-        return confirmation.level is not None and Level.parse(confirmation.level) >= level
+        return confirmation.level is not None and EscalationLevel.parse(confirmation.level) >= level
     except ValueError:
         return False

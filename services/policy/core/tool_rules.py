@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.policy.core.conditions import Condition, parse_condition
 from services.policy.core.rules import parse_enum_word
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
-from shared.domain.words import Level, ToolClass
+from shared.domain.words import EscalationLevel, ToolClass
 
 MAX_FIELDS_OF_PER = 8
 MAX_AFTER_TOOLS = 50
@@ -43,7 +43,7 @@ class PreparedToolRule(NamedTuple):
     successes_only: bool
     per: tuple[tuple[str, ...], ...]  # paths
     condition: Condition | None
-    level: Level | None
+    level: EscalationLevel | None
 
     @property
     def needs_history(self) -> bool:
@@ -92,7 +92,7 @@ def prepare_tool_rule(policy_id: str, rule: ToolRule) -> PreparedToolRule:
         successes_only=_counted_calls(rule) is CountedCalls.SUCCESSES,
         per=_read_paths(rule),
         condition=_read_condition(rule, kind),
-        level=None if rule.level is None else Level.parse(rule.level),
+        level=None if rule.level is None else EscalationLevel.parse(rule.level),
     )
 
 

@@ -24,7 +24,7 @@ from shared.contracts.tenant_document import (
     read_tenant_record,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
-from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchive
+from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 
 EXIT_USABLE, EXIT_NOT_USABLE, EXIT_CANNOT_READ = 0, 1, 2
 _FIELDS_OF_WHOLE_REQUEST = {"context", "calls"}  # a file with one of these is a whole request
@@ -98,7 +98,7 @@ async def _backtest_archive(archive: Archive, tenant: str, changed_policies: Seq
         try:
             content = await archive.get(tenant, task_id)
             decided_here = list_decided_plans(parse_archived_task(content)) if content is not None else ()
-        except (ValueError, UnreadableArchive) as error:
+        except (ValueError, UnreadableArchivedContent) as error:
             unread.append(f"{task_id}: {str(error).splitlines()[0]}")
             continue
         plans += [backtest_plan(plan, changed_policies) for plan in decided_here]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from cli.assess.command import assess, load_assessment, save_assessment
 from cli.assess.report import assessment_table, compare_points, comparison_table, summary_sentences
 from cli.console import CommandError
-from shared.contracts.assessment.figures import collect_criterion_points
+from shared.contracts.assessment.criterion_points import collect_criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import Assessment, AssessmentResults, Run
 

@@ -4,11 +4,20 @@ import pytest
 
 from shared.contracts.approval import Approval
 from shared.contracts.base import Contract
-from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
-from shared.contracts.task import Artifact, File, HistoryMessage, PriorTurn, SentFile, SolverRequest, TaskRecord, Turn
+from shared.contracts.outcome_digest import make_case_entry
+from shared.contracts.task import (
+    Artifact,
+    ArtifactFile,
+    HistoryMessage,
+    PriorTurn,
+    SentFile,
+    SolverRequest,
+    TaskRecord,
+    Turn,
+)
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome
@@ -17,7 +26,10 @@ from tests.integration.state_stage import an_entry
 _FULL = a_record().model_copy(
     update={
         "answer": "",
-        "artifacts": (Artifact(name="log", text="a"), Artifact(name="doc", file=File(name="f", content="eA=="))),
+        "artifacts": (
+            Artifact(name="log", text="a"),
+            Artifact(name="doc", file=ArtifactFile(name="f", content="eA==")),
+        ),
         "answers_as": "message",
         "metadata": {"nothing": None, "none": [], "empty": {}, "zero": 0, "no": False},
         "history": (HistoryMessage(role="user", text="", message_id="m", at=NOON, parts=({"text": ""},)),),

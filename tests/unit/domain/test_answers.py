@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from shared.domain.answer import is_json_list, parse_list_answer
 from shared.domain.partition import PARTITIONS, partition_of
-from shared.domain.words import Level
+from shared.domain.words import EscalationLevel
 from tests.each_row import each_row
 
 LISTS = st.lists(st.text() | st.integers(), max_size=5)
@@ -74,7 +74,7 @@ def test_brackets_alone_make_no_exact_match(text: str) -> None:
 
 def test_an_unknown_level_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"'vp'.*manager, hr, finance, committee, legal, cfo, ciso"):
-        Level.parse("vp")
+        EscalationLevel.parse("vp")
 
 
 def test_the_partition_of_a_known_session_never_moves() -> None:

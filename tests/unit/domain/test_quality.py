@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from shared.domain.quality import WEAK_SCORE, Evidence, Formula, score_quality as scored
+from shared.domain.quality import WEAK_SCORE, QualityFormula, TaskEvidence, score_quality as scored
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 
-NOTHING = Evidence(
+NOTHING = TaskEvidence(
     state=TaskState.COMPLETED,
     is_exact_match=False,
     policy_kept=None,
@@ -20,7 +20,7 @@ NOTHING = Evidence(
 )
 MAYBE = st.sampled_from([None, True, False])
 EVIDENCE = st.builds(
-    Evidence,
+    TaskEvidence,
     state=st.sampled_from(list(TaskState)),
     is_exact_match=st.booleans(),
     policy_kept=MAYBE,
@@ -42,7 +42,7 @@ EVIDENCE = st.builds(
 )
 
 
-def quality(evidence: Evidence) -> float:
+def quality(evidence: TaskEvidence) -> float:
     return scored(evidence).value
 
 
@@ -57,13 +57,13 @@ def test_quality_stands_at_its_baseline_until_everything_is_verified() -> None:
 
 @pytest.mark.promise("reflect.quality")
 @given(evidence=EVIDENCE)
-def test_a_score_is_between_nothing_and_one(evidence: Evidence) -> None:
+def test_a_score_is_between_nothing_and_one(evidence: TaskEvidence) -> None:
     assert 0.0 <= quality(evidence) <= 1.0
 
 
 @pytest.mark.promise("reflect.quality")
 @given(evidence=EVIDENCE)
-def test_penalties_never_raise_a_score(evidence: Evidence) -> None:
+def test_penalties_never_raise_a_score(evidence: TaskEvidence) -> None:
     score = quality(evidence)
 
     assert quality(evidence._replace(is_answer_empty=True)) <= max(
@@ -79,7 +79,7 @@ def test_penalties_never_raise_a_score(evidence: Evidence) -> None:
 
 @pytest.mark.promise("reflect.quality")
 @given(evidence=EVIDENCE)
-def test_verified_facts_never_lower_a_score(evidence: Evidence) -> None:
+def test_verified_facts_never_lower_a_score(evidence: TaskEvidence) -> None:
     score = quality(evidence)
 
     facts = ("policy_kept", "audit_clean", "needs_met", "outputs_there", "is_grounded")
@@ -92,12 +92,12 @@ def test_an_exact_match_counts_on_a_completed_task_alone_and_by_either_formula()
     assert quality(NOTHING._replace(is_exact_match=True)) == 1.0
     assert quality(NOTHING._replace(is_exact_match=True, state=TaskState.FAILED)) < WEAK_SCORE
     exact = NOTHING._replace(is_exact_match=True)
-    assert [scored(exact, formula).value for formula in Formula] == [1.0, 1.0]
+    assert [scored(exact, formula).value for formula in QualityFormula] == [1.0, 1.0]
 
 
 @pytest.mark.promise("reflect.quality")
 @given(evidence=EVIDENCE, more=st.integers(1, 500))
-def test_length_and_more_calls_earn_nothing(evidence: Evidence, more: int) -> None:
+def test_length_and_more_calls_earn_nothing(evidence: TaskEvidence, more: int) -> None:
     longer = evidence._replace(answer_words=evidence.answer_words + more, tool_calls=evidence.tool_calls + more)
     assert quality(longer) == quality(evidence)
 
@@ -112,8 +112,8 @@ def test_a_run_that_planned_nothing_is_no_example_and_a_right_answer_to_a_questi
 
 @pytest.mark.promise("reflect.quality")
 @given(evidence=EVIDENCE)
-def test_a_score_is_the_sum_of_its_parts_within_its_bounds(evidence: Evidence) -> None:
-    for formula in Formula:
+def test_a_score_is_the_sum_of_its_parts_within_its_bounds(evidence: TaskEvidence) -> None:
+    for formula in QualityFormula:
         score = scored(evidence, formula)
         assert score.value == round(min(1.0, max(0.0, sum(score.parts.values()))), 4)
 
@@ -125,4 +125,4 @@ def test_the_weighted_formula_is_that_of_the_seeds(
 ) -> None:
     """0.35 answer (its length against the task's), 0.35 tools (fewer are better), 0.30 policy (1, 0.5 or 0)."""
     run = NOTHING._replace(policy_kept=policy, tool_calls=calls, answer_words=words, task_words=20)
-    assert scored(run, Formula.WEIGHTED).value == pytest.approx(expected)
+    assert scored(run, QualityFormula.WEIGHTED).value == pytest.approx(expected)

@@ -5,7 +5,7 @@ import pytest
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import Resolution, TaskState, ToolClass
+from shared.domain.words import DoubtResolutionKind, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import Stage, message, use
@@ -69,9 +69,11 @@ async def test_a_change_that_failed_may_be_made_good_in_a_further_plan_and_then_
     await stage.ends(DONE, ["C-1", "C-2"])
 
 
-@each_row(("word", "end"), [(Resolution.DONE, DONE), (Resolution.SKIP, FAILED)])  # what was skipped is not done
+@each_row(
+    ("word", "end"), [(DoubtResolutionKind.DONE, DONE), (DoubtResolutionKind.SKIP, FAILED)]
+)  # what was skipped is not done
 async def test_what_an_operator_says_of_a_change_in_doubt_lets_the_next_one_go_out(
-    word: Resolution, end: TaskState
+    word: DoubtResolutionKind, end: TaskState
 ) -> None:
     stage = await _stage(ToolSilent("cut off"))
     await stage.ends(TaskState.INPUT_REQUIRED, [])

@@ -15,7 +15,7 @@ from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import Dossier, Progress
 from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.quality import Formula
+from shared.domain.quality import QualityFormula
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest, Tier, Usage
 from tests.doubles.scripted_model import state_of, text_reply
@@ -170,10 +170,12 @@ async def test_a_replay_takes_the_same_improvement_or_none(improved: str) -> Non
 
 
 @pytest.mark.promise("I9.exact_answers")
-@given(items=st.lists(st.text() | st.integers(), max_size=3), formula=st.sampled_from(Formula), footer=st.booleans())
+@given(
+    items=st.lists(st.text() | st.integers(), max_size=3), formula=st.sampled_from(QualityFormula), footer=st.booleans()
+)
 @settings(max_examples=25)
 def test_a_list_goes_through_the_whole_run_untouched_whatever_is_switched_on(
-    items: list[str | int], formula: Formula, footer: bool
+    items: list[str | int], formula: QualityFormula, footer: bool
 ) -> None:
     """Weak or not, with writes, rules that spoke, footer, documents of its own: not a byte of it changes."""
     text = json.dumps(items)

@@ -5,7 +5,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.core.process.synthesis import import_processes, parse_stored_template, read_definitions
-from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState
 from tests.doubles.memory_learned import MemoryLearned
@@ -175,8 +175,8 @@ A_PROCESS: dict[str, JsonValue] = {
 }
 
 
-async def _imported(learned: MemoryLearned, content: JsonValue, *, dry_run: bool = False) -> FileReport:
-    request = FileRequest(tenant="acme", file=LearningFile.SYNTHESIZED, content=content, dry_run=dry_run)
+async def _imported(learned: MemoryLearned, content: JsonValue, *, dry_run: bool = False) -> LearningImportReport:
+    request = LearningImportRequest(tenant="acme", file=LearningFile.SYNTHESIZED, content=content, dry_run=dry_run)
     return await import_processes(learned, request)
 
 

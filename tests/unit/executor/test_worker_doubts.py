@@ -10,7 +10,7 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.gateway.features.console.views.tasks import list_writes_in_doubt
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, to_i_json
-from shared.domain.words import Resolution, Role, TaskState, ToolClass, WriteStatus
+from shared.domain.words import DoubtResolutionKind, Role, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
@@ -184,7 +184,7 @@ async def test_without_a_retry_nothing_is_sent_and_who_said_what_is_in_the_metad
 
 @pytest.mark.promise("I3.only_an_operator")
 @each_row("who", [CLERK, MANAGER])
-@each_row("said", [one.value for one in Resolution])
+@each_row("said", [one.value for one in DoubtResolutionKind])
 async def test_no_word_of_anybody_else_has_any_effect(who: Principal, said: str) -> None:
     stage, asked = await in_doubt()
     await stage.ends(WAITS, turn=word(stage, said, by=who), why="does not have the role operator")
@@ -213,7 +213,7 @@ async def test_a_doubt_waits_although_no_tool_server_can_be_reached() -> None:
 
 
 @pytest.mark.promise("I3.kill_at_every_step")
-@each_row("said", [one.value for one in Resolution])
+@each_row("said", [one.value for one in DoubtResolutionKind])
 async def test_dying_at_any_step_of_an_operators_turn_leads_to_the_same_end(said: str) -> None:
     whole, _ = await in_doubt()
     before = whole.turns.stored

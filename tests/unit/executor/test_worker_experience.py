@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.prime.known import describe_thresholds
-from shared.contracts.knowledge import Accuracy, CaseEntry
+from shared.contracts.knowledge import CaseEntry, PredictionAccuracy
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.bandit import Arm
-from shared.domain.estimates import Trust, is_drifting, judge_trust, prediction_confidence
+from shared.domain.estimates import PredictionTrust, is_drifting, judge_trust, prediction_confidence
 from shared.domain.exact_json import Json
 from shared.domain.words import RuleAction, Strategy, TaskState
 from tests.doubles.scripted_talk import of_conversation, texts_in
@@ -143,8 +143,8 @@ _LIMIT = Threshold(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", val
 _TASK = "Approve expense claim C-1. Claims over $500 need a manager."
 
 
-def _known(*held: bool) -> Accuracy:
-    return Accuracy(attempts=len(held), matches=sum(held), window=held[-10:])
+def _known(*held: bool) -> PredictionAccuracy:
+    return PredictionAccuracy(attempts=len(held), matches=sum(held), window=held[-10:])
 
 
 def _shown(*held: bool) -> Json:
@@ -179,8 +179,8 @@ def test_a_value_is_trusted_to_be_verified_or_of_the_last_five_held_too_seldom_a
 def test_nothing_drifts_before_five_and_what_always_held_is_trusted(held: list[bool]) -> None:
     how = judge_trust(len(held), sum(held), held[-10:])
     assert is_drifting(held) is (len(held) >= 5 and sum(held[-5:]) < 2)
-    assert (how is Trust.NONE) is (len(held) < 3)
-    assert not (all(held) and len(held) >= 3) or how is Trust.TRUST
+    assert (how is PredictionTrust.NONE) is (len(held) < 3)
+    assert not (all(held) and len(held) >= 3) or how is PredictionTrust.TRUST
     assert 0 <= prediction_confidence(len(held), sum(held)) <= 1
 
 

@@ -20,7 +20,7 @@ from services.executor.core.session.dossier import NO_PROGRESS, Dossier, hash_fo
 from services.executor.core.states.machine import Rejected
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.contracts.approval import Approval, ApprovalStatus, LadderRung
-from shared.contracts.plan import Origin, WritePlan
+from shared.contracts.plan import ArgumentOrigin, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
@@ -223,7 +223,7 @@ def test_the_binding_changes_with_policy_context_and_plan(part: str) -> None:
 
 @pytest.mark.promise("approvals.grounds")
 def test_the_read_that_an_argument_comes_from_is_shown_however_many_there_are() -> None:
-    origin = Origin(argument="amount", source="result", ref="r50 amount")
+    origin = ArgumentOrigin(argument="amount", source="result", ref="r50 amount")
     facts = tuple(fact({"amount": number}, f"r{number}", "get_claim", asked={"id": number}) for number in range(1, 61))
     asked = Dossier(facts=facts, plan=plan(call({"amount": 50}, origins=(origin,))))
     grounds = collect_approval_evidence(

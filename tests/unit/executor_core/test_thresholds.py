@@ -8,7 +8,7 @@ from services.executor.core.reflect.outcome import list_prediction_outcomes
 from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
-from shared.contracts.plan import Origin
+from shared.contracts.plan import ArgumentOrigin
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, RuleAction, WriteStatus
@@ -96,7 +96,7 @@ LIMIT = Threshold(
 )
 
 
-def _write(arguments: JsonObject, status: WriteStatus = WriteStatus.VERIFIED, *origins: Origin) -> LedgerEntry:
+def _write(arguments: JsonObject, status: WriteStatus = WriteStatus.VERIFIED, *origins: ArgumentOrigin) -> LedgerEntry:
     planned = call(arguments).model_copy(update={"origins": origins})
     return entry(status).model_copy(update={"call": planned, "arguments_json": planned.arguments_json})
 
@@ -189,7 +189,7 @@ def test_a_computed_credit_is_compared_with_what_was_written_for_it() -> None:
     credit = value("sla_credit", "sla_credit", "6000", from_fact("fee")).model_copy(update={"figure": "sla_credit"})
     other = value("budget_after", "difference", "1").model_copy(update={"figure": "budget_after"})
     progress = _progress(values=(credit, other))
-    traced = Origin(argument="cents", source="value", ref="sla_credit")
+    traced = ArgumentOrigin(argument="cents", source="value", ref="sla_credit")
     assert _outcomes(progress, _write({"cents": 6000, "sla_credit": 1}, WriteStatus.VERIFIED, traced)) == [
         ("6000", "6000", True)
     ]

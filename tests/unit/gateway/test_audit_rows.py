@@ -11,7 +11,7 @@ from services.gateway.features.audit import ArchivedTaskReader, build_audit_rows
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureGround, Grounds
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import Origin, ReadBack, WritePlan
+from shared.contracts.plan import ArgumentOrigin, ReadBack, WritePlan
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import WriteStatus
@@ -65,7 +65,7 @@ def test_writes_stand_in_the_order_of_their_sending_and_the_workers_own_words_ar
     rows = build_audit_rows(ArchivedTask(record=_record(), ledger=ledger), "store")
     assert [row["call_id"] for row in rows] == ["c1", "c2", "c3"]
     write = _entry()
-    own = write.call.model_copy(update={"origins": (Origin(argument="note", source="none"),)})
+    own = write.call.model_copy(update={"origins": (ArgumentOrigin(argument="note", source="none"),)})
     (row,) = build_audit_rows(
         ArchivedTask(record=_record(), ledger={"k1": write.model_copy(update={"call": own})}), "store"
     )

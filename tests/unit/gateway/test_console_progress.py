@@ -34,7 +34,7 @@ from services.gateway.features.learning import LearnedData, LearningHistory, Lea
 from services.gateway.features.memory import LinkedEntity
 from services.gateway.features.tasks.listing import TaskListPage, TaskListPosition, TaskLists, TaskQuery
 from services.gateway.features.tenants import DailySpending, TenantState
-from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
@@ -240,7 +240,7 @@ def test_a_fact_that_was_contradicted_and_a_prediction_that_drifts_say_so() -> N
     new = KnownFact(text="Terms are 45 days", domain="procurement", quality=0.7, at=NOON, replaces="30 days")
     rows = memory.build_facts_page([new, old], memory.MemoryQuery(kind="procurement")).rows
     assert [memory.fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
-    row = Accuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
+    row = PredictionAccuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
     assert memory.trust_badge(row).text == "Drifts"
 
 

@@ -5,7 +5,7 @@ from typing_extensions import override
 from services.gateway.features.files.service import MessageFiles
 from shared.contracts.task import FILE_ID_FIELD, HistoryMessage
 from shared.domain.outgoing import AllowedAddresses
-from shared.ports.archive import Archive, UnreadableArchive
+from shared.ports.archive import Archive, UnreadableArchivedContent
 from tests.doubles.redis_tasks import NOON, a_record
 
 
@@ -19,7 +19,7 @@ class OneUnreadable(Archive):
     @override
     async def get(self, tenant: str, task_id: str) -> bytes | None:
         if task_id == "f1":
-            raise UnreadableArchive("no key of ARCHIVE_KEY opens it")
+            raise UnreadableArchivedContent("no key of ARCHIVE_KEY opens it")
         return b"two"
 
     @override

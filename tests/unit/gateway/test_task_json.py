@@ -25,7 +25,7 @@ from services.gateway.a2a.views import (
 )
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
 from services.gateway.features.tasks.views import build_legacy_view
-from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
+from shared.contracts.task import Artifact, ArtifactFile, HistoryMessage, Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import to_exact
 from shared.domain.words import A2aVersion, TaskState
 from tests.doubles.redis_tasks import a_record
@@ -50,8 +50,8 @@ def _maybe(values: st.SearchStrategy[_Any]) -> st.SearchStrategy[_Any | None]:
 
 
 _FILES = st.one_of(
-    st.builds(File, name=_maybe(_TEXT), media_type=_maybe(_TEXT), content=st.sampled_from(["", "YWJj"])),
-    st.builds(File, name=_maybe(_TEXT), media_type=_maybe(_TEXT), url=st.just("https://example.com/f")),
+    st.builds(ArtifactFile, name=_maybe(_TEXT), media_type=_maybe(_TEXT), content=st.sampled_from(["", "YWJj"])),
+    st.builds(ArtifactFile, name=_maybe(_TEXT), media_type=_maybe(_TEXT), url=st.just("https://example.com/f")),
 )
 _ARTIFACTS = st.one_of(
     st.builds(Artifact, name=_TEXT, text=_TEXT, data=_maybe(_OBJECTS), media_type=_maybe(_TEXT)),

@@ -13,8 +13,8 @@ from services.learner.core.memory.lesson import (
     read_lesson,
 )
 from services.learner.ports.outcomes import Delivery, StrategyUse
-from shared.contracts.digest import NO_DIGEST, Digest, make_case_entry, make_digest
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.outcome_digest import NO_DIGEST, OutcomeDigest, make_case_entry, make_outcome_digest
 from shared.domain.bandit import to_reward_units
 from shared.domain.words import Strategy, TaskState
 from tests.each_row import each_row
@@ -53,7 +53,7 @@ _outcomes = st.fixed_dictionaries(
 @given(_outcomes)
 def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome) -> None:
     """Made by the executor of what it has at hand, or by the learner of what it reads: the same lesson."""
-    digest, text = make_digest(outcome), outcome.model_dump_json()
+    digest, text = make_outcome_digest(outcome), outcome.model_dump_json()
     by_digest = read_lesson(Delivery(3, "1-1", 1, "", digest))
     assert by_digest == read_lesson(Delivery(3, "1-1", 1, text)) == make_lesson(parse_outcome(text))
     assert (by_digest.tenant, by_digest.event_id) == (outcome.tenant, outcome.event_id)
@@ -67,13 +67,13 @@ def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome)
 @pytest.mark.promise("learner.digest")
 @given(_outcomes)
 def test_a_digest_has_no_line_break(outcome: TaskOutcome) -> None:
-    assert not any("\n" in part for part in make_digest(outcome))
+    assert not any("\n" in part for part in make_outcome_digest(outcome))
 
 
 @each_row("wrong", [{"tenant": ""}, {"event_id": "a\nb"}, {"quality": 1.5}, {"ended_at": datetime(2026, 1, 1)}])
 def test_an_outcome_with_a_fault_has_no_digest(wrong: dict[str, object]) -> None:
     """The learner reads it, and says what is wrong with it."""
-    assert make_digest(an_outcome().model_copy(update=wrong)) == NO_DIGEST
+    assert make_outcome_digest(an_outcome().model_copy(update=wrong)) == NO_DIGEST
 
 
 GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
@@ -101,10 +101,10 @@ GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
 )
 def test_nothing_is_learned_by_a_forged_header(header: str) -> None:
     with pytest.raises(UnreadableOutcome):
-        make_lesson_from_digest(Digest(header, "{}"))
+        make_lesson_from_digest(OutcomeDigest(header, "{}"))
 
 
 @each_row("case", ["{}\n{}", "poison"])
 def test_what_is_no_object_on_one_line_is_no_case(case: str) -> None:
     with pytest.raises(UnreadableOutcome):
-        make_lesson_from_digest(Digest(GOOD, case))
+        make_lesson_from_digest(OutcomeDigest(GOOD, case))

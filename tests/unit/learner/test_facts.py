@@ -24,13 +24,13 @@ from services.learner.core.memory.forgetting import StoredMemory, plan_removal
 from services.learner.core.memory.lesson import UnreadableOutcome, make_lesson, parse_outcome
 from services.learner.ports.memory import KnownFacts, RawFact, TaskToSearch
 from services.learner.ports.outcomes import StrategyUse
-from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
+from shared.contracts.outcome_digest import make_case_entry
 from shared.contracts.relevance import FACTS_KEPT, select_facts
 from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, ucb1
 from shared.domain.cases import CaseOutcome
-from shared.domain.quality import Formula
+from shared.domain.quality import QualityFormula
 from shared.domain.words import Strategy, TaskState
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row
@@ -367,8 +367,8 @@ def test_a_case_names_the_strategy_that_did_the_work_and_one_that_did_not_apply_
 
 
 @pytest.mark.promise("quality.parts_kept")
-@each_row("formula", list(Formula))
-def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
+@each_row("formula", list(QualityFormula))
+def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: QualityFormula) -> None:
     """By either formula; what is no part of a score is left out, whatever an event says."""
     said = {"formula": formula.value, "baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
     case = make_case_entry(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}}))

@@ -31,7 +31,7 @@ from services.learner.ports.files import (
     StoredVersions,
 )
 from services.learner.ports.outcomes import StoredCase, TrainingBucket, TrainingObject
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
@@ -209,7 +209,9 @@ _ARMS = st.dictionaries(
 _FILE_CASES = st.lists(st.builds(lambda number, q: a_case(number, quality=q / 4), st.integers(0, 9), st.integers(0, 4)))
 _ENTITIES = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 5))
 _FACTS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(1, 3), st.integers(0, 9)))
-_ACCURACY = st.dictionaries(st.sampled_from("pq"), st.integers(1, 5).map(lambda n: Accuracy(attempts=n, matches=0)))
+_ACCURACY = st.dictionaries(
+    st.sampled_from("pq"), st.integers(1, 5).map(lambda n: PredictionAccuracy(attempts=n, matches=0))
+)
 
 
 def _stored(
@@ -218,7 +220,7 @@ def _stored(
     events: int = 0,
     facts: Sequence[tuple[str, KnownFact]] = (),
     entities: Mapping[str, KnownEntity] | None = None,
-    accuracy: Mapping[str, Accuracy] | None = None,
+    accuracy: Mapping[str, PredictionAccuracy] | None = None,
 ) -> StoredFile:
     return StoredFile(StoredVersions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {})
 
@@ -280,8 +282,8 @@ def test_facts_are_taught_once(here: list[tuple[str, str, int, int]], new: list[
 def test_of_entities_predictions_and_totals_the_record_with_more_holds(
     here: dict[str, int],
     new: dict[str, int],
-    held: dict[str, Accuracy],
-    brought: dict[str, Accuracy],
+    held: dict[str, PredictionAccuracy],
+    brought: dict[str, PredictionAccuracy],
     events: int,
     others: int,
 ) -> None:
@@ -296,7 +298,7 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
     }
     assert (totals.changes.totals is not None) == (others > events)
     assert set(totals.changes.accuracy) == {
-        name for name, row in brought.items() if row.attempts > held.get(name, Accuracy()).attempts
+        name for name, row in brought.items() if row.attempts > held.get(name, PredictionAccuracy()).attempts
     }
 
 

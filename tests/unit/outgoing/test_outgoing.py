@@ -18,8 +18,8 @@ LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7"
 LIST = outgoing.AllowedAddresses(listed=outgoing.normalize_host_list(LISTED), setting="TOOLS_ALLOWED_HOSTS")
 
 
-def refused(url: str, reach: outgoing.AllowedAddresses) -> outgoing.Refused:
-    with pytest.raises(outgoing.Refused) as caught:
+def refused(url: str, reach: outgoing.AllowedAddresses) -> outgoing.AddressRefused:
+    with pytest.raises(outgoing.AddressRefused) as caught:
         outgoing.check_url(url, reach)
     return caught.value
 
@@ -27,7 +27,7 @@ def refused(url: str, reach: outgoing.AllowedAddresses) -> outgoing.Refused:
 def permits(host: str, address: str, reach: outgoing.AllowedAddresses, port: int = 443) -> bool:
     try:
         outgoing.check_address(ip_address(address), outgoing.Target("https", host, port), reach)
-    except outgoing.Refused:
+    except outgoing.AddressRefused:
         return False
     return True
 
@@ -137,7 +137,7 @@ def test_a_refusal_does_not_tell_what_a_name_leads_to() -> None:
     """A private address and a metadata service are refused in the same words."""
     said = set()
     for address in ("10.0.0.1", "169.254.169.254", "127.0.0.1"):
-        with pytest.raises(outgoing.Refused) as caught:
+        with pytest.raises(outgoing.AddressRefused) as caught:
             outgoing.check_address(ip_address(address), outgoing.Target("https", "hooks.test", 443), OPEN)
         said.add(caught.value.message)
 
@@ -162,7 +162,7 @@ def test_only_what_the_registry_calls_global_is_public(address: object) -> None:
 @pytest.mark.promise("ssrf.rules")
 @given(st.text(max_size=40), st.sampled_from(["", "http://", "https://", "http://127.0.0.1", "http://[::1]"]))
 def test_any_text_is_a_target_or_refused(text: str, before: str) -> None:
-    with suppress(outgoing.Refused):
+    with suppress(outgoing.AddressRefused):
         assert outgoing.check_url(before + text, OPEN).host
 
 

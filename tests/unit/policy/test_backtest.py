@@ -22,7 +22,7 @@ from shared.contracts.policy import (
 )
 from shared.contracts.policy_document import sort_rules_by_kind
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.domain.words import Level, RuleAction
+from shared.domain.words import EscalationLevel, RuleAction
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 from tools.bench.policy.command import PolicyFigures
@@ -166,7 +166,7 @@ def test_each_condition_shown_can_be_parsed() -> None:
 @pytest.mark.promise("policy.errors")
 def test_every_word_and_bound_is_on_the_page() -> None:
     """Actions, levels, kinds, outcomes, fields of a tool rule and of a verdict, and the limits."""
-    words = [*RuleAction, *ToolRuleKind, *CallOutcome, *(level.word for level in Level)]
+    words = [*RuleAction, *ToolRuleKind, *CallOutcome, *(level.word for level in EscalationLevel)]
     fields = [*ToolRule.model_fields, *Verdict.model_fields]
     camel = [re.sub("_(.)", lambda found: found[1].upper(), name) for name in fields]
     absent = [word for word in words + camel if f"`{word}`" not in PAGE and f'"{word}"' not in PAGE]

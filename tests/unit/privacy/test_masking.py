@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from services.executor.core.model.masking import mask_request, restore_values
 from services.executor.core.reads.server_call import format_arguments
 from services.executor.core.states.prompts import load_prompts
-from shared.contracts.digest import make_case_entry
+from shared.contracts.outcome_digest import make_case_entry
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject
 from shared.domain.protected_values import ProtectedKind, find_protected_spans, find_protected_values

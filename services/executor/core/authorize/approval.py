@@ -25,7 +25,7 @@ from shared.contracts.approval import (
     rungs_above,
 )
 from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround, RuleGround
-from shared.contracts.plan import Origin, PlannedCall, WritePlan
+from shared.contracts.plan import ArgumentOrigin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, to_exact
@@ -80,7 +80,7 @@ def _list_argument_sources(call: PlannedCall) -> Iterator[ArgumentSource]:
         yield ArgumentSource.model_validate(source_fields)
 
 
-def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
+def _describe_source(value: Json, origins: Sequence[ArgumentOrigin]) -> dict[str, str]:
     """An argument's source as fields of ``ArgumentSource``: of several scalars in it, the first that has a source."""
     if calls := [*referenced_calls(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}

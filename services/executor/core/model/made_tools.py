@@ -32,7 +32,7 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA
 from services.executor.ports.services import CodeFailed, NoSandbox, Sandbox, SandboxUnavailable
 from shared.contracts.base import Contract
-from shared.contracts.made_tool import MadeCase, MadeTool
+from shared.contracts.made_tool import MadeTool, MadeToolTestCase
 from shared.domain.exact_json import Json, digest, dumps, loads_object
 from shared.domain.protected_values import find_protected_values
 from shared.ports.models import ModelRequest, Tier
@@ -477,7 +477,7 @@ class _ToolMaker:
         except StoreUnavailable as error:
             raise NoToolMade(f"it could not be kept: {error}") from error
 
-    async def _test_tool(self, tool: MadeTool, case: MadeCase) -> None:
+    async def _test_tool(self, tool: MadeTool, case: MadeToolTestCase) -> None:
         """Runs a test case twice; both results must be equal and as expected. Raises ``NoToolMade``."""
         try:
             outcomes: list[MadeToolOutcome] = [
@@ -509,7 +509,7 @@ FEWEST_CASES, MOST_CASES = 3, 8
 _FEWEST_DECIMAL_PLACES, _FEWEST_DIGITS = 2, 4
 
 
-def _require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
+def _require_useful_cases(cases: Sequence[MadeToolTestCase], spec: CalculatorSpec) -> tuple[MadeToolTestCase, ...]:
     """The test cases; raises ``NoToolMade`` unless they are three to eight that differ, fit and can prove something."""
     if not FEWEST_CASES <= len(cases) <= MOST_CASES:
         raise NoToolMade(f"{FEWEST_CASES} to {MOST_CASES} cases are needed, and there are {len(cases)}")
@@ -574,7 +574,7 @@ class _FunctionAnswer(BaseModel):
 
 
 class _CasesAnswer(BaseModel):
-    cases: tuple[MadeCase, ...]
+    cases: tuple[MadeToolTestCase, ...]
     cannot: str = ""
 
 
@@ -604,7 +604,7 @@ async def _ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str
     return check_and_normalize_code(answer.code, spec)
 
 
-async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
+async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeToolTestCase, ...]:
     """Asks a model that has not seen the code for test cases; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = build_helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)

@@ -52,7 +52,7 @@ from services.executor.core.session.values import Fact, NamedValue, trace_operan
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
 from services.executor.ports.turns import QUESTION_ROLE
-from shared.contracts.plan import Origin, PlannedCall
+from shared.contracts.plan import ArgumentOrigin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text
 from shared.domain.protected_values import ProtectedKind, find_protected_spans
 from shared.domain.words import ToolClass
@@ -453,7 +453,7 @@ def _apply_faults(call: CallToCheck, faults: Sequence[CallFault]) -> SourcedCall
     for fault in contradicted if call.scalars else ():
         reasons.setdefault(fault.argument or call.scalars[0].path, fault.reason)
     unmentioned_paths = {fault.argument for fault in unmentioned}
-    origins: list[Origin] = []
+    origins: list[ArgumentOrigin] = []
     for argument in call.scalars:
         is_unmentioned, against = argument.path in unmentioned_paths, reasons.get(argument.path, "")
         origins.append(_build_origin(argument, is_unmentioned=is_unmentioned, against=against))
@@ -469,9 +469,11 @@ def _apply_faults(call: CallToCheck, faults: Sequence[CallFault]) -> SourcedCall
     )
 
 
-def _build_origin(argument: ArgumentToCheck, *, is_unmentioned: bool, against: str) -> Origin:
+def _build_origin(argument: ArgumentToCheck, *, is_unmentioned: bool, against: str) -> ArgumentOrigin:
     sources: dict[str, str] = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
     needs_a_person = argument.is_only_in_free_text and argument.kind in _KINDS_THAT_A_PERSON_CHECKS
     marks = {"free_text": needs_a_person, "untold": is_unmentioned, "against": against}
     source = sources.get(argument.origin, "none")
-    return Origin.model_validate({"argument": argument.path, "source": source, "ref": argument.origin_ref, **marks})
+    return ArgumentOrigin.model_validate(
+        {"argument": argument.path, "source": source, "ref": argument.origin_ref, **marks}
+    )

@@ -21,9 +21,9 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.values import classify_threshold_kind
 from services.executor.core.states.machine import ProcessTemplate
 from services.executor.core.tools.toolbox import find_tool_of_condition
-from services.executor.ports.services import Experience, Learned
+from services.executor.ports.services import Experience, LearnedStore
 from services.executor.ports.turns import SessionState
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.relevance import prune_cases, select_entities, select_facts, select_relevant_cases
@@ -31,7 +31,7 @@ from shared.contracts.task import Turn, TurnKind
 from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.conversation import SUMMARY_WORDS, TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns, is_too_long
-from shared.domain.estimates import Trust, count_recent_matches, judge_trust
+from shared.domain.estimates import PredictionTrust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, dumps_inexact, loads_object
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import extract_keywords
@@ -42,12 +42,12 @@ from shared.ports.store import StoreUnavailable
 _CASES_ADAPTER = TypeAdapter(tuple[CaseEntry, ...])
 _FACTS_ADAPTER = TypeAdapter(tuple[KnownFact, ...])
 _ENTITIES_ADAPTER = TypeAdapter(tuple[KnownEntity, ...])
-_ACCURACY_ADAPTER = TypeAdapter(dict[ThresholdKind, Accuracy])
+_ACCURACY_ADAPTER = TypeAdapter(dict[ThresholdKind, PredictionAccuracy])
 # How a past case is to be read: one that failed is never an example.
 _USE_BY_OUTCOME = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOutcome.FAILURE: "avoid"}
 
 
-async def recall(learned: Learned, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
+async def recall(learned: LearnedStore, tenant: str, process_type: str, journal: Journal, task: str) -> Experience:
     """The tenant's experience for the process type, reduced to this task, and journaled. Empty if the store fails."""
     try:
         experience = await learned.recall(tenant, process_type)
@@ -104,7 +104,7 @@ def _describe_arms(choice: StrategyChoice, arms: Arms) -> dict[str, JsonValue]:
     }
 
 
-async def record_tool_names(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
+async def record_tool_names(learned: LearnedStore, tenant: str, names: frozenset[str], journal: Journal) -> None:
     """Adds these tools to the tenant's statistics. A failure of the store becomes a note and fails no task."""
     try:
         await learned.add_tool_names(tenant, names)
@@ -162,7 +162,7 @@ def _describe_known_fact(fact: KnownFact) -> Json:
     }
 
 
-_NO_ACCURACY = Accuracy()
+_NO_ACCURACY = PredictionAccuracy()
 _MOST_THRESHOLDS = 20
 _MOST_CHARACTERS_READ, _MOST_CHARACTERS_SHOWN = 20_000, 200
 _QUOTED_TEXT_PATTERN = re.compile(r"\"[^\"]*\"|'[^']*'")
@@ -195,7 +195,9 @@ _LIMIT_IN_WORDS_PATTERN = re.compile(
 _FACTORS_BY_UNIT = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 
-def describe_thresholds(limits: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
+def describe_thresholds(
+    limits: Iterable[Threshold], accuracy: Mapping[ThresholdKind, PredictionAccuracy]
+) -> list[Json]:
     """Each limit for the model, as ``{kind, about, limit, source}``. If predictions of its kind failed lately, a
     warning (``drift``) replaces the limit. ``accuracy``: of earlier predictions, by kind.
     """
@@ -257,10 +259,10 @@ _encode_thresholds = IdentityCache[tuple[Policy, ...], str](
 )
 
 
-def _describe_threshold(limit: Threshold, accuracy: Accuracy) -> JsonObject:
+def _describe_threshold(limit: Threshold, accuracy: PredictionAccuracy) -> JsonObject:
     subject: JsonObject = {"kind": limit.kind.value, "about": limit.name}
     trust = judge_trust(accuracy.attempts, accuracy.matches, accuracy.window)
-    if trust is Trust.DRIFT:
+    if trust is PredictionTrust.DRIFT:
         matches, attempts = count_recent_matches(accuracy.window)
         warning = (
             f"limits of this kind held in only {matches} of the last {attempts} tasks of this process: none is stated "
@@ -268,7 +270,7 @@ def _describe_threshold(limit: Threshold, accuracy: Accuracy) -> JsonObject:
         )
         return {**subject, "drift": warning, "source": limit.source}
     description: JsonObject = {**subject, "limit": f"{limit.sign} {limit.value}".strip(), "source": limit.source}
-    return {**description, **({"trust": trust.value} if trust is not Trust.NONE else {})}
+    return {**description, **({"trust": trust.value} if trust is not PredictionTrust.NONE else {})}
 
 
 def _find_thresholds_in_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:

@@ -41,7 +41,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
-from shared.domain.words import DONE_STATUSES, Level, RuleAction, ToolClass
+from shared.domain.words import DONE_STATUSES, EscalationLevel, RuleAction, ToolClass
 
 RemaindersByFigure = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
@@ -311,8 +311,8 @@ def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan, results: F
 
 def _find_approval_level(template: ProcessTemplate) -> str:
     """The level that is asked where too little is known: the highest in the process's rules, else manager."""
-    levels = [Level.parse(rule.level) for rule in template.rules if rule.level]
-    return max(levels, default=Level.MANAGER).word
+    levels = [EscalationLevel.parse(rule.level) for rule in template.rules if rule.level]
+    return max(levels, default=EscalationLevel.MANAGER).word
 
 
 def _build_approval_rule(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Rule:

@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from services.executor.core.figures.identifiers import find_case_specific_words
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states import machine
-from services.executor.ports.services import Learned
+from services.executor.ports.services import LearnedStore
 from shared.contracts.base import describe_first_error
-from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import dumps, to_exact
 from shared.domain.protected_values import find_protected_values
-from shared.domain.words import FsmState, Level, RuleAction
+from shared.domain.words import EscalationLevel, FsmState, RuleAction
 
 _STATES_THAT_WRITE = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
@@ -177,7 +177,7 @@ def _build_approval_rule(process_type: str, reason: str) -> Rule:
         id="approval-wanted",
         condition=f'process_type == "{process_type}"',
         action=RuleAction.REQUIRE_APPROVAL,
-        level=Level.MANAGER.word,
+        level=EscalationLevel.MANAGER.word,
         reason=reason,
     )
 
@@ -201,21 +201,21 @@ class BadDefinitions(Exception):
         self.problems = tuple(problems[:_MOST_PROBLEMS])
 
 
-async def import_processes(learned: Learned, request: FileRequest) -> FileReport:
+async def import_processes(learned: LearnedStore, request: LearningImportRequest) -> LearningImportReport:
     """Stores the unknown processes of a file, and reports on each. May be repeated. Raises ``StoreUnavailable``."""
     fields = {"file": request.file, "dry_run": request.dry_run}
     if request.file is not LearningFile.SYNTHESIZED:
-        return FileReport(**fields, problems=("the executor imports processes and nothing else",))
+        return LearningImportReport(**fields, problems=("the executor imports processes and nothing else",))
     try:
         templates = read_definitions(request.content)
     except BadDefinitions as error:
-        return FileReport(**fields, problems=error.problems)
+        return LearningImportReport(**fields, problems=error.problems)
     known_names = set(await learned.list_process_types(request.tenant)) & templates.keys()
     new_names, left_out = [name for name in templates if name not in known_names], 0
     for name in () if request.dry_run else new_names:
         await learned.store_process_if_new(request.tenant, name, templates[name].model_dump_json())
         left_out += await learned.get_process(request.tenant, name) is None
-    return FileReport(**fields, taken=len(new_names) - left_out, known=len(known_names), left_out=left_out)
+    return LearningImportReport(**fields, taken=len(new_names) - left_out, known=len(known_names), left_out=left_out)
 
 
 def read_definitions(content: JsonValue) -> Mapping[str, machine.ProcessTemplate]:

@@ -28,7 +28,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, to_i_json, walk_json
 from shared.domain.protected_values import ProtectedKind
-from shared.domain.quality import Score
+from shared.domain.quality import QualityScore
 from shared.domain.redaction import NO_PROTECTED_VALUES, redact_json, redact_text
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
@@ -68,7 +68,7 @@ def build_outcome_of_record(
 
 
 def build_outcome_of_run(
-    record: TaskRecord, run_end: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES
+    record: TaskRecord, run_end: RunEnd, score: QualityScore, hidden: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES
 ) -> TaskOutcome:
     """The outcome of a task: what its run read, predicted and answered. ``record``: in its final state."""
     progress = run_end.final_progress
@@ -92,7 +92,7 @@ def build_outcome_of_run(
     return build_outcome_of_record(record, run_end.writes, hidden, is_applied=is_applied).model_copy(update=update)
 
 
-def describe_score_parts(score: Score) -> dict[str, JsonValue]:
+def describe_score_parts(score: QualityScore) -> dict[str, JsonValue]:
     """The parts of a score, and the name of its formula."""
     return {"formula": score.formula.value, **score.parts}
 
@@ -280,7 +280,7 @@ _STATUS_IN_WORDS: dict[WriteStatus, str] = {
 _PROCESS_FOOTER_PATTERN = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
-def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: AnswerRules, score: Score) -> str:
+def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: AnswerRules, score: QualityScore) -> str:
     """The answer with what is added below it: the writes, and for a completed task also rules and footer (not in a dry
     run or for the solver). If a task that was to act has ended without a write, that is said.
     """
@@ -294,7 +294,7 @@ def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: An
     return append_writes_to_answer(run_end.answer, run_end.writes, verdict, footer, had_to_act=had_to_act)
 
 
-def _write_footer(record: TaskRecord, run_end: RunEnd, now: datetime, score: Score) -> str:
+def _write_footer(record: TaskRecord, run_end: RunEnd, now: datetime, score: QualityScore) -> str:
     """A last line about the run: its process, whether the policy passed, its score and its duration."""
     verdict, process = run_end.final_progress.dossier.verdict, run_end.final_progress.process_type
     policy = "N/A" if verdict is None else "PASSED" if verdict.passed else "FAILED"

@@ -25,7 +25,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, loads, walk_json
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
-from shared.domain.quality import Evidence
+from shared.domain.quality import TaskEvidence
 from shared.domain.words import TaskState, ToolClass, WriteStatus
 
 # Words of an answer that mention a required output without its own word.
@@ -287,7 +287,7 @@ _collect_sources_once = IdentityCache[EndedRun, FoundSources](
 )
 
 
-def collect_evidence(run: EndedRun) -> Evidence:
+def collect_evidence(run: EndedRun) -> TaskEvidence:
     """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
     progress, dossier, calls = run.progress, run.dossier, run.calls
     outputs = progress.template.outputs if progress and run.has_to_act else ()
@@ -296,7 +296,7 @@ def collect_evidence(run: EndedRun) -> Evidence:
     nothing_found = bool(dossier.facts) and all(is_empty_result(fact.result) for fact in dossier.facts if fact.ok)
     has_results = not run.planned_nothing and not nothing_found
     is_grounded = says_new_value(run.answer, run.sources) and not find_untraced_tokens(run.answer, run.sources)
-    return Evidence(
+    return TaskEvidence(
         state=run.state,
         is_exact_match=is_json_list(run.answer),
         policy_kept=_was_policy_obeyed(run, dossier) if calls else None,

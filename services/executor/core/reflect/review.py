@@ -47,7 +47,7 @@ from services.executor.core.tools.shorten import shorten_to_first_rows
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.quality import WEAK_SCORE, Formula, score_quality
+from shared.domain.quality import WEAK_SCORE, QualityFormula, score_quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest
 
@@ -59,7 +59,7 @@ class WantedImprovement(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
-def find_improvement(run: EndedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement:
+def find_improvement(run: EndedRun, formula: QualityFormula = QualityFormula.SIGNALS) -> WantedImprovement:
     """What a better text must correct; empty if the answer is good enough, or must not be changed."""
     evidence, may_change = collect_evidence(run), not (is_json_list(run.answer) or run.is_dry_run)
     is_done = run.state is TaskState.COMPLETED and run.progress is not None

@@ -29,7 +29,7 @@ from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.domain.conversation import TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns
 from shared.domain.exact_json import loads, to_builtins, to_i_json
-from shared.domain.quality import Score, score_quality
+from shared.domain.quality import QualityScore, score_quality
 from shared.domain.words import TaskState
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
@@ -76,7 +76,7 @@ def build_unchanged_end(work: TurnWork, session: SessionState, now: datetime) ->
     return TurnEnd(record, session)
 
 
-def _build_metadata(run_end: RunEnd, run: EndedRun, score: Score) -> dict[str, JsonValue]:
+def _build_metadata(run_end: RunEnd, run: EndedRun, score: QualityScore) -> dict[str, JsonValue]:
     """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
     progress, has_begun = run_end.final_progress, run_end.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]

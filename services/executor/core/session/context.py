@@ -29,7 +29,8 @@ from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.services import (
     Experience,
-    Learned,
+    FileReadResult,
+    LearnedStore,
     MadeTools,
     NoFiles,
     NoMadeTools,
@@ -37,7 +38,6 @@ from services.executor.ports.services import (
     Orchestrator,
     OrchestratorName,
     PolicyService,
-    ReadFile,
     Sandbox,
     TaskFiles,
     Tenants,
@@ -53,7 +53,7 @@ from shared.domain import span_names as names
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import is_below_any_server
-from shared.domain.quality import Formula
+from shared.domain.quality import QualityFormula
 from shared.domain.words import FsmState, PlanAudit, Strategy
 from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 from shared.ports.meter import Meter, NoMeter
@@ -64,7 +64,7 @@ from shared.ports.tracing import NO_TRACER, Span, Tracer
 class AnswerRules(NamedTuple):
     """How answers are scored, and whether they end with a footer about the run."""
 
-    formula: Formula = Formula.SIGNALS
+    formula: QualityFormula = QualityFormula.SIGNALS
     footer: bool = False
 
 
@@ -99,7 +99,7 @@ class Ports(NamedTuple):
     tools: ToolServers
     policy: PolicyService
     tenants: Tenants
-    learned: Learned
+    learned: LearnedStore
     daily: DailySpend = UnlimitedSpend()
     sandbox: Sandbox = NoSandbox()
     made_tools: MadeTools = NoMadeTools()
@@ -134,7 +134,7 @@ class TurnContext:
     processes: Processes = field(default_factory=lambda: BUILT_IN_TEMPLATES)
     template: ProcessTemplate = GENERAL_TEMPLATE
     thresholds: tuple[Threshold, ...] = ()
-    files: tuple[ReadFile, ...] = ()
+    files: tuple[FileReadResult, ...] = ()
     pictures: tuple[ImageBlock, ...] = ()
 
     @property
@@ -196,14 +196,16 @@ TOOL_NAME_OF_FILES = "attached_file"  # stands in place of a tool's name where a
 _NO_IMAGE_MODEL_TEXT = "the model takes no images, so nobody looked at it"
 
 
-async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
+async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[FileReadResult, ...]:
     """The files of the task's messages, in order. Each is read in a journal step: once for all attempts at the turn."""
     sent_files = (*record.request.files, *record.later_files, *turn.files)
     file_reads = (_read_file(files, record.tenant, journal, number, file) for number, file in enumerate(sent_files, 1))
     return tuple([await file_read for file_read in file_reads])  # one after the other: one parser a task
 
 
-async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
+async def load_pictures(
+    archive: TaskFiles, record: TaskRecord, files: Sequence[FileReadResult]
+) -> tuple[ImageBlock, ...]:
     """The pictures among the files, in base64, for the model. One that is no longer in the archive has empty data."""
     with_picture = [file for file in files if file.picture_id]
     contents = [await archive.get_content(record.tenant, file.picture_id) for file in with_picture]
@@ -213,25 +215,25 @@ async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[
     )
 
 
-def build_files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]:
+def build_files_section(files: Sequence[FileReadResult], most_characters: int) -> list[Json]:
     """The files for the first message, as ``{ref, name, type, bytes, ...}``; each text is cut to an equal share."""
     texts = [file for file in files if file.text]
     share = most_characters // max(1, len(texts))
     return [_describe_file(number, file, share) for number, file in enumerate(files, 1)]
 
 
-def convert_files_to_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
+def convert_files_to_facts(files: Sequence[FileReadResult]) -> tuple[Fact, ...]:
     """The files with a text as facts ``file1``, ``file2`` (as in the first message), whose result has the text."""
     texts = ((number, file.text) for number, file in enumerate(files, 1) if file.text)
     return tuple(_convert_file_to_fact(number, {TOOL_NAME_OF_FILES: {"body": text}}) for number, text in texts)
 
 
-def convert_files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
+def convert_files_for_look_tool(files: Sequence[FileReadResult]) -> tuple[Fact, ...]:
     """As ``convert_files_to_facts``, but each result is the bare text, whose lines the tool ``look`` can show."""
     return tuple(_convert_file_to_fact(number, file.text) for number, file in enumerate(files, 1) if file.text)
 
 
-def build_file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
+def build_file_notes(files: Sequence[FileReadResult]) -> dict[str, JsonValue]:
     """The files for the task's metadata, as ``{"files": rows}``; empty if there are none."""
     rows: list[JsonValue] = []
     for file in files:
@@ -241,21 +243,21 @@ def build_file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
     return {"files": rows} if rows else {}
 
 
-def _describe_unread_files(files: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
+def _describe_unread_files(files: Sequence[FileReadResult], *, saw_pictures: bool) -> tuple[str, ...]:
     """A sentence for the answer on each file that could not be read, or whose picture the model did not see."""
     unseen = _NO_IMAGE_MODEL_TEXT if not saw_pictures else ""
     problems = [(file, file.problem or (unseen if file.picture_id else "")) for file in files]
     return tuple(f"{file.name}: {problem}" for file, problem in problems if problem)
 
 
-async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: int, file: SentFile) -> ReadFile:
+async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: int, file: SentFile) -> FileReadResult:
     async def step() -> str:
         parsed = await files.fetch_and_parse(tenant, file)
         about = parsed.model_dump(include={"media_type", "size", "problem"})
         journal.add_event("note", file=parsed.name, **about)
         return parsed.model_dump_json()
 
-    return ReadFile.model_validate_json(await journal.run_local_step(f"file:{number}", step))
+    return FileReadResult.model_validate_json(await journal.run_local_step(f"file:{number}", step))
 
 
 def _convert_file_to_fact(number: int, result: Json) -> Fact:
@@ -264,7 +266,7 @@ def _convert_file_to_fact(number: int, result: Json) -> Fact:
     )
 
 
-def _describe_file(number: int, file: ReadFile, share: int) -> Json:
+def _describe_file(number: int, file: FileReadResult, share: int) -> Json:
     entry: JsonObject = {"ref": f"file{number}", "name": file.name, "type": file.media_type, "bytes": file.size}
     if file.problem:
         return {**entry, "problem": f"this file could not be read: {file.problem}"}

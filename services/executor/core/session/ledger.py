@@ -8,11 +8,11 @@ from typing import cast
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Escalated
 from services.executor.ports.turns import SessionCall, Timer, TurnStore
-from shared.contracts.ledger import Attempt, LedgerEntry
+from shared.contracts.ledger import EarlierAttempt, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome, ContextValue, PastCall
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loads_object
-from shared.domain.words import DOUBTFUL_STATUSES, SENDABLE_STATUSES, Resolution, WriteStatus
+from shared.domain.words import DOUBTFUL_STATUSES, SENDABLE_STATUSES, DoubtResolutionKind, WriteStatus
 
 
 def compute_ledger_key(plan: WritePlan, call: PlannedCall) -> str:
@@ -48,7 +48,7 @@ async def get_plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]
 
 def has_begun(entry: LedgerEntry) -> bool:
     """Whether a write counts as begun: not if it is unsent, or is to be sent again on an operator's word."""
-    is_retried = _is_resolved_as(entry, Resolution.RETRY)
+    is_retried = _is_resolved_as(entry, DoubtResolutionKind.RETRY)
     return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE_STATUSES and is_retried))
 
 
@@ -56,11 +56,11 @@ def is_verified_or_confirmed(entry: LedgerEntry | None) -> bool:
     """Whether a write is verified, or unverified and an operator said that it was done; False without an entry."""
     if entry is None:
         return False
-    is_said_done = entry.status is WriteStatus.UNVERIFIED and _is_resolved_as(entry, Resolution.DONE)
+    is_said_done = entry.status is WriteStatus.UNVERIFIED and _is_resolved_as(entry, DoubtResolutionKind.DONE)
     return entry.status is WriteStatus.VERIFIED or is_said_done
 
 
-def _is_resolved_as(entry: LedgerEntry, resolution: Resolution) -> bool:
+def _is_resolved_as(entry: LedgerEntry, resolution: DoubtResolutionKind) -> bool:
     """Whether this is what an operator decided on the write."""
     return entry.operator_decision is not None and entry.operator_decision.resolution is resolution
 
@@ -96,12 +96,12 @@ def build_doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
 def find_write_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     """The write for which an operator took the task over; None if there is none."""
     doubts = (entry for entry in entries if entry.status in DOUBTFUL_STATUSES)
-    return next((entry for entry in doubts if _is_resolved_as(entry, Resolution.TAKE_OVER)), None)
+    return next((entry for entry in doubts if _is_resolved_as(entry, DoubtResolutionKind.TAKE_OVER)), None)
 
 
 def with_attempt_among_earlier(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
     """The entry with its current attempt moved to the earlier ones, so that it may be sent again."""
-    attempt = Attempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
+    attempt = EarlierAttempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
     return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
 
 

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.executor.core.states.machine import STATES_IN_ORDER
 from shared.domain.exact_json import Json
 from shared.domain.sections import render_sections
-from shared.domain.words import Level, RuleAction
+from shared.domain.words import EscalationLevel, RuleAction
 
 _TEXT_FOLDER = files(__package__) / "texts"
 
@@ -101,7 +101,7 @@ MADE_FUNCTION_SCHEMA = _object_schema(code=_TEXT_SCHEMA, cannot=_TEXT_SCHEMA)
 MADE_CASES_SCHEMA = _object_schema(
     cases=_array_schema(_object_schema(inputs=_array_schema(_TEXT_SCHEMA), expected=_TEXT_SCHEMA)), cannot=_TEXT_SCHEMA
 )
-_LEVEL_NAMES = tuple(level.word for level in Level)
+_LEVEL_NAMES = tuple(level.word for level in EscalationLevel)
 TRANSLATION_SCHEMA = _object_schema(
     rules=_array_schema(
         _object_schema(

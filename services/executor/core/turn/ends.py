@@ -68,7 +68,15 @@ from shared.contracts.ledger import DoubtResolution, LedgerEntry
 from shared.contracts.task import Turn, TurnKind
 from shared.domain import span_names as names
 from shared.domain.answer import is_json_list
-from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, FsmState, Resolution, Role, TaskState, WriteStatus
+from shared.domain.words import (
+    DONE_STATUSES,
+    UNDECIDED_STATUSES,
+    DoubtResolutionKind,
+    FsmState,
+    Role,
+    TaskState,
+    WriteStatus,
+)
 
 
 async def is_turn_too_late(work: TurnWork, store: TurnStore, approval: Approval | None) -> bool:
@@ -175,15 +183,15 @@ def _build_decision_key(turn: Turn) -> str:
 
 
 _STATUS_AFTER_RESOLUTION = {
-    Resolution.RETRY: WriteStatus.RESEND,
-    Resolution.SKIP: WriteStatus.SKIPPED,
-    Resolution.DONE: WriteStatus.UNVERIFIED,
+    DoubtResolutionKind.RETRY: WriteStatus.RESEND,
+    DoubtResolutionKind.SKIP: WriteStatus.SKIPPED,
+    DoubtResolutionKind.DONE: WriteStatus.UNVERIFIED,
 }
 _RESOLUTION_TEXT = {
-    Resolution.RETRY: "that it did not take hold and may be sent again",
-    Resolution.SKIP: "that it is to be left undone",
-    Resolution.DONE: "that it took hold",
-    Resolution.TAKE_OVER: "that the task is taken over",
+    DoubtResolutionKind.RETRY: "that it did not take hold and may be sent again",
+    DoubtResolutionKind.SKIP: "that it is to be left undone",
+    DoubtResolutionKind.DONE: "that it took hold",
+    DoubtResolutionKind.TAKE_OVER: "that the task is taken over",
 }
 
 
@@ -210,7 +218,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
         raise GivenUp(f"no operator said in time what became of a write. {write_operator_brief([entry])}")
     decision = _parse_operator_decision(turn, doubts, journal.now)
     await _store_doubt_resolution(journal, entry, decision)
-    if decision.resolution is Resolution.TAKE_OVER:
+    if decision.resolution is DoubtResolutionKind.TAKE_OVER:
         raise _build_take_over_error(entry.model_copy(update={"resolutions": (*entry.resolutions, decision)}))
     if remaining := list_open_doubts(await list_writes(store)):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
@@ -234,9 +242,9 @@ def _parse_operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: dat
     if entry is None:
         raise StillInDoubt("the word does not count: it speaks of a write that is not in doubt, or no longer")
     try:
-        resolution = Resolution(str(turn.data.get("resolution")))
+        resolution = DoubtResolutionKind(str(turn.data.get("resolution")))
     except ValueError:
-        raise StillInDoubt(f"the word does not count: it must be one of {', '.join(Resolution)}") from None
+        raise StillInDoubt(f"the word does not count: it must be one of {', '.join(DoubtResolutionKind)}") from None
     return DoubtResolution(
         doubt=entry.doubt_id,
         resolution=resolution,

@@ -22,7 +22,7 @@ from services.executor.ports.turns import (
     TurnStore,
     TurnWork,
     UnreadableTurn,
-    UnreadTurnEnd,
+    UnreadableTurnEnd,
 )
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
@@ -166,7 +166,7 @@ _UNREADABLE_REASON = "The stored turn, or its task's record, cannot be read; it 
 _UNKNOWN_WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
 
 
-def build_unreadable_turn_end(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
+def build_unreadable_turn_end(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadableTurnEnd:
     """The end of a turn that could not be parsed. Its task fails."""
     turn = unread.turn or Turn(
         turn_id=unread.turn_id,
@@ -193,7 +193,7 @@ def build_unreadable_turn_end(unread: UnreadableTurn, tenant: str, session_id: s
     letter = build_dead_letter(TurnWork(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
     outcome = build_outcome_of_record(record, (), find_protected_values(turn.text), is_applied=False)
     ended = _build_ended_record_json(unread.record, record, turn.turn_id)
-    return UnreadTurnEnd(letter.model_copy(update={"writes": _UNKNOWN_WRITES}), outcome, ended, events)
+    return UnreadableTurnEnd(letter.model_copy(update={"writes": _UNKNOWN_WRITES}), outcome, ended, events)
 
 
 def _build_ended_record_json(stored: str, least: TaskRecord, turn_id: str) -> str:

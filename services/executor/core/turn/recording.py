@@ -17,7 +17,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn
 from shared.domain import span_names as names
 from shared.domain.exact_json import JsonObject, dumps, loads_object, to_exact
-from shared.domain.quality import Formula
+from shared.domain.quality import QualityFormula
 from shared.domain.words import PlanAudit, Strategy
 from shared.ports.tracing import Span, SpanKind, Tracer
 
@@ -44,7 +44,9 @@ class AttemptStart(NamedTuple):
             tool_calls=int(str(settings["tool_calls"])),
             plans=int(str(settings["plans"])),
             trusts_requests=bool(settings["trusts_requests"]),
-            answers=AnswerRules(Formula(str(self.settings.get("formula", Formula.SIGNALS.value)))),  # without a footer
+            answers=AnswerRules(
+                QualityFormula(str(self.settings.get("formula", QualityFormula.SIGNALS.value)))
+            ),  # without a footer
             audit=_read_recorded_plan_audit(self.settings),
             translator=str(self.settings.get("translator", today.translator)),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", settings["strategies"])),

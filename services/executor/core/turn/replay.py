@@ -34,7 +34,7 @@ from services.executor.core.turn.replay_cursor import (
     split_into_attempts,
 )
 from services.executor.ports import turns
-from services.executor.ports.services import Experience, Learned, PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.services import Experience, LearnedStore, PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
 from services.executor.ports.turns import TurnRunner, TurnWork
 from shared.contracts.allowance import AllowanceRequest, Allowances
@@ -172,7 +172,7 @@ class ReplayStore(turns.TurnStore):
         self.end = end
 
 
-class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
+class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, LearnedStore):
     """All ports of the run, answered from the archived attempt. A question it never asked raises the difference."""
 
     def __init__(self, cursor: ReplayCursor) -> None:

@@ -45,7 +45,14 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
 from shared.domain.exact_json import JsonObject, dumps
-from shared.domain.words import SENDABLE_STATUSES, STATUSES_WITHOUT_EFFECT, FsmState, Resolution, ToolClass, WriteStatus
+from shared.domain.words import (
+    SENDABLE_STATUSES,
+    STATUSES_WITHOUT_EFFECT,
+    DoubtResolutionKind,
+    FsmState,
+    ToolClass,
+    WriteStatus,
+)
 
 _LEAST_ALLOWED_SEND_DELAY = 0.5  # at least, between storing an intent and making its request
 _RECONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
@@ -375,7 +382,7 @@ async def _find_unproved_before(write: PlannedWrite) -> Sequence[tuple[PlannedCa
 def _lets_plan_continue(entry: LedgerEntry | None) -> bool:
     """Whether a change is proved, or an operator confirmed it or let the plan continue without it."""
     word = entry.operator_decision if entry else None
-    return ledger.is_verified_or_confirmed(entry) or (word is not None and word.resolution is Resolution.SKIP)
+    return ledger.is_verified_or_confirmed(entry) or (word is not None and word.resolution is DoubtResolutionKind.SKIP)
 
 
 def _did_nothing(entry: LedgerEntry | None) -> bool:

@@ -31,7 +31,7 @@ from services.executor.core.tools.record_tree import NoSuchPath, find_leaves, is
 from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE
 from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name, replace_epochs_by_claims
 from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
-from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
+from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, UnfinishedAgentTask
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
@@ -345,7 +345,7 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
     return await store_status(ctx.journal, refused, judgement.status, judgement.note)
 
 
-async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unfinished) -> LedgerEntry:
+async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: UnfinishedAgentTask) -> LedgerEntry:
     """Stores the id of the agent's task and its question (``ASKED``); without one the agent works on (``SENDING``)."""
     agent_before, question = entry.agent or AgentCall(task=""), unfinished.question
     if not question:

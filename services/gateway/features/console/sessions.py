@@ -16,7 +16,7 @@ from starlette.requests import Request
 from services.gateway.edge.errors import IssuerUnavailable, NotEntitled, Unauthenticated
 from services.gateway.features.identity.model import Caller, Identity
 from shared.domain.exact_json import Json
-from shared.domain.words import Level, Role
+from shared.domain.words import EscalationLevel, Role
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore, bounded_redis_calls
 
@@ -171,5 +171,5 @@ class ConsoleSessions(ScriptedStore):
 def _claim_of_all_roles(name: str) -> dict[str, Json]:
     """The claim of a principal of that name with all roles and levels, for a gateway without authentication."""
     roles: list[Json] = [role.value for role in Role]
-    levels: list[Json] = [level.word for level in Level]
+    levels: list[Json] = [level.word for level in EscalationLevel]
     return {"id": name, "roles": roles, "levels": levels}

@@ -22,7 +22,7 @@ from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain import metric_names as names
 from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
-from shared.infra.guard import Guard
+from shared.infra.guard import AddressGuard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
@@ -34,7 +34,7 @@ _MOST_DIGITS_OF_SHORT_LENGTH = 6  # of the length of a short answer: less than 1
 class WebhookHttpClient(HttpPoster):
     """Posts to receivers, and records the number and duration of posts. Close it with ``aclose``."""
 
-    def __init__(self, guard: Guard, seconds: float, connections: int, meter: Meter = NO_METER) -> None:
+    def __init__(self, guard: AddressGuard, seconds: float, connections: int, meter: Meter = NO_METER) -> None:
         self._seconds, self._meter = seconds, meter
         limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=5.0)
         self._client = guarded_client(guard, httpx.Timeout(seconds), limits)

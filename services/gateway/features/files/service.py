@@ -12,8 +12,8 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask, Unsupporte
 from services.gateway.edge.fields import decode_base64, object_at, text_at
 from shared.contracts.task import FILE_ID_FIELD, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
-from shared.domain.outgoing import AllowedAddresses, Refused, check_url
-from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchive
+from shared.domain.outgoing import AddressRefused, AllowedAddresses, check_url
+from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
@@ -131,7 +131,7 @@ class MessageFiles:
             return
         try:
             check_url(file.file.url or "", self._addresses)
-        except Refused as refused:
+        except AddressRefused as refused:
             raise InvalidField(file.path, f"the URL {refused.message}") from refused
 
     async def _add_part_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -147,7 +147,7 @@ class MessageFiles:
             return None
         try:
             return await self._archive.get(tenant, file_id)
-        except UnreadableArchive as error:  # at any later try, too: as if it were stored no longer
+        except UnreadableArchivedContent as error:  # at any later try, too: as if it were stored no longer
             log.warning("file_unreadable", tenant=tenant, file_id=file_id, error=str(error))
             return None
         except ArchiveUnavailable as error:

@@ -16,7 +16,7 @@ from services.gateway.edge.errors import (
 from services.gateway.edge.fields import check_type, list_at, object_at, required_id_at
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import Level, Role
+from shared.domain.words import EscalationLevel, Role
 
 
 class Caller(NamedTuple):
@@ -157,7 +157,7 @@ def parse_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
     if claim.get("levels") is None:
         return ()
     try:
-        return tuple(Level.parse(word).word for word in _read_strings(claim, "levels", path))
+        return tuple(EscalationLevel.parse(word).word for word in _read_strings(claim, "levels", path))
     except ValueError as error:
         raise InvalidField(f"{path}.levels", str(error)) from None
 

@@ -16,7 +16,7 @@ from services.gateway.features.identity.signing_keys import SigningKeys
 from services.gateway.features.identity.store import RateMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import Level, Role
+from shared.domain.words import EscalationLevel, Role
 
 
 def caller_from_claims(claims: JsonObject, settings: IdentitySettings) -> identity.Caller:
@@ -48,7 +48,9 @@ def _read_roles(claims: JsonObject, settings: IdentitySettings) -> tuple[Role, .
 
 def _read_levels(claims: JsonObject, settings: IdentitySettings) -> tuple[str, ...]:
     try:
-        return tuple(dict.fromkeys(Level.parse(word).word for word in _claim_words(claims, settings.jwt_levels_claim)))
+        return tuple(
+            dict.fromkeys(EscalationLevel.parse(word).word for word in _claim_words(claims, settings.jwt_levels_claim))
+        )
     except ValueError as error:
         raise NotEntitled(f"the token's claim {settings.jwt_levels_claim!r} cannot be used: {error}") from None
 

@@ -20,7 +20,7 @@ from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import build_public_view
 from shared.contracts.task import TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject, objects_in
-from shared.domain.words import Resolution, TaskState
+from shared.domain.words import DoubtResolutionKind, TaskState
 from shared.ports.tasks import Tasks
 
 _LONGEST_COMMENT = 2000
@@ -30,13 +30,16 @@ class WriteResolution(NamedTuple):
     """An operator's decision on a write in doubt. ``call_id``: the id of the write's call in the plan."""
 
     call_id: str
-    resolution: Resolution
+    resolution: DoubtResolutionKind
     comment: str = ""
 
 
 def parse_resolution(body: JsonObject) -> WriteResolution:
     """Parse ``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
-    resolution, comment = choice_at(body, "resolution", Resolution), short_text_at(body, "comment", _LONGEST_COMMENT)
+    resolution, comment = (
+        choice_at(body, "resolution", DoubtResolutionKind),
+        short_text_at(body, "comment", _LONGEST_COMMENT),
+    )
     return WriteResolution(required_id_at(body, "call", "call"), resolution, comment)
 
 

@@ -20,8 +20,8 @@ from pydantic import (
 
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals
 from shared.contracts.base import FrozenModel
-from shared.contracts.digest import LONGEST_SUMMARY, shorten_notes
-from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
+from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_notes
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import PREDICTIONS_KEPT, TREND_DAYS_KEPT, TREND_POINTS_KEPT, parse_trend
@@ -245,7 +245,7 @@ _CountName = Annotated[str, Field(pattern=f"^({_COUNT_NAME_REGEX})$")]
 _DayAndCount = Annotated[str, Field(pattern=rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}:({_COUNT_NAME_REGEX})$")]
 
 
-class _Accuracy(Accuracy):
+class _Accuracy(PredictionAccuracy):
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
         if not 0 <= self.matches <= self.attempts <= _LARGEST_NUMBER or len(self.window) > PREDICTIONS_KEPT:
@@ -281,7 +281,7 @@ _STATISTICS_FORM = TypeAdapter(_Statistics)
 
 class FileStatistics(NamedTuple):
     totals: FileTotals
-    accuracy: Mapping[str, Accuracy]
+    accuracy: Mapping[str, PredictionAccuracy]
 
 
 def read_statistics(content: JsonValue) -> FileStatistics:

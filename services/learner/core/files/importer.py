@@ -13,7 +13,7 @@ from services.learner.core.training import merge_cases
 from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
 from services.learner.ports.memory import KnownFacts
 from shared.contracts.knowledge import CaseEntry, KnownFact
-from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.contracts.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.domain.bandit import Arm
 from shared.ports.store import StoreUnavailable
@@ -102,16 +102,16 @@ class Importer:
         self._repository = repository
         self._clock = clock
 
-    async def carry_out(self, request: FileRequest) -> FileReport:
+    async def carry_out(self, request: LearningImportRequest) -> LearningImportReport:
         """Imports a file and reports on it. May be repeated. Raises ``StoreUnavailable``."""
         try:
             entry_count, decide = await asyncio.to_thread(self._parse_content, request)  # a large file takes long
         except formats.BadFile as error:
-            return FileReport(file=request.file, problems=error.problems, dry_run=request.dry_run)
+            return LearningImportReport(file=request.file, problems=error.problems, dry_run=request.dry_run)
         for _ in range(_MOST_TRIES):
             stored_file = await self._repository.read_stored(request.tenant)
             decision = await asyncio.to_thread(decide, stored_file)
-            report = FileReport(
+            report = LearningImportReport(
                 file=request.file,
                 taken=decision.taken,
                 known=max(0, entry_count - decision.taken - decision.left_out),
@@ -124,7 +124,7 @@ class Importer:
                 return report
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
-    def _parse_content(self, request: FileRequest) -> tuple[int, DecideOnFile]:
+    def _parse_content(self, request: LearningImportRequest) -> tuple[int, DecideOnFile]:
         """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
         match request.file:
             case LearningFile.CASE_LOG:

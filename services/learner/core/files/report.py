@@ -12,7 +12,7 @@ from services.learner.core.files.formats import EARLIEST_MOMENT
 from services.learner.core.files.importer import Importer
 from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, validate_rows
 from shared.contracts.base import describe_first_error
-from shared.contracts.learning_files import FileRequest, LearningFile
+from shared.contracts.learning_files import LearningFile, LearningImportRequest
 from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
 
@@ -344,6 +344,8 @@ def make_report_importer(
     async def import_facts_of_report(name: str, content: bytes) -> None:
         facts = await asyncio.to_thread(build_failure_facts, name, content, clock())
         if facts:
-            await importer.carry_out(FileRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts]))
+            await importer.carry_out(
+                LearningImportRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts])
+            )
 
     return import_facts_of_report

@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from services.learner.ports.outcomes import Delivery, Lesson, StrategyUse
 from shared.contracts.base import describe_first_error
-from shared.contracts.digest import NO_STRATEGY_USE, Digest, make_digest, why_not_learnable
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.outcome_digest import NO_STRATEGY_USE, OutcomeDigest, make_outcome_digest, why_not_learnable
 from shared.domain.words import Strategy
 
 _CASE_HEADER_PATTERN = re.compile(
@@ -47,10 +47,10 @@ def read_lesson(delivery: Delivery) -> Lesson | None:
 
 def make_lesson(outcome: TaskOutcome) -> Lesson:
     """The lesson of an outcome that ``parse_outcome`` has accepted: its case, and its strategy's reward."""
-    return make_lesson_from_digest(make_digest(outcome))
+    return make_lesson_from_digest(make_outcome_digest(outcome))
 
 
-def make_lesson_from_digest(digest: Digest) -> Lesson:
+def make_lesson_from_digest(digest: OutcomeDigest) -> Lesson:
     """The lesson in a digest; its case is not parsed. Raises ``UnreadableOutcome``."""
     header, case_json = _CASE_HEADER_PATTERN.fullmatch(digest.header), digest.case
     is_object = case_json[:1] == "{" and case_json[-1:] == "}"

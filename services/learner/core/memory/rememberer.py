@@ -12,7 +12,7 @@ from services.learner.core.memory.entities import EntityKind, FoundEntity, find_
 from services.learner.core.memory.lesson import UnreadableOutcome, parse_outcome
 from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery
-from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, TaskSource
+from shared.contracts.knowledge import EntityLinks, EntityMention, KnownEntity, PredictionAccuracy
 from shared.contracts.outcome import OutcomeTexts, TaskOutcome, ThresholdKind
 from shared.domain.estimates import PREDICTIONS_KEPT, is_drifting
 from shared.domain.redaction import redact_text
@@ -29,7 +29,7 @@ class OutcomeMemo(NamedTuple):
     tenant: str
     event_id: str
     process_type: str
-    source: TaskSource
+    source: EntityMention
     entities: tuple[FoundEntity, ...]
     predictions_held: Mapping[ThresholdKind, bool]
     todo: memory.TaskToSearch | None
@@ -44,7 +44,7 @@ def _make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
         tenant=outcome.tenant,
         event_id=outcome.event_id,
         process_type=outcome.process_type,
-        source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
+        source=EntityMention(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
         entities=entities,
         predictions_held=dict(_predictions_held(outcome)),
         todo=_build_task_to_search(outcome, texts, entities) if teaches_facts else None,
@@ -194,7 +194,9 @@ def _compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Ou
             entities[entity.field] = _add_sighting(entities.get(entity.field), entity, memo.source.at)
             links[entity.field] = _add_link(links.get(entity.field, EntityLinks()), entity.field, fields, memo.source)
         for prediction, came_true in _prediction_results(memo).items():
-            accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), came_true, memo.source.at)
+            accuracy[prediction] = _add_prediction(
+                accuracy.get(prediction, PredictionAccuracy()), came_true, memo.source.at
+            )
     seen_fields = {entity.field for memo in memos for entity in memo.entities}
     predictions = {prediction for memo in memos for prediction in _prediction_results(memo)}
     return memory.MemoryChange(
@@ -229,16 +231,16 @@ def _add_sighting(known_entity: KnownEntity | None, entity: FoundEntity, at: dat
     )
 
 
-def _add_link(links: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
+def _add_link(links: EntityLinks, field: str, fields: Sequence[str], source: EntityMention) -> EntityLinks:
     together = dict.fromkeys((*(other for other in fields if other != field), *links.together))
     tasks = (source, *(task for task in links.tasks if task.task_id != source.task_id))
     return EntityLinks(together=tuple(together)[:_MOST_LINKED_ENTITIES], tasks=tasks[:_MOST_LINKED_TASKS])
 
 
-def _add_prediction(stored_accuracy: Accuracy, was_right: bool, at: datetime) -> Accuracy:
+def _add_prediction(stored_accuracy: PredictionAccuracy, was_right: bool, at: datetime) -> PredictionAccuracy:
     window = (*stored_accuracy.window, was_right)[-PREDICTIONS_KEPT:]
     begins_to_drift = is_drifting(window) and not is_drifting(stored_accuracy.window)
-    return Accuracy(
+    return PredictionAccuracy(
         attempts=stored_accuracy.attempts + 1,
         matches=stored_accuracy.matches + was_right,
         window=window,

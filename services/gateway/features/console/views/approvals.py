@@ -16,7 +16,7 @@ from services.gateway.features.console.views.formatting import (
 )
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround
-from shared.contracts.plan import Origin, PlannedCall
+from shared.contracts.plan import ArgumentOrigin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads
 
@@ -141,7 +141,9 @@ def _describe_argument(value: Json) -> str:
     return format_json(value)
 
 
-def _describe_origin(value: Json, source: ArgumentSource | None, origin: Origin | None, grounds: Grounds) -> str:
+def _describe_origin(
+    value: Json, source: ArgumentSource | None, origin: ArgumentOrigin | None, grounds: Grounds
+) -> str:
     if isinstance(value, dict) and set(value) == {"$ref"}:
         return "known once the earlier call has answered"
     if source is not None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.formatting import Badge, format_json, humanize_name
-from shared.contracts.assessment.figures import CriterionPoints, collect_criterion_points
+from shared.contracts.assessment.criterion_points import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat
 from shared.domain.exact_json import to_exact

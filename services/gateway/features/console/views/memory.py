@@ -8,9 +8,9 @@ from typing import Generic, NamedTuple, TypeVar
 from services.gateway.features.console.views.formatting import Badge, count_with_noun, humanize_name
 from services.gateway.features.console.views.tasks import format_nanos_as_dollars
 from services.gateway.features.memory import LinkedEntity
-from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
+from shared.contracts.knowledge import CaseEntry, KnownFact, PredictionAccuracy
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import Trust, judge_trust
+from shared.domain.estimates import PredictionTrust, judge_trust
 
 PAGE_SIZE = 25
 OUTCOME_BADGES = {
@@ -19,10 +19,10 @@ OUTCOME_BADGES = {
     CaseOutcome.FAILURE: Badge("Failure", "bad"),
 }
 _TRUST_BADGES = {
-    Trust.NONE: Badge("Too few", "mute"),
-    Trust.TRUST: Badge("Trusted", "good"),
-    Trust.VERIFY: Badge("To verify", "warn"),
-    Trust.DRIFT: Badge("Drifts", "bad"),
+    PredictionTrust.NONE: Badge("Too few", "mute"),
+    PredictionTrust.TRUST: Badge("Trusted", "good"),
+    PredictionTrust.VERIFY: Badge("To verify", "warn"),
+    PredictionTrust.DRIFT: Badge("Drifts", "bad"),
 }
 Row = TypeVar("Row")
 
@@ -124,7 +124,7 @@ def describe_finding_cost(finding: Mapping[str, int]) -> str:
     return f"{count_with_noun(tasks, 'task')} read for facts, {facts_found} found: {effort}."
 
 
-def trust_badge(row: Accuracy) -> Badge:
+def trust_badge(row: PredictionAccuracy) -> Badge:
     return _TRUST_BADGES[judge_trust(row.attempts, row.matches, row.window)]
 
 

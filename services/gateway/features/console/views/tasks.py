@@ -19,13 +19,13 @@ from services.gateway.features.tasks.views import build_answer_text
 from services.gateway.features.webhooks.model import RegisteredWebhook, describe_delivery_state
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject, as_object, objects_in, to_exact
-from shared.domain.words import Resolution, TaskState
+from shared.domain.words import DoubtResolutionKind, TaskState
 
 RESOLUTION_CHOICES = (
-    (Resolution.DONE, "It took hold", "The plan goes on; the write counts as made."),
-    (Resolution.RETRY, "It did not: send it again", "The same call goes out once more."),
-    (Resolution.SKIP, "Leave it undone", "The plan goes on without it."),
-    (Resolution.TAKE_OVER, "I take over", "The task ends; a person does the rest."),
+    (DoubtResolutionKind.DONE, "It took hold", "The plan goes on; the write counts as made."),
+    (DoubtResolutionKind.RETRY, "It did not: send it again", "The same call goes out once more."),
+    (DoubtResolutionKind.SKIP, "Leave it undone", "The plan goes on without it."),
+    (DoubtResolutionKind.TAKE_OVER, "I take over", "The task ends; a person does the rest."),
 )
 
 

@@ -13,13 +13,13 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import to_reward_units
 from shared.domain.cases import judge_outcome
 from shared.domain.keywords import extract_keywords
-from shared.domain.quality import Formula
+from shared.domain.quality import QualityFormula
 from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy, WriteStatus
 
 NO_STRATEGY_USE = "-"
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-_FORMULAS = frozenset(Formula)
+_FORMULAS = frozenset(QualityFormula)
 _PART_NAME_PATTERN = re.compile(r"[a-z_]{1,30}")
 _MOST_PARTS = 20
 LONGEST_SUMMARY = 200  # characters
@@ -27,8 +27,8 @@ _MOST_NOTES = 10  # entries each of what worked and what failed
 _LONGEST_NOTE = 200  # characters of one of them
 
 
-class Digest(NamedTuple):
-    """The short form of an outcome. ``header``: ``tenant pull units outcome at_ms day event_id``.
+class OutcomeDigest(NamedTuple):
+    """A short form of an outcome, for the learner. ``header``: ``tenant pull units outcome at_ms day event_id``.
 
     ``case``: a ``CaseEntry`` as JSON; if empty, the event is only counted. The tenant is a JSON string without spaces.
     The pull is ``strategy:process type``, the latter also a JSON string, or ``-`` if the outcome says nothing about a
@@ -39,7 +39,7 @@ class Digest(NamedTuple):
     case: str
 
 
-NO_DIGEST = Digest("", "")
+NO_DIGEST = OutcomeDigest("", "")
 
 
 def why_not_learnable(outcome: TaskOutcome) -> str:
@@ -55,7 +55,7 @@ def why_not_learnable(outcome: TaskOutcome) -> str:
     return ""
 
 
-def make_digest(outcome: TaskOutcome) -> Digest:
+def make_outcome_digest(outcome: TaskOutcome) -> OutcomeDigest:
     """The digest of one outcome; ``NO_DIGEST`` if the outcome has a fault, or is of practice, which is not counted."""
     if outcome.practice or why_not_learnable(outcome):
         return NO_DIGEST
@@ -64,7 +64,7 @@ def make_digest(outcome: TaskOutcome) -> Digest:
         f"{to_reward_units(outcome.quality)} {case.outcome} {round(ended_at.timestamp() * 1000)} {ended_at.date()}"
     )
     header = f"{_quote_name(outcome.tenant)} {_format_strategy_use(outcome)} {figures} {outcome.event_id}"
-    return Digest(header, "" if outcome.dry_run else case.stored_json())
+    return OutcomeDigest(header, "" if outcome.dry_run else case.stored_json())
 
 
 def make_case_entry(outcome: TaskOutcome) -> CaseEntry:
