@@ -262,7 +262,7 @@ class CallSums:
     def _is_additive(self, call: PlannedCall, name: str) -> bool:
         """Whether figures of this name add up over rows: amounts and counts do; prices, shares and years do not."""
         name_words = seen_records.singular_words(name.rpartition(".")[2])
-        hints = hints_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
+        hints = hints_of_argument(name.rpartition(".")[2], self._find_argument_schema(call, name), 1)
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
         words_for_one = _WORDS_FOR_RATE_OR_PERIOD - {"value", "share"} if is_money else _WORDS_FOR_RATE_OR_PERIOD
         is_of_one = not words_for_one.isdisjoint(name_words) or (len(name_words) > 1 and "unit" in name_words)
@@ -280,10 +280,10 @@ class CallSums:
             return True
         if not seen_records.makes_record(call.tool):
             return False
-        unit = hints_of_argument(name, self._schema_of(call, name), value).unit
+        unit = hints_of_argument(name, self._find_argument_schema(call, name), value).unit
         return unit is not None and unit.measure in _PHYSICAL_MEASURES
 
-    def _schema_of(self, call: PlannedCall, argument: str) -> JsonObject:
+    def _find_argument_schema(self, call: PlannedCall, argument: str) -> JsonObject:
         tool = self._toolbox.find_tool(call.connection_id, call.tool)
         return tool.parameters.get(argument, {}) if tool else {}
 
@@ -336,7 +336,7 @@ class CallSums:
         unless a record of that name was read.
         """
         for argument, value in arguments.items():
-            is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
+            is_choice = not self._find_argument_schema(call, argument).keys().isdisjoint(("enum", "const"))
             for reference in seen_records.references_in({argument: value}, tool_kind, self._graph.keys):
                 nodes = self._graph.find_referenced_records(reference)
                 naming_argument = _NamingArgument("" if isinstance(value, dict) else argument, reference, nodes)
@@ -353,7 +353,7 @@ class CallSums:
         parties: dict[str, _WordsOfValues] = {}
         ids: dict[str, _WordsOfValues] = {}
         for leaf in find_leaves(arguments):
-            noun, schema = seen_records.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
+            noun, schema = seen_records.singular_words(leaf.name), self._find_argument_schema(call, leaf.path[0])
             outer_words = (word for name in leaf.names[:-1] for word in seen_records.singular_words(name))
             is_party = not _PARTY_WORDS.isdisjoint((*noun[-1:], *outer_words))
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:

@@ -136,7 +136,7 @@ class AnswerChecks:
         finder = cache(lambda: self._make_source_finder(progress))  # few answers have an address
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ending = f" ... {_TRUNCATED_ANSWER_TEXT}" if is_cut else ""
-        text = f"{text.rstrip()}{ending}{self._build_caveat(progress, text, unaddressed)}"
+        text = f"{text.rstrip()}{ending}{self._build_remarks_on_answer(progress, text, unaddressed)}"
         text += f"\n\n{NOTHING_WRITTEN_TEXT}" if was_write_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
@@ -191,7 +191,7 @@ class AnswerChecks:
             )
         return ""
 
-    def _build_caveat(self, progress: Progress, text: str, unaddressed: Sequence[str]) -> str:
+    def _build_remarks_on_answer(self, progress: Progress, text: str, unaddressed: Sequence[str]) -> str:
         tokens = [token for token in self._untraced_tokens if token in text]
         remarks = [f"Not verified: {', '.join(tokens[:_MOST_FIGURES_NAMED])}."] if tokens else []
         if self._fingerprints_by_fault.get("unread") and not progress.dossier.facts:

@@ -184,7 +184,7 @@ class TwoDrafts(SingleDraft):
 
     def _answers_or_completes_parts(self, reply: models.ModelReply, history: MessageHistory) -> bool:
         """Whether the reply is the answer, or proposes writes for all open parts (any, if at most one part is open)."""
-        proposals = _list_write_uses(reply, self._ctx)
+        proposals = _list_writing_uses(reply, self._ctx)
         if not proposals:
             return not (reply.tool_uses or history.has_calls_waiting)
         reserved_arguments = [use.input.get(RESERVED_ARGUMENT) for use in proposals]
@@ -244,13 +244,13 @@ def _shorten_fact(fact: Fact, most_characters: int) -> Json:
 
 def _do_drafts_agree(draft: models.ModelReply, other_draft: models.ModelReply, ctx: TurnContext) -> bool:
     """Whether both replies propose the same writes with equal arguments; without writes, whether their texts agree."""
-    writes = [sorted(_write_calls_as_json(reply, ctx)) for reply in (draft, other_draft)]
+    writes = [sorted(_format_writing_calls(reply, ctx)) for reply in (draft, other_draft)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
     return not describe_draft_difference(draft.text, other_draft.text)
 
 
-def _list_write_uses(reply: models.ModelReply, ctx: TurnContext) -> list[models.ToolUse]:
+def _list_writing_uses(reply: models.ModelReply, ctx: TurnContext) -> list[models.ToolUse]:
     tools = ctx.toolbox.tools
     return [
         use
@@ -259,10 +259,10 @@ def _list_write_uses(reply: models.ModelReply, ctx: TurnContext) -> list[models.
     ]
 
 
-def _write_calls_as_json(reply: models.ModelReply, ctx: TurnContext) -> list[str]:
+def _format_writing_calls(reply: models.ModelReply, ctx: TurnContext) -> list[str]:
     return [
         dumps([use.name, {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}])
-        for use in _list_write_uses(reply, ctx)
+        for use in _list_writing_uses(reply, ctx)
     ]
 
 
@@ -322,19 +322,19 @@ class OrchestratorModel(models.Model):
             for block in last_message.blocks
             if isinstance(block, models.ToolResult)
         )
-        text = "\n\n".join(filter(None, _list_texts(last_message)))
+        text = "\n\n".join(filter(None, _list_message_texts(last_message)))
         return OrchestratorMessage(name, "Tool results:" if results else text, results=results)
 
 
 def _build_opening(name: str, request: models.ModelRequest) -> OrchestratorMessage:
     """The first message: the task is its text; the role, the known facts and the tools are its context."""
-    task, *sections = _list_texts(request.messages[0])
+    task, *sections = _list_message_texts(request.messages[0])
     tools: list[Json] = [
         {"name": tool.name, "description": tool.description, "input_schema": to_exact(tool.input_schema)}
         for tool in request.tools
     ]
     so_far = _list_results_so_far(request)
-    news = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
+    news = [] if len(request.messages) == 1 else _list_message_texts(request.messages[-1])
     context = (*request.system, *sections, render_in_order({"read_tools": tools, "so_far": so_far}), *news)
     return OrchestratorMessage(name, task, "\n\n".join(filter(None, context)))
 
@@ -352,7 +352,7 @@ def _list_tool_uses(request: models.ModelRequest) -> list[models.ToolUse]:
     return [block for message in request.messages for block in message.blocks if isinstance(block, models.ToolUse)]
 
 
-def _list_texts(message: models.Message) -> list[str]:
+def _list_message_texts(message: models.Message) -> list[str]:
     return [block.text for block in message.blocks if isinstance(block, models.TextBlock)]
 
 
@@ -373,7 +373,7 @@ def _build_reply(
     ]
     blocks = (*((models.TextBlock(reply.text),) if reply.text else ()), *uses)
     characters_sent = len(message.message) + sum(len(dumps(result.result)) for result in message.results)
-    characters_sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
+    characters_sent += sum(len(text) for text in _list_message_texts(request.messages[0])[1:]) if message.context else 0
     characters_received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
     cached_tokens = max(0, measure_request(request).total - estimate_tokens(characters_sent))
     usage = models.Usage(

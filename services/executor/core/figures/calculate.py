@@ -278,7 +278,7 @@ def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: d
     if arguments.get("count") is True:
         return {**counts, **source_note}
     if distinct := _text_of_argument(arguments.get("distinct")):
-        return {**counts, **_count_distinct(rows, distinct), **source_note}
+        return {**counts, **_count_rows_by_value(rows, distinct), **source_note}
     rows = _sort_rows(rows, _text_of_argument(arguments.get("sort_by")), descending=arguments.get("descending") is True)
     skip, limit = _read_row_count(arguments.get("skip")) or 0, _read_row_count(arguments.get("first")) or len(rows)
     fields = arguments.get("fields")
@@ -345,7 +345,7 @@ def _build_sort_keys(values: Sequence[Json]) -> Mapping[str, tuple[int, object, 
     return keys
 
 
-def _count_distinct(cells: Sequence[Cell], name: str) -> JsonObject:
+def _count_rows_by_value(cells: Sequence[Cell], name: str) -> JsonObject:
     counts = Counter(dumps(value) for value in read_field_of_rows(cells, name))
     rows: list[Json] = [{name: loads(key), "rows": count} for key, count in counts.most_common()]
     shown = _first_rows_that_fit(rows)

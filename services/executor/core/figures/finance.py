@@ -333,7 +333,7 @@ def _forecast_linear(point: Decimal, *pairs: Decimal) -> Decimal:
     return _mean(ys) + _regression_slope(*pairs) * (point - _mean(xs))
 
 
-def _concentration_index(*parts: Decimal) -> Decimal:
+def _herfindahl_index(*parts: Decimal) -> Decimal:
     whole_amount = require_positive(add_figures([require_not_negative(part, "a part") for part in parts]), "the sum")
     return add_figures([(part * HUNDRED / whole_amount) ** 2 for part in parts])
 
@@ -519,7 +519,7 @@ CALCULATORS: Mapping[str, Calculator] = {
     # least squares: NIST/SEMATECH e-Handbook, 4.1.4
     "regression_slope": Calculator("xs..., ys...", _regression_slope),
     "regression_forecast": Calculator("x, xs..., ys...", _forecast_linear),
-    "concentration": Calculator("part...", _concentration_index),  # Herfindahl-Hirschman index, up to 10,000
+    "concentration": Calculator("part...", _herfindahl_index),  # Herfindahl-Hirschman index, up to 10,000
     "bad_debt_allowance": make_money_calculator(  # IFRS 9, provision matrix, B5.5.35
         "receivables..., loss rates %...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2)) / HUNDRED
     ),

@@ -284,11 +284,11 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
 
 def find_mentions(text: str, now: datetime, *, includes_relative: bool = True) -> Mentions:
     """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which relative dates refer."""
-    find = _find_cached if len(text) <= _LONGEST_CACHED_TEXT else _find_in_zone
+    find = _find_cached if len(text) <= _LONGEST_CACHED_TEXT else _find_mentions_in_zone
     return find(text, now.replace(tzinfo=None), now.tzinfo, includes_relative)
 
 
-def _find_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_relative: bool) -> Mentions:
+def _find_mentions_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_relative: bool) -> Mentions:
     now = wall_time.replace(tzinfo=zone)
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
@@ -321,7 +321,7 @@ def _find_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_
 
 
 # The same texts are asked about for each call of a task. Equal moments may have other zones.
-_find_cached = lru_cache(maxsize=128)(_find_in_zone)
+_find_cached = lru_cache(maxsize=128)(_find_mentions_in_zone)
 _LONGEST_CACHED_TEXT = 10_000  # characters
 
 

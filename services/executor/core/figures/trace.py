@@ -627,7 +627,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
         return ArgumentTrace(name, kind, OriginKind.CALCULATED, figure)
     origins = sources.facts.find_origins(value, hints)
     if fields := tuple(field for field in origins if _is_valid_source(field, name, kind)):
-        return _trace_to_fields(name, kind, fields)
+        return _build_trace_to_fields(name, kind, fields)
     if any(is_value_in_text(value, hints, turn) for turn in sources.earlier):
         return ArgumentTrace(name, kind, OriginKind.TASK)
     composed = _trace_composed_value(name, value, kind, sources)
@@ -635,13 +635,13 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
         return composed
     if origins:
         is_only_in_free_text = all(field.kind is not DataOrText.STRUCTURED for field in origins)
-        return _trace_to_fields(
+        return _build_trace_to_fields(
             name, kind, origins, is_sourced=kind not in SOURCED_KINDS, is_only_in_free_text=is_only_in_free_text
         )
     return ArgumentTrace(name, kind, OriginKind.NONE, is_sourced=kind not in SOURCED_KINDS)
 
 
-def _trace_to_fields(
+def _build_trace_to_fields(
     name: str,
     kind: ArgumentKind,
     fields: tuple[ReadField, ...],
@@ -707,7 +707,7 @@ def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: T
         return None
     if (person := _find_record_with_words(value, sources.facts)) is not None:
         is_sourced = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
-        return _trace_to_fields(name, kind, (person,), is_sourced=is_sourced)
+        return _build_trace_to_fields(name, kind, (person,), is_sourced=is_sourced)
     in_brackets = [*map(str.strip, _ANGLE_BRACKETS_PATTERN.findall(value))] if kind is ArgumentKind.RECIPIENT else []
     if not in_brackets or not all(map(kind_of_identifier, in_brackets)):
         return None

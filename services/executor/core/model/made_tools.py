@@ -326,7 +326,7 @@ async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResu
         try:
             return compute()
         except MadeToolNotRun as missing:
-            runs.add_outcome(missing.run, await _run_journaled(ctx, key, missing.run))
+            runs.add_outcome(missing.run, await _run_made_tool_as_step(ctx, key, missing.run))
 
 
 async def _run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
@@ -338,7 +338,7 @@ async def _run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcom
         return MadeToolOutcome(error=str(error))
 
 
-async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeToolOutcome:
+async def _run_made_tool_as_step(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeToolOutcome:
     figures: list[Json] = list(call.figures)
     question_digest = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
 

@@ -113,13 +113,13 @@ def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
             is_excepted = any(
                 exclusions.is_named_as_exception(argument.text, words, text) for text in change.user_mentions
             )
-        titles = change.titles.get(argument.text.casefold(), ()) if _is_record_name(argument) else ()
-        names = filter(_is_name, titles)
+        titles = change.titles.get(argument.text.casefold(), ()) if _is_record_identifier(argument) else ()
+        names = filter(_looks_like_name, titles)
         if is_excepted or any(exclusions.is_title_excepted(title, all_titles, quote) for title in names):
             yield argument.build_fault("the task names it as an exception")
 
 
-def _is_name(text: str) -> bool:
+def _looks_like_name(text: str) -> bool:
     return text[:1].isupper() and 2 < len(text) <= _LONGEST_NAME
 
 
@@ -201,7 +201,7 @@ def _find_word_positions(phrase: str, text: str) -> tuple[int, ...]:
     return tuple(match.start() for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
 
 
-def _is_record_name(argument: ArgumentToCheck) -> bool:
+def _is_record_identifier(argument: ArgumentToCheck) -> bool:
     is_code = isinstance(argument.value, str) and looks_like_id_text(argument.value)
     return is_code or is_identifying_name(argument.field_name)
 

@@ -66,17 +66,17 @@ class FreeTexts:
         self._sources, self._user_texts, self._trusted = sources, user_texts, trusted
         self._facts, self._fields = {fact.ref: fact for fact in facts}, fields
 
-    def why_refused(self, leaf: ArgumentToCheck) -> str:
+    def why_refused(self, argument: ArgumentToCheck) -> str:
         """Why an amount, identifier, account or recipient that stands only in free text is refused; empty if it is not.
 
         It is accepted where the user refers to that text as the source, or the tenant trusts the field.
         """
-        has_source = not leaf.is_only_in_free_text or self.has_allowed_origin(leaf.source_fields)
-        if has_source or leaf.kind not in SOURCED_KINDS:
+        has_source = not argument.is_only_in_free_text or self.has_allowed_origin(argument.source_fields)
+        if has_source or argument.kind not in SOURCED_KINDS:
             return ""
         return (
-            f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
-            f"({leaf.origin_ref}), and the task does not say to take it from there: take it from a record, or leave it"
+            f"{argument.path} ({argument.kind}) stands only in a text that somebody wrote "
+            f"({argument.origin_ref}), and the task does not say to take it from there: take it from a record, or leave it"
         )
 
     def find_revealing_text(self, name: str, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:

@@ -299,12 +299,12 @@ class SourceFinder:
             value = call.find_value(argument) if argument.kind is ArgumentKind.AMOUNT else None
             operands = (operand for _, operand in trace_operands(value, self._values)) if value else ()
             literals = (operand.literal for operand in operands if operand.source == "task")
-            stale_literals = (literal for literal in literals if not self._user_figures.is_in_user_texts(literal))
+            stale_literals = (literal for literal in literals if not self._user_figure_finder.is_in_user_texts(literal))
             if stale_literal := next(stale_literals, ""):
                 yield argument.build_fault(f"only an earlier answer says {stale_literal}: read it again")
 
     @cached_property
-    def _user_figures(self) -> OperandFinder:
+    def _user_figure_finder(self) -> OperandFinder:
         return OperandFinder(OperandSources((), (), self._user_texts, self._sources.now.date()))
 
     def _find_unsourced_texts(self, call: CallToCheck) -> Iterator[CallFault]:

@@ -171,7 +171,7 @@ async def _improve_answer(ctx: TurnContext, run: EndedRun) -> tuple[str | None, 
     outputs, faults = find_improvement(run, ctx.limits.answers.formula)
     if not faults or run.progress is None or (not outputs and run.progress.helper_calls):
         return None, {}
-    sections: dict[str, Json] = {**_build_material(ctx, run), "missing": [*faults]}
+    sections: dict[str, Json] = {**_build_run_sections(ctx, run), "missing": [*faults]}
     request = build_helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.visit_key}:improve"
     text, problem = await _try_request(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
@@ -209,7 +209,7 @@ async def _draft_sections(
     if not instructions:
         return {}, {}
     requested: list[Json] = [{"name": name, "write": instruction} for name, instruction in instructions.items()]
-    sections: dict[str, Json] = {**_build_material(ctx, run), "document": requested}
+    sections: dict[str, Json] = {**_build_run_sections(ctx, run), "document": requested}
     request = build_helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
     key = f"{progress.visit_key}:document"
 
@@ -224,7 +224,7 @@ async def _draft_sections(
     return texts, {"drafting": {"sections": len(requested), "problem": problem}}
 
 
-def _build_material(ctx: TurnContext, run: EndedRun) -> dict[str, Json]:
+def _build_run_sections(ctx: TurnContext, run: EndedRun) -> dict[str, Json]:
     return {
         "task": ctx.task,
         "facts": [_describe_fact(fact) for fact in run.dossier.facts],

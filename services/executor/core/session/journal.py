@@ -103,7 +103,7 @@ class TurnCounts:
         elif event.kind == "note" and "not_applied" in data:
             self._meter.add(names.STRATEGIES_ABANDONED, strategy=str(data["strategy"]))
 
-    def count_settlement(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
+    def count_settled_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
         """Counts a write with a final status (not sending, no proof to come), and a doubt that it settles."""
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
         if entry.status not in _UNFINISHED_STATUSES and not proof_comes:
@@ -372,7 +372,7 @@ class Journal:
         ``LedgerConflict`` if the stored entry no longer has ``status_before``.
         """
         self.update_time(await self._store.settle_write(entry, status_before, self.pop_unstored()))
-        self.counts.count_settlement(entry, status_before)
+        self.counts.count_settled_write(entry, status_before)
 
     def clear_early_end(self) -> None:
         """Notes that the run continues although a step raised an early end, so that a replay does not end there."""

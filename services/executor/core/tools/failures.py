@@ -137,16 +137,16 @@ def says_record_absent(error: Json) -> bool:
 
 
 def _join_all_texts(error: Json) -> str:
-    return " ; ".join(_list_texts(error)).replace("_", " ")[:_MOST_ERROR_CHARACTERS]
+    return " ; ".join(_list_all_texts(error)).replace("_", " ")[:_MOST_ERROR_CHARACTERS]
 
 
-def _list_texts(error: Json, name: str = "") -> Iterator[str]:
+def _list_all_texts(error: Json, name: str = "") -> Iterator[str]:
     if isinstance(error, dict):
         for key, value in error.items():
-            yield from _list_texts(value, key) if key not in _ERROR_KEYS_TO_SKIP else ()
+            yield from _list_all_texts(value, key) if key not in _ERROR_KEYS_TO_SKIP else ()
     elif isinstance(error, list):
         for part in error:
-            yield from _list_texts(part, name)
+            yield from _list_all_texts(part, name)
     elif isinstance(error, str):
         yield error
     elif isinstance(error, int) and not isinstance(error, bool):

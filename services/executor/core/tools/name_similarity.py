@@ -98,7 +98,7 @@ def find_most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
 
 def find_prefix_matches(missing: str, names: Iterable[str]) -> list[str]:
     """The names that begin with the missing one, or the reverse, by whole words or as a short form."""
-    return [name for name in names if _is_name_with_suffix(words_of(missing), words_of(name))]
+    return [name for name in names if _differs_only_by_suffix(words_of(missing), words_of(name))]
 
 
 def list_normalized_words(name: str) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _expand_words(name: str) -> list[str]:
     return [_COMMON_LONG_FORMS.get(word, word) for word in words_of(name)]
 
 
-def _is_name_with_suffix(words: list[str], other_words: list[str]) -> bool:
+def _differs_only_by_suffix(words: list[str], other_words: list[str]) -> bool:
     short, long = sorted((words, other_words), key=len)
     if len(short) == len(long) == 1:
         return _is_same_word(short[0], long[0])

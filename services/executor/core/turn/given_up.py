@@ -46,8 +46,8 @@ async def build_given_up_end(work: TurnWork, store: TurnStore, attempts: int) ->
     waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"
     reason = f"The worker stopped {times} while carrying out this turn; it is not tried again."
-    reason += _write_tools_sentence("Carried out before", entries, DONE_STATUSES)
-    reason += _write_tools_sentence("In doubt, to be checked by a person", entries, UNDECIDED_STATUSES)
+    reason += _format_tools_sentence("Carried out before", entries, DONE_STATUSES)
+    reason += _format_tools_sentence("In doubt, to be checked by a person", entries, UNDECIDED_STATUSES)
     is_for_a_person = any(entry.status in UNDECIDED_STATUSES for entry in entries)
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
@@ -123,7 +123,7 @@ def _build_status_event(record: TaskRecord) -> TaskEvent:
     return TaskEvent(kind="status", at=record.updated_at, data=data)
 
 
-def _write_tools_sentence(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
+def _format_tools_sentence(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
     tools = ", ".join(entry.call.tool for entry in entries if entry.status in statuses)
     return f" {heading}: {tools}." if tools else ""
 

@@ -59,7 +59,7 @@ class FairShareSlots:
             has_slot = await self._take_slot(tenant, session_id)
         finally:
             if not has_slot:
-                self._subtract_session(tenant)
+                self._decrement_session_count(tenant)
         if not has_slot:
             self._cap_reached_until[tenant] = asyncio.get_running_loop().time() + _CAP_REACHED_SECONDS
             await self._store.postpone_reaping(tenant, session_id)
@@ -69,7 +69,7 @@ class FairShareSlots:
         """Releases a slot of this process, and wakes the session that gets it. If the session has not run here, a slot
         that was taken for it before stays: another executor may be running it.
         """
-        self._subtract_session(tenant)
+        self._decrement_session_count(tenant)
         slot = self._with_slots.pop((tenant, session_id), None)
         if slot is not None and (has_run or not slot.had_slot):
             self._cap_reached_until.pop(tenant, None)
@@ -99,7 +99,7 @@ class FairShareSlots:
             self._with_slots[tenant, session_id] = _CappedSlot(cap, had_slot)
         return has_slot
 
-    def _subtract_session(self, tenant: str) -> None:
+    def _decrement_session_count(self, tenant: str) -> None:
         self._sessions_by_tenant[tenant] -= 1
         if not self._sessions_by_tenant[tenant]:
             del self._sessions_by_tenant[tenant]

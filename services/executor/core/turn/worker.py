@@ -320,11 +320,11 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
             plan = await conversation.run_until_plan_or_answer()
         except ModelTemporarilyUnavailable as away:
             if conversation.may_answer_from_ledger:
-                return await _complete_from_ledger(conversation)
+                return await _finish_with_ledger_answer(conversation)
             return await _build_wait_for_model(conversation, away)
         ctx, progress = conversation.ctx, conversation.progress  # with the process that the model chose
         if plan is None:
-            return await _complete_answer(conversation, progress)
+            return await _finish_answered_task(conversation, progress)
         if ctx.record.request.is_dry_run:
             return AnsweredTask(with_plan_as_answer(progress, describe_needed_approval(ctx, progress)))
         carried = await _run_closed_plan(ctx, progress, plan)
@@ -332,14 +332,14 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
             return carried
         await conversation.add_outcomes(carried.progress, carried.outcomes)
         if ctx.tenant.answer_from_ledger and conversation.may_answer_from_ledger:
-            return await _complete_from_ledger(conversation)
+            return await _finish_with_ledger_answer(conversation)
 
 
-async def _complete_from_ledger(conversation: Conversation) -> AnsweredTask:
-    return await _complete_answer(conversation, await _with_ledger_answer(conversation.ctx, conversation.progress))
+async def _finish_with_ledger_answer(conversation: Conversation) -> AnsweredTask:
+    return await _finish_answered_task(conversation, await _with_ledger_answer(conversation.ctx, conversation.progress))
 
 
-async def _complete_answer(conversation: Conversation, progress: Progress) -> AnsweredTask:
+async def _finish_answered_task(conversation: Conversation, progress: Progress) -> AnsweredTask:
     return await _build_answered_task(
         conversation.ctx, progress, conversation.draft.last_errors_by_part, conversation.unnamed_ids_by_part
     )

@@ -50,7 +50,7 @@ def build_question_timer(entry: LedgerEntry) -> Timer | None:
 def is_with_agent(entry: LedgerEntry) -> bool:
     """Whether an agent has the call and has not finished it: it works, asks, or is about to get the answer."""
     has_reply = entry.status is WriteStatus.RESEND and entry.agent is not None and entry.agent.reply is not None
-    return entry.status is WriteStatus.ASKED or has_reply or _is_at_work(entry)
+    return entry.status is WriteStatus.ASKED or has_reply or _is_agent_at_work(entry)
 
 
 async def settle_by_agent(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
@@ -111,7 +111,7 @@ async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, sto
     """The entry settled by what its agent says of the call; None if the agent cannot be asked, or does not know."""
     # An agent has as long as a decision may take.
     now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
-    is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
+    is_over = _is_agent_at_work(entry) and now >= (entry.sending_at or now) + hours
     connection, stop_agent = ctx.toolbox.connections[skill.connection_id], stop_agent or is_over
     arguments, seconds = build_arguments_to_send(entry, skill), ctx.limits.tool_seconds
     session = connection.session_id_for(ctx.record.tenant, ctx.record.session_id)
@@ -119,7 +119,7 @@ async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, sto
         answer = await ctx.ports.tools.ask_outcome(connection, arguments, seconds, session, stop_agent=stop_agent)
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.add_event("note", call=entry.call.call_id, problem=f"the agent did not answer: {error}")
-        if _is_at_work(entry) and not stop_agent:
+        if _is_agent_at_work(entry) and not stop_agent:
             raise AgentAtWork(_wait_for_next_check(ctx, entry)) from error
         return None
     return await _settle_by_answer(ctx, entry, answer, stop_agent=stop_agent) if answer is not None else None
@@ -136,7 +136,7 @@ async def _settle_by_answer(
     if stop_agent:
         return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
     stored = await store_unfinished(ctx, entry, answer.unfinished)
-    if _is_at_work(stored):
+    if _is_agent_at_work(stored):
         raise AgentAtWork(_wait_for_next_check(ctx, stored))
     return stored
 
@@ -161,5 +161,5 @@ def _wait_for_next_check(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:
     )
 
 
-def _is_at_work(entry: LedgerEntry) -> bool:
+def _is_agent_at_work(entry: LedgerEntry) -> bool:
     return entry.status is WriteStatus.SENDING and entry.agent is not None and entry.agent.at_work

@@ -45,11 +45,11 @@ class EarlierRecords:
 
     def _pair_by_shared_ids(self, before: Sequence[RecordNode], after: Sequence[RecordNode]) -> None:
         """Pairs records without an own id in the same place; pairs that share the most ids come first."""
-        candidates = [(node, _id_assignments_of(node)) for node in before if node.record_id is None]
+        candidates = [(node, _format_id_fields(node)) for node in before if node.record_id is None]
         matches = [
             (len(ids & earlier_ids), -index, -rank, node, earlier)
             for index, node in enumerate(after[:_MOST_RECORDS_PAIRED])
-            if node.record_id is None and (ids := _id_assignments_of(node))
+            if node.record_id is None and (ids := _format_id_fields(node))
             for rank, (earlier, earlier_ids) in enumerate(candidates[:_MOST_RECORDS_PAIRED])
             if earlier.place == node.place and ids & earlier_ids
         ]
@@ -66,12 +66,12 @@ def find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[Va
     return old_values, [leaf for leaf in leaves if leaf.path not in old_values or old_values[leaf.path] != leaf.value]
 
 
-def _id_assignments_of(node: RecordNode) -> frozenset[str]:
+def _format_id_fields(node: RecordNode) -> frozenset[str]:
     return frozenset(f"{key}={value}" for key, value in node.record.items() if is_id_name(key))
 
 
 def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
     """A key that the same record has in both reads: its place, and its own id or else all its id fields."""
-    return node.place, _id_assignments_of(node) if node.record_id is None else frozenset(
+    return node.place, _format_id_fields(node) if node.record_id is None else frozenset(
         {str(node.record_id).strip().casefold()}
     )
