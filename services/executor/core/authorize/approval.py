@@ -353,10 +353,10 @@ def finalize_approval(
     approval: Approval | None, decided: Approval | None, present: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
     """The approval that waited before a turn, with its final status; None if none waited, or if it is still the
-    ``present`` one, which the turn leaves. ``decided``: the approval with the turn's decision, None without one.
+    ``present`` one, which the task has after the turn. ``decided``: the approval with the turn's decision, or None.
 
-    It stays APPROVED if ``present`` is None or about the same plan and verdict, or if its plan's hash is in
-    ``carried_out``; else it ends SUPERSEDED.
+    The status is APPROVED if it was decided so, and ``present`` is None or about the same plan and verdict, or its
+    plan's hash is in ``carried_out``; else it is SUPERSEDED.
     """
     if approval is None or approval.status is not ApprovalStatus.WAITING:
         return None

@@ -226,9 +226,9 @@ def _build_progress_fingerprint(progress: Progress, tokens: Sequence[str]) -> st
 
 
 def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
-    """Why ``text`` can answer no part to find out; empty if it may answer one.
+    """Why ``text`` can be no answer to a question of the task; empty if it may be one.
 
-    An empty text answers none. Nor does any text if all that the model did was to read, there is no file, and each read
+    An empty text is none. Nor is any text if all that the model did was to read, there is no file, and each read
     failed. A read that found nothing has not failed.
     """
     if not text.strip():

@@ -308,7 +308,7 @@ class OrchestratorModel(models.Model):
         return _build_reply(request, message, reply)
 
     def _build_message(self, request: models.ModelRequest) -> OrchestratorMessage:
-        """The message to send. The last unanswered key is that of this very request, which was reserved already."""
+        """The message to send: what is new, or the task and all results so far, if a reply was lost in a crash."""
         *lost_keys, current_key = [
             key for key in self._spending.unanswered_keys if f":{ORCHESTRATOR_KEY_PREFIX}" in key
         ]

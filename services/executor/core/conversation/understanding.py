@@ -193,7 +193,7 @@ def find_still_unaddressed_sentences(
 
 
 def _find_unquoted_commands(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
-    """Yields the clauses that no part quotes and that begin with one of the ``verbs``; none of an unquoted sentence."""
+    """Yields the clauses that no part quotes and that begin with one of the ``verbs``; none, if no part quotes any."""
     unquoted = sentence
     for part in parts:
         unquoted = unquoted.replace(part.quote.strip(" .!?;"), ";")
@@ -338,7 +338,7 @@ def build_learned_sections_of_process(ctx: TurnContext, progress: Progress) -> d
 
 
 def with_parts(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
-    """The progress with the parts and the form of the answer. A caller of the solver endpoint states the form."""
+    """The progress with the parts, and the answer's form: as understood, or as a caller of the solver endpoint wants."""
     solver = ctx.record.request.solver
     form = understanding.answer_form
     if solver is not None:

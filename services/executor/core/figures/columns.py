@@ -389,8 +389,8 @@ def _meets_condition(value: Json, sign: str, against: Json, order: DateOrder = "
 
 
 def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
-    """For each value, whether it stands in the relation ``sign`` to its counterpart in ``against``. Letter case is
-    ignored only if no pair is equal with it.
+    """For each value, whether it stands in the relation ``sign`` to its counterpart in ``against``. Letter case counts
+    for all pairs if at least one is equal with it, else for none.
     """
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):

@@ -76,7 +76,7 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
 
     A number within a longer code, date or phone number does not count. A negative number of the text counts for the
     positive value, not the reverse. An amount in minor units (123450 for 1,234.50) counts where the hints say so, or
-    where the argument takes integers and the text's amount is none.
+    where the argument takes integers and the text's amount is no integer.
     """
     if value is None or isinstance(value, dict | list):
         return False

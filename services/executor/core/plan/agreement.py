@@ -124,12 +124,12 @@ def _looks_like_name(text: str) -> bool:
 
 
 def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for a text argument that the user does not say, while the part says another value that the
-    argument can have and the call has nowhere: priority "low" where the part says "high".
+    """Yields a fault for a text argument that has another value than the part says: priority "low" where the part says
+    "high". That is, no word of the user says "low"; "high" is a value that the argument can have (one of its schema, or
+    of a read field of its name); and no argument of the call is "high".
 
-    It can have the schema's choices, and what read fields of its name have. If the part asks to choose, only values
-    count that it sets ("to high"). A name without a source also conflicts with a capitalized name of the part. Free
-    texts, ids, numbers, and values from the task or a calculation are not compared.
+    If the part asks to choose, only values count that it sets ("to high"). A name without a source also conflicts with
+    a capitalized name of the part. Free texts, ids, numbers, and values from a calculation are not compared.
     """
     mentions, call_values = change.part_mentions, [argument.value for argument in change.scalars]
     call_texts = [value for value in call_values if isinstance(value, str)]

@@ -130,7 +130,9 @@ def _is_note_or_transition(change: CallToCheck, verb: str) -> bool:
 
 
 def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
-    """Whether the call acts on a record after ``meant_tool`` did, and the part has no further order or value for it."""
+    """Whether a call of ``meant_tool``, which the part asks for, came before on the same record, and no word or value
+    of the part asks for this call, too.
+    """
     called_words, quote = classes.words_of_tool(change.tool.name), change.part_mentions.text
     if called_words.verb in _VAGUE_VERBS or called_words.nouns != classes.words_of_tool(meant_tool.name).nouns:
         return False
@@ -142,8 +144,9 @@ def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
 
 
 def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for a call that no word of the user tells of, but a text that was read orders ("retire it") or
-    names, or that changes another record than the user names, beside a call of which the user's words tell.
+    """Yields a fault for a call that no word of the user asks for, in two cases: a text that was read orders it
+    ("retire it") or names its tool; or another call is asked for, and this one changes a record that the user does not
+    name.
     """
     called_words = classes.words_of_tool(change.tool.name)
     stems = frozenset[str]().union(*(_find_stems(mentions.text) for mentions in change.user_mentions))
@@ -175,8 +178,8 @@ def _names_tool(text: str, tool: Tool) -> bool:
 
 
 def _is_beside_asked_change(change: CallToCheck, stems: frozenset[str]) -> bool:
-    """Whether the call says nothing in words, and names a read record of which the user says neither id nor name, while
-    another proposed call is one of whose tool the user's words (``stems``) tell.
+    """Whether the call has no free text, and names a record whose id and name the user does not say, while the user's
+    words (``stems``) have a word of the tool of another proposed call.
     """
     if any(argument.kind is ArgumentKind.FREE_TEXT for argument in change.scalars):
         return False

@@ -181,7 +181,7 @@ class PlanClosing:
         return judged
 
     def _restore_verdict_freshness(self, closed: ClosedPlan) -> None:
-        """Marks the stored verdict as fresh if it came in this attempt at the turn, as a replay has to."""
+        """Marks the stored verdict as fresh if this attempt at the turn got it; a replay does not ask for it again."""
         if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
             self._ctx.journal.judged_plan, self._ctx.journal.judged_at = closed.plan.hash, closed.judged_at
 

@@ -76,7 +76,8 @@ class FreeTexts:
             return ""
         return (
             f"{argument.path} ({argument.kind}) stands only in a text that somebody wrote "
-            f"({argument.origin_ref}), and the task does not say to take it from there: take it from a record, or leave it"
+            f"({argument.origin_ref}), and the task does not say to take it from there: "
+            "take it from a record, or leave it"
         )
 
     def find_revealing_text(self, name: str, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:

@@ -214,9 +214,9 @@ class CalledRecords:
         return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
 
     def _is_of_uncalled_record(self, reference: RecordReference) -> bool:
-        """Whether an id is of another record than the task is about: a message to the client of an order not released.
-        The records of the calls hold an id of its kind. This one is neither written by the user nor that of a read
-        record, and stands only in records that are not linked to those of the calls or of the part.
+        """Whether an id comes from a record that the task is not about: an order is released, and the message goes to
+        the client of another order. It stands only in records that are not linked to those of the calls or of the part,
+        while the calls' records hold an id of its kind. False if the user wrote it, or its own record was read.
         """
         nodes_within = [inner for node in self._called_nodes for inner in self._graph.parts_and_children(node)]
         held_references = (held for node in (*self._called_nodes, *nodes_within) for held in node.references)
@@ -232,9 +232,9 @@ class CalledRecords:
     def _is_other_of_kind_meant(self, reference: RecordReference) -> bool:
         """Whether the part means another record of the reference's kind.
 
-        Of a record that was read: whether it belongs to somebody else than the part says, or others are named and no
-        text mentions it. Of one that was not: whether it belongs to others, or several of its kind were read; not if
-        another record that the part names refers to it.
+        If the reference's own record was read: yes, if it belongs to somebody else than the part says, or if the part
+        names others and no text mentions it. If it was not read: yes, if it belongs to somebody else, or several of its
+        kind were read; but no, if another record that the part names refers to it.
         """
         read_nodes = (node for node in self._mentioned.nodes_read_by_model if node.ids)
         nodes = [node for node in read_nodes if are_same_kind(reference.noun, node.kind)]
@@ -327,8 +327,8 @@ class CalledRecords:
         return self._is_other_id_written(account) or self._is_account_of_unmentioned(account.casefold())
 
     def _is_account_of_unmentioned(self, account: str) -> bool:
-        """Whether no record with the account is mentioned or linked to what the part or the call names, while another
-        record of its kind is linked to that.
+        """Whether the account is of another record than is meant: none that has it is mentioned by the user, or linked
+        to a record that the part or the call names, while another one of that kind is linked to such a record.
         """
         nodes = self._graph.nodes
         holders = [node for node in nodes if account in node.ids or _has_field_with_value(node, account)]
@@ -347,8 +347,8 @@ class CalledRecords:
         return any(argument_texts.isdisjoint(node.ids) and _is_or_refers_to_any(node, named_ids) for node in others)
 
     def _is_address_of_unmentioned(self, address: str) -> bool:
-        """Whether an address is of a record that the user does not mention: the applicant of another file. No record
-        that the user or a call names leads to it, but another one of the same kind as these does.
+        """Whether an address is of a record that the user does not mention: the applicant of another file. The records
+        that the user or a call names are not linked to it, but another record of their kind is.
         """
         graph, mentioned = self._graph, self._mentioned
         holders = [node for node in graph.nodes if _has_field_with_value(node, address)]
@@ -367,9 +367,9 @@ class CalledRecords:
         return not own_identities.isdisjoint(graph.reachable_identities(other_identities))
 
     def _belongs_to_others(self, reference: RecordReference, own_nodes: Sequence[GraphNode]) -> bool:
-        """Whether the reference's record is linked to no record that the part names, but to another of their kind: the
-        budget of another ward. The user does not mention that ward; the named one has a budget, too, and no call uses
-        it.
+        """Whether the record belongs to another record than the part names: the call takes the budget of ward 2, and
+        the part names ward 1, which has a budget, too. False if the user mentions ward 2 or the budget, or a call has
+        the id of ward 1.
         """
         is_id_mentioned, list_linked_ids = self._mentioned.is_id_mentioned, self._graph.list_linked_ids
         unused_nodes = [node for node in self._meant_nodes if self._used_names.isdisjoint(node.ids)]
@@ -387,8 +387,8 @@ class CalledRecords:
         return False
 
     def _belongs_to_unmentioned(self, node: GraphNode) -> bool:
-        """Whether a record refers to somebody whom the part does not mean, while it means one of that kind: an absence
-        of another pupil. Whoever is among the call's arguments does not count as meant.
+        """Whether a record refers to another record than the part names: an absence of pupil 2, and the part names
+        pupil 1. Records whose id is among the call's arguments do not count as named.
         """
         others = [other for other in self._meant_nodes if other.kind and self._argument_texts.isdisjoint(other.ids)]
         for kind in {other.kind for other in others}:

@@ -65,7 +65,9 @@ class OpenedTurn(NamedTuple):
 
 
 async def prime(dependencies: WorkerDependencies, opened: OpenedTurn) -> TurnContext:
-    """Builds the context of one turn. Raises ``Failed`` if a tool server or the tenant's record is unavailable."""
+    """Builds the context of one turn. Raises ``Failed`` if a tool server, the tenant's record or a needed verdict
+    cannot be had, or the request's rules cannot be read; ``Rejected`` for practice that the tenant refuses.
+    """
     ports, limits, prompts, processes = dependencies
     work, store, journal = opened
     request, earlier = work.record.request, journal.progress

@@ -157,8 +157,9 @@ def _find_figure_subjects(figure: Figure, links: RecordLinks, task: str) -> list
 def _is_amount_stated(
     figure: Figure, reads: Sequence[SeenRecord], other_records: Sequence[SeenRecord], links: RecordLinks, task: str
 ) -> bool:
-    """Whether the task states an operand of the figure that is in the record (``reads``: each time that it was read),
-    and the record refers to none but the ``other_records`` (which the task names) where it refers to one of their kind.
+    """Whether the task states a number that the record has in a field which is an operand of the figure. ``reads``: the
+    record, each time that it was read. False if it refers to a record of the kind of ``other_records``, which the task
+    names, that is none of these.
     """
     amounts = {amount for token in find_tokens_with_digits(task) if (amount := plain_figure(token)) is not None}
     if any(links.belongs_to_another(record, other_records) for record in reads):
@@ -245,7 +246,9 @@ def render_figures(ctx: TurnContext, progress: Progress) -> str:
 
 
 def _describe_remainder(value: NamedValue, remainders: Mapping[str, Figure], results: FigureResults) -> dict[str, Json]:
-    """When a remainder comes about: by a change of these records, none of which is by one of these verbs."""
+    """When this remainder will be left, for the model: after changes of which records, and by which verbs not; empty
+    for a figure that is no remainder.
+    """
     if (figure := remainders.get(value.figure)) is None:
         return {}
     own_ids = {value.about.casefold()} if value.about else results.subjects.get(figure.name, frozenset())

@@ -235,7 +235,9 @@ def _find_by_id_of_other_record(
 
 
 def _find_referenced_records(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
-    """The records that a reference names; if it is of the kind ``about``, none of another kind known only by number."""
+    """The records that a reference names. If it is of the kind ``about``, without records of other kinds that only a
+    number identifies (``is_named_by_number``).
+    """
     nodes = graph.find_referenced_records(reference)
     if not are_same_kind(reference.noun, about):
         return nodes
@@ -531,8 +533,9 @@ class CallView:
         return levels
 
     def _may_give_field(self, named_by_fields: Set[GraphNode], node: GraphNode, *, is_first_step: bool) -> bool:
-        """Whether a record that the call does not name may give it a field: it is no other one of the called kind, nor
-        belongs to one (that is not asked of those that a field of a nearer record names, ``named_by_fields``).
+        """Whether a record that the call does not name may give it a field: not if it is another record of the called
+        kind, or belongs to one. ``named_by_fields``: records that a field of a nearer record names; of the first step,
+        they may belong to another one.
         """
         is_named_by_field = node in named_by_fields
         if is_named_by_field and is_first_step:

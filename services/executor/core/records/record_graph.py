@@ -74,8 +74,8 @@ class GraphNode:
         """Whether a reference whose text is one of the node's names is to this record.
 
         A reference by a declared key has to have that key's value: the asset with the tag 6 is not the one with the id
-        6. For a record without declared keys, any text but a number may be its key. A reference by no key needs a name
-        outside the keys, unless its field is called by the kind alone.
+        6. For a record without declared keys, any text but a number may be its key. A reference by no declared key does
+        not mean a key's value, unless its field is named after the kind alone (``asset: 6``).
         """
         if not reference.key:
             may_be_any_key = reference.may_hold_any_key and is_of_kind(self.kind, reference.noun)

@@ -520,6 +520,6 @@ def _field_references(
 
 
 def _is_count_under_plural(key: str, value: Json, reference: RecordReference) -> bool:
-    """Whether a whole number stands under a plural that no tenant declares a key."""
+    """Whether a field is a count by its plural name, ``rooms: 4``: it holds a whole number, and is no id and no key."""
     last = words_of(key)[-1] if words_of(key) else ""
     return isinstance(value, int) and not (reference.is_id or reference.key) and singular(last) != last

@@ -107,7 +107,7 @@ class RequestSize(NamedTuple):
 
 
 def estimate_cost(size: RequestSize, output: int, price: Price) -> CallCost:
-    """The highest cost of a request with ``output`` tokens of answer. Only its fresh tokens count, but all are paid."""
+    """The highest cost of a request with ``output`` tokens of answer: its fresh tokens, and the price of all tokens."""
     return CallCost(size.fresh + output, size.total * price.highest_input_price + output * price.output)
 
 

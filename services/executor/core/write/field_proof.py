@@ -84,9 +84,10 @@ class ProofFinding(NamedTuple):
 
     ``shown``: the proof, as texts such as ``status=closed``; empty if it is not proved.
     ``shown_before``: the fields that the call set, as such texts, if all had their values before the call.
-    ``miscount``: how many more records than before show it, if not ``expected_count``; 0 if none do. The reads
-    deny it if ``shows_other_values``: a field has another value, or what was to be made or deleted is not or still is.
-    ``other_values``: such fields, as such texts; ``is_unchanged``: whether their record is as it was before the call.
+    ``miscount``: how many more records than before show the row, if that is not the ``expected_count``; else 0.
+    ``shows_other_values``: the reads deny the write: a field has another value than the call set (``other_values``, as
+    such texts), or a record to be made is absent, or one to be deleted is present. ``is_unchanged``: the record with
+    the other values is as it was before the call.
     """
 
     shown: Sequence[str] = ()
