@@ -338,7 +338,7 @@ def build_learned_sections_of_process(ctx: TurnContext, progress: Progress) -> d
 
 
 def with_parts(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
-    """The progress with the parts, and the answer's form: as understood, or as a caller of the solver endpoint wants."""
+    """The progress with the parts and the form of the answer, which a caller of the solver endpoint chooses itself."""
     solver = ctx.record.request.solver
     form = understanding.answer_form
     if solver is not None:

@@ -353,8 +353,8 @@ def _find_moments_from_now(
 
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
-    """The numbers that a text states, as ``{number: notations}``. ``1.234`` in a German text stands under the value
-    that it has in English, and as plain digits under 1234.
+    """The numbers that a text states, as ``{number: notations}``. ``1.234`` of a German text is there twice: in its own
+    notation under 1.234, as English reads it, and in plain digits under 1234.
     """
     notations_by_number: dict[Fraction, dict[str, None]] = {}
     for mention in _find_mentions_on_day(text, today).numbers:

@@ -225,8 +225,8 @@ def _may_be_unread_record(
 def _find_by_id_of_other_record(
     references: Iterable[RecordReference], about: Noun, graph: RecordGraph
 ) -> list[GraphNode]:
-    """The records of the kind that the tool is about that were each the only one of a read with one id, which the call
-    has: the deposit that ``get_deposit`` showed by ``lease_id``, for a call with the lease's id.
+    """Records of the kind that the tool is about that a read showed alone, asked by an id that the call has, too: the
+    deposit that ``get_deposit`` showed by ``lease_id``, for a call with the lease's id.
     """
     keys = {(reference.noun, reference.text) for reference in references if reference.is_id}
     nodes = (node for node in graph.nodes if len(node.read_arguments) == 1 and node.seen.is_only_record)

@@ -88,7 +88,7 @@ def _shows_referenced_kind(tool: Tool, call: PlannedCall, reference: RecordRefer
 
 
 def _propose_reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
-    """The reads declared to show one record of the kind; else one named so that takes its id; else its list or none."""
+    """The reads declared to show one record of the kind; else one named after it that takes its id; else its list."""
     keys, kind = toolbox.keys, _kind_of_reference(call, reference, toolbox)
     tools_beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
     readers = [tool for tool in tools_beside if tool.tool_class is ToolClass.READ]

@@ -45,7 +45,7 @@ _CANNOT_TELL_TEXT = "the read-back has no field that the call sets, nor shows wh
 
 class WriteJudgement(NamedTuple):
     """The status of a write, with a note. ``contradicted``: a read shows something else than what was to be written;
-    ``shows_other_value``: namely a field that the call set, with another value, in a record that is as it was.
+    ``shows_other_value``: it shows a field that the call set with another value, in a record that did not change.
     """
 
     status: WriteStatus
