@@ -144,7 +144,7 @@ async def _canceled_meanwhile(store: TurnStore, seconds: float) -> bool:
     """Work for a while; True if the task is canceled before that is over."""
     for _ in range(round(seconds / _STEP_SECONDS)):
         await asyncio.sleep(_STEP_SECONDS)
-        if (await store.get_pulse()).cancel is not None:
+        if (await store.get_stop_state()).cancel is not None:
             return True
     return False
 

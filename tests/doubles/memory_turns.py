@@ -11,8 +11,8 @@ from services.executor.ports.turns import (
     JournalEntry,
     LeaseLost,
     LedgerConflict,
-    Pulse,
     SessionState,
+    StopState,
     TurnEnd,
     TurnStore,
     TurnWork,
@@ -65,29 +65,29 @@ class MemoryTurns(TurnStore):
     async def read_session(self) -> SessionState:
         return self.remembered
 
-    async def get_pulse(self) -> Pulse:
+    async def get_stop_state(self) -> StopState:
         if self.halted:
             raise HandedOver(self.record.session_id)
-        return await self._pulse()
+        return await self._get_stop_state()
 
     async def await_signal(self) -> None:
         await asyncio.sleep(0.02)
 
-    async def _pulse(self) -> Pulse:
+    async def _get_stop_state(self) -> StopState:
         await asyncio.sleep(0)
         if self.fenced:
             raise LeaseLost(self.record.session_id)
-        return Pulse(self.now(), self.cancel, self.stopped)
+        return StopState(self.now(), self.cancel, self.stopped)
 
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
-    ) -> Pulse:
+    ) -> StopState:
         return await self._keep(JournalBatch(tuple(entries), tuple(events), record))
 
-    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
-        pulse = await self._pulse()
-        if pulse.must_stop:
-            return pulse._replace(was_refused=True)
+    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> StopState:
+        stop_state = await self._get_stop_state()
+        if stop_state.must_stop:
+            return stop_state._replace(was_refused=True)
         known = self.writes.get(entry.key)
         if known is not None and known.status not in SENDABLE_STATUSES:
             raise LedgerConflict(entry.key)
@@ -95,20 +95,20 @@ class MemoryTurns(TurnStore):
 
     async def settle_write(
         self, entry: LedgerEntry, status_before: WriteStatus, batch: JournalBatch = EMPTY_BATCH
-    ) -> Pulse:
-        await self._pulse()
+    ) -> StopState:
+        await self._get_stop_state()
         if entry.key not in self.writes or self.writes[entry.key].status is not status_before:
             raise LedgerConflict(entry.key)
         return await self._keep(batch, entry)
 
-    async def _keep(self, batch: JournalBatch, write: LedgerEntry | None = None) -> Pulse:
+    async def _keep(self, batch: JournalBatch, write: LedgerEntry | None = None) -> StopState:
         await self._write()
         self._keep_steps(batch.entries)
         self.events += batch.events
         self.record = batch.record or self.record
         if write is not None:
             self.writes[write.key] = write
-        return await self._pulse()
+        return await self._get_stop_state()
 
     def _keep_steps(self, entries: Sequence[JournalEntry]) -> None:
         for entry in entries:
@@ -131,7 +131,7 @@ class MemoryTurns(TurnStore):
         self.ends.append(end)
 
     async def _write(self) -> None:
-        await self._pulse()
+        await self._get_stop_state()
         if self.die_before is not None and self.stored >= self.die_before:
             raise Died
         self.stored += 1

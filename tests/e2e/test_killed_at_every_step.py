@@ -79,7 +79,7 @@ class Kills:
         """
         first = [step.name.split()[0] for step in self._steps(session) if step.attempt == 1]
         way = [name.split()[0] for name in self.names]
-        beside_struck = [name for name in first[at.step :] if name not in ("get_pulse", "read")]
+        beside_struck = [name for name in first[at.step :] if name not in ("get_stop_state", "read")]
         return first in (way[: at.step], way[: at.step + 1], way[: at.step + 2]) and len(beside_struck) <= 1
 
     def _steps(self, session: str) -> list[Step]:

@@ -122,7 +122,7 @@ async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, clie
         await pair.fail_over()
         name.upstream = f"127.0.0.1:{pair.second.port}"
         await begun.store.append([])
-        await begun.store.get_pulse()
+        await begun.store.get_stop_state()
 
 
 @pytest.mark.promise("redis.failover_noticed")

@@ -209,7 +209,7 @@ async def test_a_turn_without_memory_ends_when_there_is_some(own_server: Embedde
                 await begun.store.append([JournalEntry("k1", "note", "{}")])
             with pytest.raises(StoreUnavailable, match="OutOfMemory"):
                 await begun.store.finish(an_end(begun.work))
-            await begun.store.get_pulse()
+            await begun.store.get_stop_state()
             assert await begun.store.read_journal() == ()
         await begun.store.finish(an_end(begun.work))
         stored = await TaskStore(own_redis, live).get_record("acme", record.task_id)
@@ -333,7 +333,7 @@ def what(request: pytest.FixtureRequest) -> str:
 
 _DAY = "2026-03-01"
 ACTS: dict[str, Callable[[Begun], Awaitable[object]]] = {
-    "pulse": lambda begun: begun.store.get_pulse(),
+    "stop_state": lambda begun: begun.store.get_stop_state(),
     "append": lambda begun: begun.store.append([STEP, SECOND], [TOLD]),
     "append events": lambda begun: begun.store.append([], [TOLD]),
     "publish": lambda begun: begun.store.append([], [TOLD], begun.work.record),

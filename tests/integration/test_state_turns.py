@@ -103,7 +103,7 @@ async def test_a_cancel_of_another_task_of_the_session_is_not_heard(redis: Redis
     other = await state_stage.accepted(task_store)
     begun = await state_stage.begin(state_stage.sessions_of(redis, "one"))
     await state_stage.signalled(task_store, other, TurnKind.CANCEL)
-    assert (await begun.store.get_pulse()).cancel is None
+    assert (await begun.store.get_stop_state()).cancel is None
 
 
 @pytest.mark.promise("state.write_once")
@@ -122,7 +122,7 @@ async def test_an_open_write_stretches_the_lease_over_its_call(redis: Redis, tas
     begun = await state_stage.begin(one)
     await begun.store.open_write(state_stage.an_entry(), 60.0)
     await one.extend_all([begun.lease])
-    now = (await begun.store.get_pulse()).now
+    now = (await begun.store.get_stop_state()).now
     ends = await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")
     assert float(ends or 0) / 1000 - now.timestamp() > 50
 
@@ -221,19 +221,19 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     beating = asyncio.ensure_future(keeper.keep_extending(one))
     await asyncio.sleep(0)
     async with asyncio.timeout(10):
-        while (pulse := await store.get_pulse()).cancel is None:
+        while (stop_state := await store.get_stop_state()).cancel is None:
             await store.await_signal()
     for task in (watching, beating):
         task.cancel()
-    assert pulse.cancel == cancel
+    assert stop_state.cancel == cancel
 
 
 @pytest.mark.promise("state.cancel_heard")
-async def test_a_cancel_is_heard_at_the_next_pulse(redis: Redis, task_store: TaskStore) -> None:
+async def test_a_cancel_is_heard_at_the_next_look(redis: Redis, task_store: TaskStore) -> None:
     begun = await state_stage.begun_turn(redis, task_store)
-    assert (await begun.store.get_pulse()).cancel is None
+    assert (await begun.store.get_stop_state()).cancel is None
     cancel = await state_stage.signalled(task_store, begun.record, TurnKind.CANCEL)
-    assert (await begun.store.get_pulse()).cancel == cancel
+    assert (await begun.store.get_stop_state()).cancel == cancel
     assert (await begun.store.append([STEP])).cancel == cancel
 
 

@@ -26,7 +26,7 @@ from tests.redis_server import private_server
 
 OWNERS = ("one", "two")
 BELIEVERS = (*OWNERS, "one before", "two before")  # "before": the same process with the lease of its last claim
-WRITES = ("append", "publish", "open_write", "settle_write", "pulse", "next", "extend", "finish", "abandon")
+WRITES = ("append", "publish", "open_write", "settle_write", "stop_state", "next", "extend", "finish", "abandon")
 Step = tuple[str, str]  # who, what; "claim" takes the session as if the other had been silent for too long
 STEPS = st.lists(
     st.tuples(st.sampled_from(BELIEVERS), st.sampled_from((*WRITES, "claim", "claim"))), min_size=2, max_size=16
@@ -85,7 +85,7 @@ class World:
             "publish": lambda: self._publish(who),
             "open_write": lambda: self._open_write(who),
             "settle_write": lambda: self._settle_write(who),
-            "pulse": lambda: self._pulse(who),
+            "stop_state": lambda: self._get_stop_state(who),
             "next": lambda: self._next(who),
             "extend": lambda: self._extend(who),
             "finish": lambda: self._finish(who),
@@ -133,8 +133,8 @@ class World:
         self.ledger = WriteStatus.SENT
         return True
 
-    async def _pulse(self, who: str) -> bool:
-        await self.begun[who].store.get_pulse()
+    async def _get_stop_state(self, who: str) -> bool:
+        await self.begun[who].store.get_stop_state()
         return True
 
     async def _next(self, who: str) -> bool:

@@ -42,9 +42,9 @@ class StoppedThrice(TurnRunner):
         self.attempts.append(work.attempts)
         if len(self.attempts) <= 3:
             await self._stops.stop("acme", "repairs")
-        pulse = await store.append([])
-        if pulse.stopped is not None:
-            raise TenantStopped(pulse.stopped)
+        stop_state = await store.append([])
+        if stop_state.stopped is not None:
+            raise TenantStopped(stop_state.stopped)
         await store.finish(an_end(work))
 
 
@@ -76,9 +76,9 @@ async def test_a_running_turn_hears_of_the_stop_and_of_its_end(redis: Redis, tas
     await accepted(task_store)
     stops, begun = TenantStops(redis), await begin(sessions_of(redis, "one"))
     await stops.stop("acme", "repairs")
-    heard = [(await begun.store.get_pulse()).stopped, (await begun.store.append([])).stopped]
+    heard = [(await begun.store.get_stop_state()).stopped, (await begun.store.append([])).stopped]
     await stops.resume("acme")
-    assert [*heard, (await begun.store.get_pulse()).stopped] == ["repairs", "repairs", None]
+    assert [*heard, (await begun.store.get_stop_state()).stopped] == ["repairs", "repairs", None]
 
 
 @pytest.mark.promise("tenant.stop")

@@ -90,19 +90,19 @@ async def test_steps_come_back_in_order_and_the_first_of_a_key_counts(stage: Sta
 
 
 async def test_time_goes_on(stage: Stage) -> None:
-    assert (await stage.store.get_pulse()).now <= (await stage.store.get_pulse()).now
+    assert (await stage.store.get_stop_state()).now <= (await stage.store.get_stop_state()).now
 
 
 @pytest.mark.promise("state.cancel_heard")
 async def test_every_answer_tells_of_a_cancel(stage: Stage) -> None:
     cancel = await stage.cancel()
     told = [
-        await stage.store.get_pulse(),
+        await stage.store.get_stop_state(),
         await stage.store.append([FIRST]),
         await stage.store.append([], [], stage.work.record),
         await stage.store.open_write(state_stage.an_entry(), 1.0),
     ]
-    assert [pulse.cancel for pulse in told] == [cancel] * len(told)
+    assert [stop_state.cancel for stop_state in told] == [cancel] * len(told)
 
 
 async def test_no_intent_is_stored_where_a_cancel_waits(stage: Stage) -> None:
@@ -153,11 +153,11 @@ async def test_a_session_remembers(stage: Stage) -> None:
     assert await stage.store.read_session() == memory
 
 
-@pytest.mark.parametrize("write", ["pulse", "append", "publish", "open_write", "settle_write", "finish"])
+@pytest.mark.parametrize("write", ["stop_state", "append", "publish", "open_write", "settle_write", "finish"])
 async def test_whoever_is_fenced_off_can_write_nothing(stage: Stage, write: str) -> None:
     await stage.fence_off()
     writes: dict[str, Callable[[], Awaitable[object]]] = {
-        "pulse": stage.store.get_pulse,
+        "stop_state": stage.store.get_stop_state,
         "append": lambda: stage.store.append([FIRST]),
         "publish": lambda: stage.store.append([], [], stage.work.record),
         "open_write": lambda: stage.store.open_write(state_stage.an_entry(), 1.0),

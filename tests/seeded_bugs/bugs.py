@@ -74,7 +74,7 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
 def _leave_intents_unflushed() -> None:
     """An intent is kept in the process's memory, and stored with what came of its call."""
     from services.executor.adapters.redis_turns import RedisTurnStore
-    from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, Pulse
+    from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, StopState
     from shared.contracts.ledger import LedgerEntry
 
     stored, settled = RedisTurnStore._store_intent, RedisTurnStore._store_settlement
@@ -82,11 +82,11 @@ def _leave_intents_unflushed() -> None:
 
     async def _store_intent(
         self: RedisTurnStore, entry: LedgerEntry, call_seconds: float, batch: JournalBatch
-    ) -> tuple[Pulse, bool]:
+    ) -> tuple[StopState, bool]:
         kept[entry.key] = (entry, call_seconds, batch)
         return await self._scripts.append(EMPTY_BATCH)
 
-    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, batch: JournalBatch) -> Pulse:
+    async def _settle(self: RedisTurnStore, entry: LedgerEntry, before: object, batch: JournalBatch) -> StopState:
         if entry.key in kept:
             await stored(self, *kept.pop(entry.key))
         return await settled(self, entry, before, batch)  # type: ignore[arg-type]

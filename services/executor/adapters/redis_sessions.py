@@ -107,8 +107,8 @@ class RedisSessions(Sessions):
 
     async def _parse_claimed_work(self, lease: Lease, reply: list[Reply]) -> TurnWork:
         """Parses the claim script's reply; raises ``UnreadableTurn``."""
-        _, _, turn_text, attempts, waits, problem, turn_id, task, session, pulse = reply
-        claim_reply = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))
+        _, _, turn_text, attempts, waits, problem, turn_id, task, session, stop_state = reply
+        claim_reply = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", stop_state))
         turn = None
         try:
             turn = Turn.model_validate_json(str(turn_text))
@@ -121,7 +121,7 @@ class RedisSessions(Sessions):
                 str(turn_id),
                 task_id,
                 int(str(attempts)),
-                read_store_time(claim_reply.pulse),
+                read_store_time(claim_reply.stop_state),
                 turn,
                 _unpack_record(packed_record),
             )

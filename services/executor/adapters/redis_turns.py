@@ -40,7 +40,7 @@ class ClaimReply(NamedTuple):
 
     task: list[Reply]
     session: list[str]
-    pulse: list[str]
+    stop_state: list[str]
 
     @property
     def record(self) -> tuple[str, str, str] | None:
@@ -62,7 +62,7 @@ class ClaimReply(NamedTuple):
 
 class TurnScripts:
     """Runs the scripts of one turn. ``claimed``: what the claim read of the task; None once this turn has stored
-    something. ``last_pulse``: the store's last pulse, and when it came by the process's monotonic clock.
+    something. ``last_stop_state``: the newest one, and when it came by the process's monotonic clock.
     """
 
     def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: TurnWork) -> None:
@@ -78,26 +78,26 @@ class TurnScripts:
         self._keys = (self.session, self.task, self.partition)
         self._stopped = keys.tenant_stop_key(lease.tenant, lease.session_id)
         self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
-        self.last_pulse: tuple[ports.Pulse, float] | None = None
+        self.last_stop_state: tuple[ports.StopState, float] | None = None
         claim_reply = work.claimed if isinstance(work.claimed, ClaimReply) else None
         self.claimed = claim_reply if claim_reply and claim_reply.task else None
         if claim_reply is not None:
-            self._read_pulse(claim_reply.pulse)
+            self._read_stop_state(claim_reply.stop_state)
 
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
-    ) -> tuple[ports.Pulse, bool]:
+    ) -> tuple[ports.StopState, bool]:
         """Stores one step of the turn, and a ledger entry if ``write`` has one; also whether replicas confirmed it."""
         words, is_confirmed = await self._pack_step(batch, write), True
         if replicas:
             reply, is_confirmed = await self._redis.run_confirmed("append", *words, replicas)
         else:
             reply = await self._redis.run("append", *words)
-        pulse = self._read_pulse(cast(list[str], reply))
-        self._version += batch.record is not None and not pulse.was_refused
+        stop_state = self._read_stop_state(cast(list[str], reply))
+        self._version += batch.record is not None and not stop_state.was_refused
         if batch != ports.EMPTY_BATCH or write:
             self.claimed = None
-        return pulse, is_confirmed
+        return stop_state, is_confirmed
 
     async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> ScriptCall:
         record, (count, events) = batch.record, pack_stream_entry(batch.events)
@@ -127,7 +127,7 @@ class TurnScripts:
         reply = cast(list[str], await self._redis.run("finish", names, arguments))
         self.claimed = None
         if reply[0] != "ok":
-            self._read_pulse(reply)
+            self._read_stop_state(reply)
         return reply[-1] == "released"
 
     def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> dict[str, Argument]:
@@ -180,12 +180,12 @@ class TurnScripts:
                 keys.NoticeMember(notice.event.value, str(notice.step), notice.approval_id, *task_key)
             )
 
-    def _read_pulse(self, reply: list[str]) -> ports.Pulse:
+    def _read_stop_state(self, reply: list[str]) -> ports.StopState:
         match reply:
             case ["ok" | "refused" as word, _, stopped, *signals]:
-                pulse = ports.Pulse(read_store_time(reply), self._find_own_cancel(signals), stopped or None)
-                self.last_pulse = pulse, monotonic()
-                return pulse._replace(was_refused=word == "refused")
+                stop_state = ports.StopState(read_store_time(reply), self._find_own_cancel(signals), stopped or None)
+                self.last_stop_state = stop_state, monotonic()
+                return stop_state._replace(was_refused=word == "refused")
             case ["lost"]:
                 raise ports.LeaseLost(self._lease.session_id)
             case _:
@@ -197,9 +197,9 @@ class TurnScripts:
         return next(cancels, None)
 
 
-def read_store_time(pulse: Sequence[str]) -> datetime:
-    """The store's time in a pulse."""
-    return _EPOCH + timedelta(microseconds=int(pulse[1]))
+def read_store_time(stop_state: Sequence[str]) -> datetime:
+    """The store's time in a script's reply."""
+    return _EPOCH + timedelta(microseconds=int(stop_state[1]))
 
 
 def _get_approval_deadline_ms(approval: Approval | None) -> int | str:
@@ -236,7 +236,7 @@ class RedisTurnStore(ports.TurnStore):
         is_cluster: bool,
     ) -> None:
         """``lease_ms``: the lease's length once no call stretches it. ``heartbeat`` is the lease's; without one, Redis
-        is asked for every pulse, and the end of the turn does not release the lease.
+        is asked for each stop state, and the end of the turn does not release the lease.
         """
         self._redis, self._scripts = scripts, TurnScripts(scripts, shared, lease, work)
         self._intents, self._lease_ms = StoredIntents(scripts.lineage, work), lease_ms
@@ -287,28 +287,28 @@ class RedisTurnStore(ports.TurnStore):
 
     async def open_write(
         self, entry: LedgerEntry, call_seconds: float, batch: ports.JournalBatch = ports.EMPTY_BATCH
-    ) -> ports.Pulse:
+    ) -> ports.StopState:
         """Implements ``TurnStore.open_write``. Whether Redis was replaced is checked before the intent is stored and
         again after, since it may be replaced in between. Raises if the write must not be sent.
         """
         self._intents.check_failover_visible()
         is_doubted = self._intents.may_have_been_sent(entry)
-        pulse, is_confirmed = await self._store_intent(
+        stop_state, is_confirmed = await self._store_intent(
             _mark_possibly_sent(entry) if is_doubted else entry, call_seconds, batch
         )
-        if pulse.was_refused:
-            return pulse
+        if stop_state.was_refused:
+            return stop_state
         self._intents.add_stored_intent(entry)
         if is_doubted:
             raise _build_failover_conflict(entry)
         if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
             await self.settle_write(refusal.entry, entry.status)
             raise refusal.error
-        return pulse
+        return stop_state
 
     async def settle_write(
         self, entry: LedgerEntry, status_before: WriteStatus, batch: ports.JournalBatch = ports.EMPTY_BATCH
-    ) -> ports.Pulse:
+    ) -> ports.StopState:
         """Implements ``TurnStore.settle_write``. An entry that a failover lost is stored again."""
         try:
             return await self._store_settlement(entry, status_before, batch)
@@ -328,27 +328,27 @@ class RedisTurnStore(ports.TurnStore):
 
     async def _store_intent(
         self, entry: LedgerEntry, call_seconds: float, batch: ports.JournalBatch
-    ) -> tuple[ports.Pulse, bool]:
+    ) -> tuple[ports.StopState, bool]:
         """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
         write, replicas = (
             self._pack_ledger_arguments("open", entry, _SENDABLE_STATUS_LIST, int(call_seconds * 1000)),
             self._intents.replicas_to_confirm,
         )
-        pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
-        if pulse.was_refused and not pulse.must_stop:  # what waits there is about another task
-            pulse, is_confirmed = await self._scripts.append(batch, write, replicas)
-        if not pulse.was_refused:
+        stop_state, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
+        if stop_state.was_refused and not stop_state.must_stop:  # what waits there is about another task
+            stop_state, is_confirmed = await self._scripts.append(batch, write, replicas)
+        if not stop_state.was_refused:
             self._cache_entry(entry)
-        return pulse, is_confirmed
+        return stop_state, is_confirmed
 
     async def _store_settlement(
         self, entry: LedgerEntry, before: WriteStatus, batch: ports.JournalBatch
-    ) -> ports.Pulse:
-        pulse, _ = await self._scripts.append(
+    ) -> ports.StopState:
+        stop_state, _ = await self._scripts.append(
             batch, self._pack_ledger_arguments("settle", entry, before.value, self._lease_ms)
         )
         self._cache_entry(entry)
-        return pulse
+        return stop_state
 
     async def _read_entries(self) -> dict[str, LedgerEntry]:
         reply = self._scripts.claimed
@@ -374,13 +374,13 @@ class RedisTurnStore(ports.TurnStore):
         }
         return {"write": act, **entry_arguments, "ms": lease_ms, "member": self._scripts.member, "heeded": 1}
 
-    async def get_pulse(self) -> ports.Pulse:
+    async def get_stop_state(self) -> ports.StopState:
         if self._is_halted():
             raise ports.HandedOver(self._lease.session_id)
-        if self._scripts.last_pulse is None or self._heartbeat is None or self._heartbeat.may_have_signal():
+        if self._scripts.last_stop_state is None or self._heartbeat is None or self._heartbeat.may_have_signal():
             return await self.append(())
-        pulse, seen_at = self._scripts.last_pulse
-        return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - seen_at))
+        stop_state, seen_at = self._scripts.last_stop_state
+        return stop_state._replace(now=stop_state.now + timedelta(seconds=monotonic() - seen_at))
 
     async def await_signal(self) -> None:
         if self._heartbeat is None:
@@ -390,9 +390,9 @@ class RedisTurnStore(ports.TurnStore):
 
     async def append(
         self, entries: Sequence[ports.JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
-    ) -> ports.Pulse:
-        pulse, _ = await self._scripts.append(ports.JournalBatch(tuple(entries), tuple(events), record))
-        return pulse
+    ) -> ports.StopState:
+        stop_state, _ = await self._scripts.append(ports.JournalBatch(tuple(entries), tuple(events), record))
+        return stop_state
 
     async def finish(self, end: ports.TurnEnd) -> None:
         days_to_settle: Sequence[ports.DayCharges] = ()

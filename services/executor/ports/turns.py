@@ -51,8 +51,8 @@ class JournalBatch(NamedTuple):
 EMPTY_BATCH = JournalBatch()
 
 
-class Pulse(NamedTuple):
-    """The store's reply to each request of a turn: its time, and whether the task or its whole tenant has to stop."""
+class StopState(NamedTuple):
+    """Whether the task or its whole tenant has to stop, and the store's time: part of each reply to a turn."""
 
     now: datetime
     cancel: Turn | None = None
@@ -143,35 +143,34 @@ class TurnStore(Protocol):
     async def read_session(self) -> SessionState:
         """What the session remembers; raises ``SessionUnavailable`` while it cannot be fetched from the archive."""
 
-    async def get_pulse(self) -> Pulse:
-        """The newest known pulse. The caller asks for it before every call to a model or a tool. It is updated by each
-        reply of the store and by the lease's heartbeat. Writes nothing.
+    async def get_stop_state(self) -> StopState:
+        """The newest known stop state. The caller asks for it before every call to a model or a tool. It is updated
+        by each reply of the store and by the lease's heartbeat. Writes nothing.
 
         Raises ``HandedOver`` after ``Sessions.stop_turns`` was called, so that the turn stops between two steps.
         """
 
     async def await_signal(self) -> None:
-        """Returns once ``get_pulse`` may have changed: a cancel, a stop of the tenant, or a hand-over of the lease.
-
-        The caller bounds the wait.
+        """Returns once ``get_stop_state`` may have changed: a cancel, a stop of the tenant, or a hand-over of the
+        lease. The caller bounds the wait.
         """
 
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
-    ) -> Pulse:
+    ) -> StopState:
         """Stores finished steps, publishes events, and stores the changed record, in one step."""
 
-    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
+    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> StopState:
         """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
         the call.
 
         Raises ``LedgerConflict`` unless the key is new or its status is one of ``SENDABLE_STATUSES``. If the task has
-        to stop, nothing is stored, and the pulse says ``was_refused``.
+        to stop, nothing is stored, and the result says ``was_refused``.
         """
 
     async def settle_write(
         self, entry: LedgerEntry, status_before: WriteStatus, batch: JournalBatch = EMPTY_BATCH
-    ) -> Pulse:
+    ) -> StopState:
         """Replaces an entry whose stored status is ``status_before``; raises ``LedgerConflict`` if it is another."""
 
     async def finish(self, end: TurnEnd) -> None:
@@ -266,7 +265,7 @@ class LeaseHeartbeat(Protocol):
     released: bool  # the lease was given back with the turn's end
 
     def may_have_signal(self) -> bool:
-        """Whether the store must be asked for its pulse: the last heartbeat reported a change, or is too old."""
+        """Whether the store must be asked for the stop state: the last heartbeat reported a change, or is too old."""
 
     async def await_signal(self) -> None:
         """Returns at the next heartbeat that reports a cancel, a stop of the tenant, or a hand-over."""
@@ -276,8 +275,8 @@ class LeaseHeartbeat(Protocol):
 
 
 class HeartbeatResult(NamedTuple):
-    """The result of one heartbeat: the leases that are lost, and those whose turn must ask the store for its pulse,
-    because a signal waits for its session or its tenant is stopped.
+    """The result of one heartbeat: the leases that are lost, and those whose turn must ask the store for its stop
+    state, because a signal waits for its session or its tenant is stopped.
     """
 
     lost: tuple[Lease, ...] = ()
@@ -319,7 +318,7 @@ class Sessions(LeaseExtender, Protocol):
         """Moves an unreadable turn to the dead letters and ends its task as ``failed``; raises ``LeaseLost``."""
 
     def stop_turns(self) -> None:
-        """Makes every turn of this process stop at its next pulse, with ``HandedOver``."""
+        """Makes every turn of this process stop at its next ``get_stop_state``, with ``HandedOver``."""
 
     def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
         """The store of one turn. With a ``heartbeat``, the turn's end releases the lease unless another turn waits."""

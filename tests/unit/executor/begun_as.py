@@ -19,7 +19,7 @@ NOTICE: tuple[str, JsonObject] = ("notify_person", {"text": "Claim C-1 is approv
 
 async def begin(store: TurnStore, template: ProcessTemplate) -> None:
     """Leave what a worker leaves that has named the task's process and then died."""
-    journal = Journal(store, (), (await store.get_pulse()).now, 60)
+    journal = Journal(store, (), (await store.get_stop_state()).now, 60)
     named = {"process_type": template.process_type, "by": "model", "template": template.model_dump(mode="json")}
     journal.add_entry("talk:process", "note", json.dumps(named))
     await journal.flush()

@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.ports.tools import ToolAnswer, ToolUnreachable
-from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, Pulse
+from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, StopState
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import CatalogueEntry, RecordKind
 from shared.domain.exact_json import Json, JsonObject
@@ -178,12 +178,14 @@ class FreezingTurns(MemoryTurns):
     opened = 0
 
     @override
-    async def open_write(self, entry: LedgerEntry, call_seconds: float, beside: JournalBatch = EMPTY_BATCH) -> Pulse:
-        pulse = await super().open_write(entry, call_seconds, beside)
+    async def open_write(
+        self, entry: LedgerEntry, call_seconds: float, beside: JournalBatch = EMPTY_BATCH
+    ) -> StopState:
+        stop_state = await super().open_write(entry, call_seconds, beside)
         self.opened += 1
         if self.opened == 1:
             time.sleep(0.6)  # noqa: ASYNC251  # nothing else may run meanwhile
-        return pulse
+        return stop_state
 
 
 @pytest.mark.promise("I3.held_up")

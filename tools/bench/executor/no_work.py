@@ -48,7 +48,7 @@ class AnyTenant(Tenants):
 async def _step_by_step(store: TurnStore) -> None:
     """As the real worker does it: go on after the last stored step, and ask before each whether it may go on."""
     for number in range(len(await store.read_journal()), STEPS_OF_A_TURN):
-        await store.get_pulse()
+        await store.get_stop_state()
         await asyncio.sleep(STEP_SECONDS)
         await store.append((JournalEntry(str(number), "note", "{}"),))
 

@@ -37,11 +37,11 @@ class TypicalWorker:
     """Reads, stores and ends as the real worker does, through the same store."""
 
     async def run(self, work: TurnWork, store: TurnStore) -> None:
-        pulse = await store.get_pulse()
+        stop_state = await store.get_stop_state()
         await store.read_journal()
         await store.read_approval()
         session = await store.read_session()
-        at, plan = pulse.now, _plan(work.turn.task_id)
+        at, plan = stop_state.now, _plan(work.turn.task_id)
         started = work.record.model_copy(update={"state": TaskState.WORKING, "started_at": at, "updated_at": at})
         entries, events = _steps(at)
         await store.append(entries, [_event("phase", at), *events], started)  # what is left does not depend on when

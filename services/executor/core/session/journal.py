@@ -29,8 +29,8 @@ from services.executor.ports.turns import (
     JournalBatch,
     JournalEntry,
     LeaseLost,
-    Pulse,
     RepairedFault,
+    StopState,
     TurnEnd,
     TurnStore,
 )
@@ -334,8 +334,8 @@ class Journal:
         self._queue_entry(reservation.entry)
         await self.raise_if_stopped()
         async with self._store_lock:
-            pulse = await self._store.append(*self.pop_unstored())
-        self.check_pulse(pulse)
+            stop_state = await self._store.append(*self.pop_unstored())
+        self.apply_stop_state(stop_state)
 
     def pop_settlements(self, day: str) -> tuple[Settlement, ...]:
         """Returns, once, the settlements of that day whose replies are stored, for the tenant's day to count."""
@@ -361,11 +361,11 @@ class Journal:
     async def open_write(self, entry: LedgerEntry, call_seconds: float) -> None:
         """Stores a write's intent and all that waits; or nothing, and raises what ``raise_if_stopped`` raises."""
         batch = self.pop_unstored()
-        pulse = await self._store.open_write(entry, call_seconds, batch)
-        if pulse.was_refused:
+        stop_state = await self._store.open_write(entry, call_seconds, batch)
+        if stop_state.was_refused:
             self._requeue_batch(batch)
-            self.check_pulse(pulse)
-        self.update_time(pulse)
+            self.apply_stop_state(stop_state)
+        self.update_time(stop_state)
 
     async def settle_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
         """Replaces the write's stored ledger entry, and stores the entries and events that wait. Raises
@@ -389,24 +389,24 @@ class Journal:
 
     async def raise_if_stopped(self) -> None:
         """Raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver`` if this run must stop."""
-        self.check_pulse(await self._store.get_pulse())
+        self.apply_stop_state(await self._store.get_stop_state())
 
-    def check_pulse(self, pulse: Pulse) -> None:
-        """Takes the store's time from the pulse. Raises if the run must stop or its working time is used up."""
-        self.now = pulse.now
-        if pulse.cancel is not None:
-            raise Canceled(f"canceled by {pulse.cancel.principal.id}")
-        if pulse.stopped is not None:
-            raise TenantStopped(pulse.stopped)
+    def apply_stop_state(self, stop_state: StopState) -> None:
+        """Takes the store's time from it. Raises if the run must stop or its working time is used up."""
+        self.now = stop_state.now
+        if stop_state.cancel is not None:
+            raise Canceled(f"canceled by {stop_state.cancel.principal.id}")
+        if stop_state.stopped is not None:
+            raise TenantStopped(stop_state.stopped)
         if self.seconds_left <= 0:
             raise self.build_out_of_time_error()
 
     def build_out_of_time_error(self) -> Failed:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
-    def update_time(self, pulse: Pulse) -> None:
+    def update_time(self, stop_state: StopState) -> None:
         """Takes the store's time, but checks nothing: no run may stop between a write's intent and its result."""
-        self.now = pulse.now
+        self.now = stop_state.now
 
     async def _run_bounded_step(
         self, key: str, step: Callable[[], Awaitable[str]], check_before: Callable[[], Awaitable[None]]

@@ -41,7 +41,7 @@ log = structlog.get_logger()
 
 async def build_given_up_end(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     """The end of a turn that is given up: its task fails, or waits for an operator while a write is in doubt."""
-    entries, now = await ledger.list_writes(store), (await store.get_pulse()).now
+    entries, now = await ledger.list_writes(store), (await store.get_stop_state()).now
     doubts = ledger.list_open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"

@@ -136,8 +136,8 @@ class ReplayStore(turns.TurnStore):
         return turns.SessionState() if recorded is None else parse_session(recorded)
 
     @override
-    async def get_pulse(self) -> turns.Pulse:
-        return turns.Pulse(self._cursor.attempt.start.began)
+    async def get_stop_state(self) -> turns.StopState:
+        return turns.StopState(self._cursor.attempt.start.began)
 
     @override
     async def await_signal(self) -> None:
@@ -146,26 +146,26 @@ class ReplayStore(turns.TurnStore):
     @override
     async def append(
         self, entries: Sequence[turns.JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
-    ) -> turns.Pulse:
+    ) -> turns.StopState:
         self.record = record or self.record
-        return await self.get_pulse()
+        return await self.get_stop_state()
 
     @override
     async def open_write(
         self, entry: LedgerEntry, call_seconds: float, batch: turns.JournalBatch = turns.EMPTY_BATCH
-    ) -> turns.Pulse:
+    ) -> turns.StopState:
         if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.build_absence_error(
                 f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not"
             )
-        return await self.get_pulse()
+        return await self.get_stop_state()
 
     @override
     async def settle_write(
         self, entry: LedgerEntry, status_before: WriteStatus, batch: turns.JournalBatch = turns.EMPTY_BATCH
-    ) -> turns.Pulse:
+    ) -> turns.StopState:
         self._cursor.ledger.reveal_write(entry.key)
-        return await self.get_pulse()
+        return await self.get_stop_state()
 
     @override
     async def finish(self, end: turns.TurnEnd) -> None:

@@ -213,6 +213,6 @@ async def _settle_by_reading(parts: SessionRunDependencies, work: TurnWork, stor
 
 async def settle_open_writes_unread(work: TurnWork, store: TurnStore, reason: str) -> None:
     """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
-    journal = Journal(store, (), (await store.get_pulse()).now, 0.0)
+    journal = Journal(store, (), (await store.get_stop_state()).now, 0.0)
     journal.redact_from_now_on(find_protected_values(work.record.request.text))
     await settle_without_reading(store, journal, reason)

@@ -116,12 +116,16 @@ class Worker(TurnRunner):
             await self._run_and_count(work, store, counts)
 
     async def _run_and_count(self, work: TurnWork, store: TurnStore, counts: TurnCounts) -> None:
-        entries, approval, pulse = await store.read_journal(), await store.read_approval(), await store.get_pulse()
+        entries, approval, stop_state = (
+            await store.read_journal(),
+            await store.read_approval(),
+            await store.get_stop_state(),
+        )
         if await is_turn_too_late(work, store, approval):
-            end = build_unchanged_end(work, await store.read_session(), pulse.now)
+            end = build_unchanged_end(work, await store.read_session(), stop_state.now)
             await store.finish(end)
             return counts.count_end(end, approval)
-        opened = self._open_turn(work, store, entries, pulse.now, counts)
+        opened = self._open_turn(work, store, entries, stop_state.now, counts)
         ledger = await store.read_ledger() if entries else {}
         recording.record_attempt_start(opened.journal, work.turn, ledger, self._limits)
         try:
@@ -240,9 +244,9 @@ class Worker(TurnRunner):
     @override
     async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:
         """Settles, by reading, the open writes of a turn that is given up. It may fail like the turn itself."""
-        entries, pulse = await store.read_journal(), await store.get_pulse()
+        entries, stop_state = await store.read_journal(), await store.get_stop_state()
         await self._count_spending(work, entries)
-        opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), is_given_up=True)
+        opened = self._open_turn(work, store, entries, stop_state.now, TurnCounts(self._ports.meter), is_given_up=True)
         await settle_open_writes(await prime(self._dependencies, opened))
 
     async def _count_spending(self, work: TurnWork, entries: Sequence[JournalEntry]) -> None:

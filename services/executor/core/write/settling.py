@@ -451,10 +451,10 @@ def _status_without_reading(entry: LedgerEntry) -> WriteStatus | None:
 
 async def wait_until_call_is_over(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
     """Waits until the call's time has passed by the store's clock; the heartbeat keeps the lease alive meanwhile."""
-    journal.update_time(await store.get_pulse())
+    journal.update_time(await store.get_stop_state())
     if entry.open_until is not None:
         await asyncio.sleep(max(0.0, (entry.open_until - journal.now).total_seconds()))
-    journal.update_time(await store.get_pulse())
+    journal.update_time(await store.get_stop_state())
 
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:
