@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.process.rules import find_deviations
+from services.executor.core.process.rules import find_deviating_arguments
 from services.executor.core.process.synthesis import find_template_problems
 from services.executor.core.session.values import NamedValue
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Figure, ProcessTemplate, with_end_state
@@ -417,23 +417,23 @@ def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CH
 def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it_stands(
     tool: str, arguments: JsonObject, differs: bool
 ) -> None:
-    found = find_deviations(_FIGURES, (_call(tool, arguments),), _values())
+    found = find_deviating_arguments(_FIGURES, (_call(tool, arguments),), _values())
     assert list(found) == (["credit"] if differs else [])
 
 
 @pytest.mark.promise("process.governs")
 def test_a_governed_list_is_one_contradiction_however_many_items_it_has() -> None:
     pay = _call("pay", {"amount": [901, 902, {"amount": 903}]})
-    _, *contradictions = find_deviations(_FIGURES, (pay,), _values())["credit"]
+    _, *contradictions = find_deviating_arguments(_FIGURES, (pay,), _values())["credit"]
     assert contradictions == ['pay has amount [901,902,{"amount":903}]']
 
 
 @pytest.mark.promise("process.governs")
 def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alone() -> None:
     pay = _call("pay", {"id": "INC-1", "amount": 7})
-    assert find_deviations(_FIGURES, (pay,), _values("INC-1"))
-    assert not find_deviations(_FIGURES, (pay,), _values("INC-2"))
-    assert not find_deviations(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
+    assert find_deviating_arguments(_FIGURES, (pay,), _values("INC-1"))
+    assert not find_deviating_arguments(_FIGURES, (pay,), _values("INC-2"))
+    assert not find_deviating_arguments(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
 
 
 def test_a_process_file_that_governs_no_argument_is_refused() -> None:

@@ -13,7 +13,7 @@ from stdnum import luhn
 
 from services.executor.core.figures.finance import run_calculator
 from services.executor.core.figures.identifiers import find_case_specific_words, strip_strange_addresses
-from services.executor.core.figures.mentions import find_amounts, find_mentions
+from services.executor.core.figures.mentions import find_mentions, find_number_notations
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.trace import FactsIndex, TraceSources
 from services.executor.core.figures.vocabulary import may_mean_unnamed_things
@@ -67,7 +67,7 @@ def test_an_edge_of_a_period_far_from_its_month_is_read(length: int) -> None:
 
 @LENGTHS
 def test_amounts_beside_words_in_a_long_text_are_found(length: int) -> None:
-    assert find_amounts(repeated("two foo 3 ", length), date(2026, 1, 5)).keys() >= {2, 3}
+    assert find_number_notations(repeated("two foo 3 ", length), date(2026, 1, 5)).keys() >= {2, 3}
 
 
 def test_tools_that_a_long_text_names_are_found() -> None:

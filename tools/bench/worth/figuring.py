@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import count
 from typing import NamedTuple
 
-from services.executor.core.figures.mentions import find_amounts
+from services.executor.core.figures.mentions import find_number_notations
 from tools.bench.worth.judge import list_figures
 from tools.bench.worth.steps import IntendedCall
 from tools.bench.worth.tabular import ShownResult, read_number
@@ -64,7 +64,7 @@ class Figuring:
         material = WorkingMaterial(self._search(shown))
         for comparison in COMPARISONS:
             found = re.search(comparison.words, self._task.parts[part].quote)
-            limit = min(find_amounts(found[1]), default=None) if found else None
+            limit = min(find_number_notations(found[1]), default=None) if found else None
             if limit is not None:
                 ways = self._compare(comparison, limit, material)
                 return next((name_steps(way, f"part_{part + 1}_may_go_on") for way in ways), None)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import combinations, permutations
 from typing import NamedTuple, TypeAlias
 
-from services.executor.core.figures.mentions import find_amounts
+from services.executor.core.figures.mentions import find_number_notations
 from tools.bench.worth.tabular import (
     FilterWords,
     FlatField,
@@ -101,7 +101,7 @@ class WorkingMaterial:
     @cached_property
     def numbers(self) -> Mapping[Fraction, str]:
         """The numbers that the task states, each in the longest writing that it has there."""
-        return {number: max(written, key=len) for number, written in find_amounts(self._search.text).items()}
+        return {number: max(written, key=len) for number, written in find_number_notations(self._search.text).items()}
 
     @cached_property
     def operands(self) -> Mapping[Fraction, tuple[Working, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.process.rules import describe_unanswered_concern, describe_unknown_inputs
+from services.executor.core.process.rules import describe_unknown_inputs, describe_unknown_two_person_concern
 from services.executor.core.reads.server_call import content_as_received
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.dossier import Progress, hash_for_approval
@@ -53,7 +53,7 @@ def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, k
         figures=tuple(map(_build_figure_ground, dossier.values)),
         not_known=(
             *describe_unknown_inputs(progress.template, dossier, figures, keys),
-            *filter(None, (describe_unanswered_concern(progress, keys),)),
+            *filter(None, (describe_unknown_two_person_concern(progress, keys),)),
         ),
     )
 

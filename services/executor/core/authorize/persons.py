@@ -1,6 +1,6 @@
 """Whether a plan needs a person's approval and why, whether it is released (I7), and which states follow."""
 
-from services.executor.core.process.rules import describe_unanswered_concern, find_two_person_concern
+from services.executor.core.process.rules import describe_unknown_two_person_concern, find_two_person_concern
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, hash_for_approval
 from services.executor.core.session.values import is_trusted_place
@@ -65,7 +65,9 @@ def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]
     """A sentence if the process asks for two people, or, for a strict tenant, if that cannot be known; else empty."""
     if concern := find_two_person_concern(progress, ctx.toolbox.keys):
         return (f"the process asks for two different people, because of {concern}",)
-    open_concern = describe_unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
+    open_concern = (
+        describe_unknown_two_person_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
+    )
     return (open_concern,) if open_concern else ()
 
 

@@ -431,6 +431,6 @@ def _read_argument_figure(name: str, fields: Fields, view: CallView) -> Decimal 
     if "." in name:
         values = [value for path, value in fields if path == name]
     else:
-        values = [] if view.aliases_of_recorded_field(name) else find_values(name, fields, view.named.kinds)
+        values = [] if view.values_of_alias_arguments(name) else find_values(name, fields, view.named.kinds)
     value = common_value(values) if values else None
     return None if isinstance(value, UnknownValue) else read_figure(value)

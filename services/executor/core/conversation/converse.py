@@ -317,9 +317,9 @@ class Conversation:
             context = self.draft.build_proposal_context(
                 self._mark_parts_left_undone, self.reader.corrections, self._message_history.replies
             )
-            sourceless = dispatch.check_writes(self.draft.held, context, self._known_sources)
+            sourceless = dispatch.check_writes_and_find_unsourced(self.draft.held, context, self._known_sources)
             if sourceless and await self._read_named_records(key, sourceless):
-                dispatch.check_writes(self.draft.held, context, self._known_sources)
+                dispatch.check_writes_and_find_unsourced(self.draft.held, context, self._known_sources)
             dispatch.journal_proposals()
 
     async def _add_and_close_if_complete(self, reply_proposals: ReplyProposals, *, is_cut: bool) -> bool:

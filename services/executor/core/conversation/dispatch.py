@@ -41,7 +41,8 @@ class ReplyDispatch:
     """Carries out the calls of one reply: reads, local tools and proposals.
 
     ``results``: by call id, the results so far. ``calls_as_data``: reads and local calls, for a message history that
-    starts again. ``proposed``: from the journal if an earlier attempt decided it, else from ``check_writes``.
+    starts again. ``proposed``: from the journal if an earlier attempt decided it, else from
+    ``check_writes_and_find_unsourced``.
     """
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, uses: Sequence[ToolUse]) -> None:
@@ -91,7 +92,7 @@ class ReplyDispatch:
             outcome = "error" if result.is_error else "result"
             self.calls_as_data.append({"tool": use.name, "arguments": use.input, outcome: content})
 
-    def check_writes(
+    def check_writes_and_find_unsourced(
         self, waiting: Sequence[Proposal], context: ProposalContext, sources: KnownSources
     ) -> Sequence[PlannedCall]:
         """Checks all writes of the reply; if one is wrong, none is accepted. If an argument has no source, returns the

@@ -376,15 +376,15 @@ def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:
     return (field for fact in facts if fact.ok for field in read_fields(fact.ref, fact.result, fact.tool))
 
 
-def _walk_fields(step: ReadField, depth: int, tool_words: ToolWords) -> Iterator[ReadField]:
+def _walk_fields(field: ReadField, depth: int, tool_words: ToolWords) -> Iterator[ReadField]:
     """Yields the fields below a value; an object's own ones before those of the objects and lists in it."""
-    step = _parse_nested_json(step)
-    if isinstance(step.value, dict | list):
-        children = _child_fields(step, step.value, tool_words) if depth else []
+    field = _parse_nested_json(field)
+    if isinstance(field.value, dict | list):
+        children = _child_fields(field, field.value, tool_words) if depth else []
         for child in sorted(children, key=lambda child: not _is_plain_scalar(child.value)):
             yield from _walk_fields(child, depth - 1, tool_words)
-    elif step.value is not None and not isinstance(step.value, bool):
-        yield step
+    elif field.value is not None and not isinstance(field.value, bool):
+        yield field
 
 
 def _is_plain_scalar(value: Json) -> bool:
@@ -394,24 +394,26 @@ def _is_plain_scalar(value: Json) -> bool:
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
-def _parse_nested_json(step: ReadField) -> ReadField:
-    text = step.value
+def _parse_nested_json(field: ReadField) -> ReadField:
+    text = field.value
     if not isinstance(text, str) or _is_plain_scalar(text):
-        return step
+        return field
     try:
         value = loads(text)
     except ValueError:
-        return step
-    is_free = step.is_free or (is_free_text_name(step.name) and not step.is_tool_text)
-    return step._replace(value=value, is_free=is_free) if isinstance(value, dict | list) else step
+        return field
+    is_free = field.is_free or (is_free_text_name(field.name) and not field.is_tool_text)
+    return field._replace(value=value, is_free=is_free) if isinstance(value, dict | list) else field
 
 
-def _child_fields(step: ReadField, value: JsonObject | list[Json], tool_words: ToolWords) -> list[ReadField]:
+def _child_fields(parent: ReadField, value: JsonObject | list[Json], tool_words: ToolWords) -> list[ReadField]:
     """What an object or list holds, and of an object also the keys that are ids of records: ``{"EXP-1006": {...}}``."""
     if isinstance(value, list):
-        return [step._replace(name=f"{step.name}[{index}]", value=inner) for index, inner in enumerate(value)]
-    record = _identify_record(value, step.path, step.name, tool_words) or step.record
-    fields = [ReadField(step.fact_id, step.path, key, record, inner, step.is_free) for key, inner in value.items()]
+        return [parent._replace(name=f"{parent.name}[{index}]", value=inner) for index, inner in enumerate(value)]
+    record = _identify_record(value, parent.path, parent.name, tool_words) or parent.record
+    fields = [
+        ReadField(parent.fact_id, parent.path, key, record, inner, parent.is_free) for key, inner in value.items()
+    ]
     named_records = [field for field in fields if isinstance(field.value, dict) and _is_record_id(field.name)]
     ids = [field._replace(record=EnclosingRecord(field.path, field.name), value=field.name) for field in named_records]
     return [*fields, *ids]

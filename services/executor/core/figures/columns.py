@@ -11,8 +11,8 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import (
     DateOrder,
-    has_time,
-    parse_moment,
+    has_iso_time,
+    parse_iso_datetime,
     read_date,
     read_moment,
     read_possible_dates,
@@ -319,8 +319,8 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
             return True
         if not (has_digit(shown) and has_digit(claimed)):
             return False
-    moment = parse_moment(shown)
-    if (moment is not None and moment == parse_moment(claimed)) or state_the_same_day(shown, claimed):
+    moment = parse_iso_datetime(shown)
+    if (moment is not None and moment == parse_iso_datetime(claimed)) or state_the_same_day(shown, claimed):
         return True
     number = read_figure(shown)
     if number is None or number != read_figure(claimed):
@@ -333,7 +333,7 @@ def comparison_keys(value: Json) -> Set[object]:
     if isinstance(value, dict | list):
         return set()
     text = value.strip().casefold() if isinstance(value, str) else None
-    return {value, text, parse_moment(value), read_figure(value), *read_whole_days(value)} - {None}
+    return {value, text, parse_iso_datetime(value), read_figure(value), *read_whole_days(value)} - {None}
 
 
 _SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
@@ -419,7 +419,7 @@ def compare_values(value: Json, other: Json, order: DateOrder = "") -> int | Non
     amount, other_amount = read_amount(value), read_amount(other)
     if amount is not None and other_amount is not None:
         return (amount.number > other_amount.number) - (amount.number < other_amount.number)
-    read_time = read_moment if has_time(value) and has_time(other) else read_date
+    read_time = read_moment if has_iso_time(value) and has_iso_time(other) else read_date
     time, other_time = read_time(value, order), read_time(other, order)
     if time is not None and other_time is not None:
         return (time > other_time) - (time < other_time)

@@ -700,15 +700,15 @@ def find_date_order(values: Iterable[Json]) -> DateOrder:
 
 def read_moment(value: Json, order: DateOrder = "") -> datetime | None:
     """A value's date and time of day in UTC, midnight if it has no time; None if it is no date."""
-    if (moment := parse_moment(value)) is not None:
+    if (moment := parse_iso_datetime(value)) is not None:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     day = read_date(value, order)
     return datetime.combine(day, time(), UTC) if day else None
 
 
-def parse_moment(value: Json) -> datetime | None:
+def parse_iso_datetime(value: Json) -> datetime | None:
     """A date with a time of day in ISO 8601, with a zone or without; None for anything else."""
-    if not isinstance(value, str) or not has_time(value):
+    if not isinstance(value, str) or not has_iso_time(value):
         return None
     try:
         return datetime.fromisoformat(value.strip())
@@ -716,7 +716,7 @@ def parse_moment(value: Json) -> datetime | None:
         return None
 
 
-def has_time(value: Json) -> bool:
+def has_iso_time(value: Json) -> bool:
     return isinstance(value, str) and _ISO_DAY_AND_HOUR_PATTERN.match(value) is not None
 
 

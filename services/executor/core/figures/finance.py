@@ -39,7 +39,7 @@ from services.executor.core.figures.calculator import (
 _ZERO = Decimal(0)
 
 
-def _split_part(amount: Decimal, weights: Figures, part: Decimal, name: str, places: int) -> Decimal:
+def _compute_part_of_split(amount: Decimal, weights: Figures, part: Decimal, name: str, places: int) -> Decimal:
     """One part, counted from 1, of an amount that is split by weights, so that all parts sum to it."""
     return split_by_weights(amount, weights, places)[require_whole(part, name, high=len(weights)) - 1]
 
@@ -155,7 +155,7 @@ def _depreciate_for_tax(cost: Decimal, asset_class: Decimal, year: Decimal, *, p
     rates = _MACRS_RATES_BY_CLASS.get(require_whole(asset_class, "class"))
     if rates is None:
         raise CannotCalculate("class must be 3, 5, 7 or 10 years")
-    return _split_part(cost, [Decimal(rate) for rate in rates.split()], year, "year", places)
+    return _compute_part_of_split(cost, [Decimal(rate) for rate in rates.split()], year, "year", places)
 
 
 _ROOT_PRECISION = Decimal("1E-20")
@@ -355,13 +355,13 @@ CALCULATORS: Mapping[str, Calculator] = {
     "round_money": make_money_calculator("amount", lambda amount: amount),
     "split_part": make_money_calculator(
         "total, part number, parts",
-        lambda amount, part, parts, *, places: _split_part(
+        lambda amount, part, parts, *, places: _compute_part_of_split(
             amount, [Decimal(1)] * require_whole(parts, "parts"), part, "part", places
         ),
     ),
     "allocation": make_money_calculator(
         "total, part number, weight...",
-        lambda amount, part, *weights, places: _split_part(amount, weights, part, "part", places),
+        lambda amount, part, *weights, places: _compute_part_of_split(amount, weights, part, "part", places),
     ),
     "prorated_used": make_money_calculator("total, days used, total days", _prorate),
     "prorated_remaining": make_money_calculator(
@@ -423,14 +423,14 @@ CALCULATORS: Mapping[str, Calculator] = {
     ),
     "straight_line": make_money_calculator(  # IAS 16, paragraph 62
         "cost, salvage, life, period",
-        lambda cost, salvage, life, period, *, places: _split_part(
+        lambda cost, salvage, life, period, *, places: _compute_part_of_split(
             _subtract_salvage(cost, salvage), [Decimal(1)] * require_whole(life, "life"), period, "period", places
         ),
     ),
     "declining_balance": make_money_calculator("cost, salvage, life, period", _depreciate_declining),  # VDB, factor 2
     "sum_of_years": make_money_calculator(  # SYD
         "cost, salvage, life, period",
-        lambda cost, salvage, life, period, *, places: _split_part(
+        lambda cost, salvage, life, period, *, places: _compute_part_of_split(
             _subtract_salvage(cost, salvage),
             [Decimal(left) for left in range(require_whole(life, "life"), 0, -1)],
             period,

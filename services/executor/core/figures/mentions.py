@@ -352,7 +352,7 @@ def _find_moments_from_now(
 
 
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
-def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
+def find_number_notations(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
     """The numbers that a text states, as ``{number: notations}``. ``1.234`` of a German text is there twice: in its own
     notation under 1.234, as English reads it, and in plain digits under 1234.
     """

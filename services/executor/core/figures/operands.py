@@ -21,7 +21,7 @@ from services.executor.core.figures.columns import (
     parse_condition,
 )
 from services.executor.core.figures.dates import DateOrder, read_date, read_possible_dates
-from services.executor.core.figures.mentions import find_amounts, find_stated_days
+from services.executor.core.figures.mentions import find_number_notations, find_stated_days
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_number_word
 from services.executor.core.figures.vocabulary import common_currency, is_currency_code
 from services.executor.core.session.values import Fact, NamedValue, Operand
@@ -30,9 +30,9 @@ from services.executor.core.tools.record_tree import (
     NoSuchPath,
     find_distinguishing_key,
     format_condition,
+    format_field_names,
     is_empty_value,
     is_keyed_table,
-    list_field_names,
 )
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -173,7 +173,7 @@ def _expand_lists(selection: ListColumn, opens_objects: bool = False) -> ListCol
 
 def _raise_no_such_path(selection: ListColumn, path: str, missing_part: str) -> NoReturn:
     rows = [row.value for cell in selection.cells[:50] for row in (_find_rows(cell) or [cell])[:50]]
-    if names := list_field_names(rows):
+    if names := format_field_names(rows):
         content = f"are {names}"
     else:
         content = f"is {dumps(rows[0])[:60]}" if rows else "is nothing"
@@ -189,7 +189,7 @@ def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> 
 
 
 def describe_fields(cells: Sequence[Cell]) -> str:
-    return list_field_names([cell.row for cell in cells[:50]])
+    return format_field_names([cell.row for cell in cells[:50]])
 
 
 def select_rows_by_condition(
@@ -419,7 +419,7 @@ def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
     if amount is None:
         number = read_number_word(figure)
         return figure if number and re.search(rf"\b{re.escape(figure)}\b", text, re.I) else None
-    notations_by_number = find_amounts(text, today)
+    notations_by_number = find_number_notations(text, today)
     notations = notations_by_number.get(Fraction(amount.number), ())
     if not notations and amount.style == "":
         of_hundredfold = notations_by_number.get(Fraction(amount.number) * 100, ())

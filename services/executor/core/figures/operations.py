@@ -40,7 +40,7 @@ from services.executor.core.figures.columns import (
     require_one_unit,
     require_single_cell,
 )
-from services.executor.core.figures.dates import DateOrder, has_time, move_day, read_possible_dates
+from services.executor.core.figures.dates import DateOrder, has_iso_time, move_day, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.numbers import (
     WIDE_CONTEXT,
@@ -506,7 +506,7 @@ def _end_of_month(day: date) -> date:
 
 def _measure_time(call: CalculationCall) -> OperationResult:
     cells = call.require_single_cells()
-    if not all(has_time(cell.value) for cell in cells):
+    if not all(has_iso_time(cell.value) for cell in cells):
         raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
     start, end = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
     seconds = Fraction((end - start) // timedelta(microseconds=1), 1_000_000)

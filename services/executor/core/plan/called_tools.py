@@ -64,7 +64,7 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     if has_condition(quote) or _is_note_or_transition(change, meant_words.verb):
         return
     single_names = {tool.name for tool in other_tools if _is_batch_tool_of(change.tool, tool)}
-    called_names = {name for name, _ in _list_calls(change)}
+    called_names = {name for name, _ in _list_made_and_proposed_calls(change)}
     if single_names and single_names <= meant_names and single_names.isdisjoint(called_names):
         return
     is_unmentioned = stems.isdisjoint(_list_stems_of_tool(called_words))
@@ -139,7 +139,7 @@ def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
     if _FURTHER_ORDER_PATTERN.search(quote) or _has_stated_value(change, _find_stems(quote), meant_tool):
         return False
     ids = {argument.text for argument in _list_naming_arguments(change)}
-    earlier_calls = takewhile(lambda call: call[0] != change.tool.name, _list_calls(change))
+    earlier_calls = takewhile(lambda call: call[0] != change.tool.name, _list_made_and_proposed_calls(change))
     return any(name == meant_tool.name and not ids.isdisjoint(values) for name, values in earlier_calls)
 
 
@@ -192,7 +192,7 @@ def _is_beside_asked_change(change: CallToCheck, stems: frozenset[str]) -> bool:
     return not is_named and not all(map(stems.isdisjoint, stems_of_others))
 
 
-def _list_calls(change: CallToCheck) -> list[tuple[str, Collection[str]]]:
+def _list_made_and_proposed_calls(change: CallToCheck) -> list[tuple[str, Collection[str]]]:
     """``(tool, all argument values as text)`` of each change: those that were made, then those that are proposed."""
     writes = {tool.name for tool in change.part.write_tools}
     made_calls = [(fact.tool, loads_object(fact.arguments_json)) for fact in change.facts if fact.tool in writes]
@@ -218,7 +218,7 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
     words (of a boolean, its field's name). With ``other``, only values count whose field this tool does not have.
     """
     fields = {*_list_schema_fields(other.input_schema)} if other is not None else set()
-    calls_of_others = (values for name, values in _list_calls(change) if name != change.tool.name)
+    calls_of_others = (values for name, values in _list_made_and_proposed_calls(change) if name != change.tool.name)
     values_of_others = {value for values in calls_of_others for value in values}
     for argument in change.scalars:
         name = argument.field_name

@@ -201,7 +201,7 @@ _MOST_CHARACTERS_SHOWN = 80
 _CHANGE_CONDITION = f'tool_class == "{ToolClass.CHANGE}"'
 
 
-def find_deviations(
+def find_deviating_arguments(
     figures: Sequence[Figure], calls: Sequence[PlannedCall], values: Sequence[NamedValue]
 ) -> Mapping[str, tuple[str, ...]]:
     """The arguments of changes that differ from the figure by which the process governs them, as ``{figure name:
@@ -300,7 +300,7 @@ def _rules_for_unknown(
 def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan, results: FigureResults) -> Iterator[Rule]:
     """A rule that asks a person for each figure that a change contradicts, and for a change made twice."""
     level = _find_approval_level(template)
-    for name, sentences in find_deviations(template.figures, plan.every_call, results.values).items():
+    for name, sentences in find_deviating_arguments(template.figures, plan.every_call, results.values).items():
         yield _build_approval_rule(f"governed-by-{name}", "; ".join(sentences), level)
     # Perhaps the same change is wanted more than once, and a person can tell.
     counts = Counter((call.connection_id, call.tool, call.arguments_json) for call in plan.changes)
@@ -334,7 +334,7 @@ def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
     return next(filter(None, phrases), None)
 
 
-def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | None:
+def describe_unknown_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
     """A sentence on a change of which no record says whether a ``two_persons_about`` word concerns it; else None."""
     words = progress.template.two_persons_about
     if not words or find_two_person_concern(progress, keys):

@@ -159,7 +159,7 @@ def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
     records_beyond = (fields_of_record(node.record) for node in view.more_distant_records)
     further_records = [{key: value for key, value in record if not view.has_field(key)} for record in records_beyond]
     distant = tuple({dumps(record): record for record in cast(list[JsonObject], further_records) if record}.values())
-    named_values = ((name, value) for name in values for value in view.aliases_of_recorded_field(name))
+    named_values = ((name, value) for name in values for value in view.values_of_alias_arguments(name))
     aliases = [{name: value} for name, value in named_values if not isinstance(value, UnknownValue)]
     return BoundFields(fields, unknown, recorded, (*aliases, *(node.record for node in view.mentioned)), distant)
 
@@ -290,7 +290,7 @@ class CallView:
         pay an ``amount`` of an invoice does not change its ``total``.
         """
         argument_values = find_values(name, self._arguments, self.named.kinds)
-        if argument_values and not self.aliases_of_recorded_field(name):
+        if argument_values and not self.values_of_alias_arguments(name):
             return common_value(argument_values)
         alternatives = self.present_and_edited_values(name)
         return common_value(alternatives) if alternatives else self.value_in_records(name)
@@ -322,7 +322,7 @@ class CallView:
         nodes = [*self.records_around, *self._siblings, *self._records_of_unread_kinds]
         return bool(_values_by_dotted_name(nodes, name))
 
-    def aliases_of_recorded_field(self, name: str) -> list[FieldValue]:
+    def values_of_alias_arguments(self, name: str) -> list[FieldValue]:
         """The values of arguments that are only aliases of the field: of ``amount`` for the ``total`` of a named
         invoice. Empty if the call has an argument of the field's name, or no named record has the field under its own.
         """

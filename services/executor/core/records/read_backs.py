@@ -242,7 +242,7 @@ def _find_reads_showing_record(
         reader = readers_by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
             continue
-        rank, is_own = _find_shown_id(write, _index_fields(fact.result_json))
+        rank, is_own = _find_shown_id_index(write, _index_fields(fact.result_json))
         if rank is not None:
             read_call = ReadCall(reader.tool, loads_object(fact.arguments_json))
             is_of_other_kind = not write.ids[rank].kind_words & (write.holder_kind or write.words.nouns)
@@ -264,7 +264,7 @@ def _is_asked_by_owner_id(reader: ReadTool, write: WriteWithIds) -> bool:
     )
 
 
-def _find_shown_id(write: WriteWithIds, fields_by_value: "_FieldsByValue") -> tuple[int | None, bool]:
+def _find_shown_id_index(write: WriteWithIds, fields_by_value: "_FieldsByValue") -> tuple[int | None, bool]:
     """The index of the call's first id that a result shows, or None; and whether it is a record's own id there."""
     for rank, named_id in enumerate(write.ids):
         fields = fields_by_value.get(str(named_id.value), ()) if named_id.is_known else ()

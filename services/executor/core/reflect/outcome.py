@@ -81,8 +81,8 @@ def build_outcome_of_run(
         "model_calls": progress.model_calls,
         "policy_passed": verdict.passed if verdict else None,
         "escalated": run_end.is_escalated,
-        "worked": redact_json(_list_tools_by_work(run_end, did_work=True), hidden),
-        "failed": redact_json(_list_tools_by_work(run_end, did_work=False), hidden),
+        "worked": redact_json(_list_tools_by_success(run_end, succeeded=True), hidden),
+        "failed": redact_json(_list_tools_by_success(run_end, succeeded=False), hidden),
         "thresholds": _list_known_predictions(run_end, hidden),
         "said": _select_texts_for_learning(run_end, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
@@ -127,10 +127,10 @@ def _was_strategy_applied(run_end: RunEnd, record: TaskRecord) -> bool:
     return was_kept and run_end.state is not TaskState.CANCELED and not record.request.is_dry_run
 
 
-def _list_tools_by_work(run_end: RunEnd, *, did_work: bool) -> tuple[str, ...]:
-    """Up to ten tools that worked; with ``did_work=False``, whose reads failed or whose writes no read proved."""
-    read_tools = [fact.tool for fact in run_end.final_progress.dossier.facts if fact.ok is did_work]
-    written_tools = [entry.call.tool for entry in run_end.writes if (entry.status is WriteStatus.VERIFIED) is did_work]
+def _list_tools_by_success(run_end: RunEnd, *, succeeded: bool) -> tuple[str, ...]:
+    """Up to ten tools that worked; with ``succeeded=False``, whose reads failed or whose writes no read proved."""
+    read_tools = [fact.tool for fact in run_end.final_progress.dossier.facts if fact.ok is succeeded]
+    written_tools = [entry.call.tool for entry in run_end.writes if (entry.status is WriteStatus.VERIFIED) is succeeded]
     return tuple(dict.fromkeys((*read_tools, *written_tools)))[:_MOST_TOOLS]
 
 

@@ -59,7 +59,7 @@ class WantedImprovement(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
-def find_improvement(run: EndedRun, formula: QualityFormula = QualityFormula.SIGNALS) -> WantedImprovement:
+def find_wanted_improvement(run: EndedRun, formula: QualityFormula = QualityFormula.SIGNALS) -> WantedImprovement:
     """What a better text must correct; empty if the answer is good enough, or must not be changed."""
     evidence, may_change = collect_evidence(run), not (is_json_list(run.answer) or run.is_dry_run)
     is_done = run.state is TaskState.COMPLETED and run.progress is not None
@@ -168,7 +168,7 @@ async def _improve_answer(ctx: TurnContext, run: EndedRun) -> tuple[str | None, 
 
     No model is asked for weak wording alone if the run has made a helper request already.
     """
-    outputs, faults = find_improvement(run, ctx.limits.answers.formula)
+    outputs, faults = find_wanted_improvement(run, ctx.limits.answers.formula)
     if not faults or run.progress is None or (not outputs and run.progress.helper_calls):
         return None, {}
     sections: dict[str, Json] = {**_build_run_sections(ctx, run), "missing": [*faults]}

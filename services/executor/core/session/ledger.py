@@ -99,7 +99,7 @@ def find_write_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     return next((entry for entry in doubts if _is_resolved_as(entry, DoubtResolutionKind.TAKE_OVER)), None)
 
 
-def with_attempt_among_earlier(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
+def move_attempt_to_earlier(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
     """The entry with its current attempt moved to the earlier ones, so that it may be sent again."""
     attempt = EarlierAttempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
     return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})

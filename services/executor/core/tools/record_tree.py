@@ -215,7 +215,7 @@ def is_empty_value(value: Json) -> bool:
     return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())
 
 
-def list_field_names(records: Iterator[Json] | Sequence[Json]) -> str:
+def format_field_names(records: Iterator[Json] | Sequence[Json]) -> str:
     """The first twelve field names of the records, as text for a message; ``...`` at its end if there are more."""
     names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
     return ", ".join([*list(names)[:_MOST_FIELD_NAMES], *(["..."] if len(names) > _MOST_FIELD_NAMES else [])])

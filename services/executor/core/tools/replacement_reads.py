@@ -83,7 +83,7 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
     noun = with_last_singular(_find_noun(bulk))
     for tool in sorted(tools, key=lambda candidate: candidate.name):
         if _may_replace(bulk, tool) and _find_verb(tool) in _SINGLE_READ_VERBS and _find_noun(tool) == noun:
-            calls = [_build_single(tool, next(iter(lists)), value, other_arguments) for value in ids]
+            calls = [_build_single_read(tool, next(iter(lists)), value, other_arguments) for value in ids]
             fitting = [call for call in calls if call is not None]
             if len(fitting) == len(calls):
                 return fitting
@@ -136,7 +136,7 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
     return fitted if find_argument_problems(fitted, tool) is None else None
 
 
-def _build_single(tool: Tool, plural: str, value: Json, other_arguments: JsonObject) -> ReadCall | None:
+def _build_single_read(tool: Tool, plural: str, value: Json, other_arguments: JsonObject) -> ReadCall | None:
     """The read of one record, with the id under the list's name in the singular or as ``id``; None if neither fits."""
     noun, declared = "_".join(_find_noun(tool)), set(tool.parameters)
     names = dict.fromkeys(["_".join(with_last_singular(words_of(plural))), f"{noun}_id", "id"])

@@ -243,10 +243,10 @@ class NameCorrections(NamedTuple):
     def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """The corrections that apply to one call, ``{old: new}``; a parameter's old name begins with ``@``."""
         new_names: dict[str, str] = {}
-        for scope in dict.fromkeys(_find_scope_of_name(name, tool, arguments) for name in ("", PARAMETER_MARK)):
+        for scope in dict.fromkeys(_find_correction_scope(name, tool, arguments) for name in ("", PARAMETER_MARK)):
             for key, new in self.names.items():
                 old = key.removeprefix(f"{scope}:")  # may have a colon itself
-                is_in_scope = old != key and scope == _find_scope_of_name(old, tool, arguments)
+                is_in_scope = old != key and scope == _find_correction_scope(old, tool, arguments)
                 if is_in_scope and old.removeprefix(PARAMETER_MARK) != new:
                     new_names[old] = new
         return new_names
@@ -255,7 +255,7 @@ class NameCorrections(NamedTuple):
         """These corrections and ``names`` (``{old: new}``) of one call, which replace those that say the reverse."""
         corrections = {**self.names}
         for old, new in names.items():
-            scope = _find_scope_of_name(old, tool, arguments)
+            scope = _find_correction_scope(old, tool, arguments)
             corrections.pop(f"{scope}:{old}", None)
             if f"{scope}:{new}" in corrections:
                 corrections[f"{scope}:{new}"] = new
@@ -269,7 +269,7 @@ def find_table_argument(arguments: JsonObject) -> str | None:
     return next((value for value in tables if isinstance(value, str) and value), None)
 
 
-def _find_scope_of_name(old: str, tool: Tool, arguments: JsonObject) -> str:
+def _find_correction_scope(old: str, tool: Tool, arguments: JsonObject) -> str:
     """Where a correction of this name holds: in calls about one table, or of one tool."""
     table = None if is_parameter_name(old) else find_table_argument(arguments)
     return f"{tool.connection_id}/{table or tool.name}"

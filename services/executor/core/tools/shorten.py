@@ -1,7 +1,7 @@
 """Shortens results: the first rows of a list, the beginnings of long texts, and a note on what was left out."""
 
 from services.executor.core.tools.paging import ListPage, read_list_page, with_nested_value
-from services.executor.core.tools.record_tree import list_field_names
+from services.executor.core.tools.record_tree import format_field_names
 from shared.domain.exact_json import Json, dumps
 
 # Tried in turn until the whole fits: the longest text, and the most items of a list within.
@@ -81,7 +81,7 @@ def shorten_result(content: Json, max_characters: int = MOST_RESULT_CHARACTERS) 
     page, shown_page = read_list_page(content), read_list_page(shortened)
     if page is None or shown_page is None or len(page.rows) < 2:
         return shortened, f"{note} look shows the rest"
-    field_names = list_field_names(page.rows[:50])
+    field_names = format_field_names(page.rows[:50])
     path_text = f" in {'.'.join(page.place)}" if page.place else ""
     row_note = f"{len(page.rows)} rows{path_text}, the first {min(len(shown_page.rows), len(page.rows))} are shown"
     cut_note = "; long texts and lists in them are cut" if "within" in note else ""

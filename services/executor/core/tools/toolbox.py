@@ -365,7 +365,7 @@ def list_offered_tools(
 
 def _define_use_tool(tools: Mapping[str, Tool], *, outlines_writes: bool) -> ToolDefinition:
     """``use_tool`` with a line for each tool, and words of its description if they fit; without lines if not."""
-    signatures = {name: _write_signature(name, tool, outlines_writes) for name, tool in tools.items()}
+    signatures = {name: _format_tool_signature(name, tool, outlines_writes) for name, tool in tools.items()}
     lines = dict(signatures)
     for name, tool in tools.items():
         if not (outlines_writes and tool.tool_class in WRITE_CLASSES):
@@ -376,7 +376,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, outlines_writes: bool) -> Too
     return USE_TOOL_DEFINITION
 
 
-def _write_signature(name: str, tool: Tool, outlines_writes: bool) -> str:
+def _format_tool_signature(name: str, tool: Tool, outlines_writes: bool) -> str:
     """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; only the name if it cannot be proposed."""
     is_write = tool.tool_class in WRITE_CLASSES
     schema = _get_definition(name, tool).input_schema
@@ -384,7 +384,7 @@ def _write_signature(name: str, tool: Tool, outlines_writes: bool) -> str:
     fields = properties if isinstance(properties, dict) else {}
     first = [str(field) for field in required] if isinstance(required, list) else []
     arguments = [
-        f"{_join_into_one_line(field)}{'' if field in first else '?'}{_write_type(fields[field])}"
+        f"{_join_into_one_line(field)}{'' if field in first else '?'}{_format_argument_type(fields[field])}"
         for field in dict.fromkeys((*first, *sorted(fields)))  # a stored schema has no order of its fields
         if field in fields and field != RESERVED_ARGUMENT
     ]
@@ -392,12 +392,12 @@ def _write_signature(name: str, tool: Tool, outlines_writes: bool) -> str:
     return f"{'!' if is_write else ''}{_join_into_one_line(name)}{argument_list}"
 
 
-def _write_type(field: JsonValue) -> str:
+def _format_argument_type(field: JsonValue) -> str:
     """The type of an argument in a signature, empty for plain text; of several alternatives the first."""
     schema = field if isinstance(field, dict) else {}
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if isinstance(alternatives, list) and alternatives:
-        return _write_type(alternatives[0])
+        return _format_argument_type(alternatives[0])
     choices = schema.get("enum")
     words = [str(choice) for choice in choices] if isinstance(choices, list) else []
     are_plain = all(map(_UNQUOTED_CHOICE_PATTERN.fullmatch, words))

@@ -49,7 +49,7 @@ from services.executor.core.session.ledger import (
     find_write_taken_over,
     list_open_doubts,
     list_writes,
-    with_attempt_among_earlier,
+    move_attempt_to_earlier,
     write_operator_brief,
 )
 from services.executor.core.session.values import list_parts_to_do
@@ -258,7 +258,7 @@ def _parse_operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: dat
 async def _store_doubt_resolution(journal: Journal, entry: LedgerEntry, decision: DoubtResolution) -> None:
     status = _STATUS_AFTER_RESOLUTION.get(decision.resolution, entry.status)
     note = f"{_describe_resolution(decision)}; before: {entry.note}"
-    archived = with_attempt_among_earlier(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
+    archived = move_attempt_to_earlier(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
     resolutions = (*entry.resolutions, decision)
     settled_entry = archived.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
     journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)

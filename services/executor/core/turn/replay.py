@@ -82,7 +82,7 @@ class ReplayJournal(Journal):
         if key not in self._cursor.attempt.steps:
             await asyncio.sleep(0)  # those beside it may have been finished then
             await asyncio.sleep(0)
-        unavailable = self._cursor.find_reason_unavailable(key)
+        unavailable = self._cursor.find_policy_unavailable_reason(key)
         if unavailable is not None:
             raise PolicyUnavailable(unavailable)
         if ended := self._cursor.find_early_end(key):

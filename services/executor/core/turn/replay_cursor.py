@@ -181,7 +181,7 @@ class ReplayCursor:
         self.ledger.register_closed_plan(entry)
         return entry
 
-    def find_reason_unavailable(self, key: str) -> str | None:
+    def find_policy_unavailable_reason(self, key: str) -> str | None:
         """Why the policy service was away for an unfinished step, whose inner steps count as replayed; or None."""
         reason = self.attempt.inputs.get(f"unavailable:{key}")
         if reason is None or key in self.attempt.steps:

@@ -362,7 +362,7 @@ async def _run_closed_plan(
         case WaitsForTime() as resting:
             return resting
         case StaleInputs() as stale:
-            return await _store_outcomes(ctx, plan, stale.progress, _record_outdated(ctx, plan, stale))
+            return await _store_outcomes(ctx, plan, stale.progress, _record_outdated_plan(ctx, plan, stale))
         case Progress() as carried_progress:
             return await _store_outcomes(ctx, plan, carried_progress)
 
@@ -376,7 +376,7 @@ async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress,
     return _CarriedPlan(progress, outcomes)
 
 
-def _record_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
+def _record_outdated_plan(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
     """Notes that the plan was outdated; returns what the model is told of each of its calls."""
     ctx.journal.add_event("note", plan=plan.round, outdated=stale.reason)
     ctx.journal.decide_once(OUTDATED_PLAN_KEY.format(plan.round), lambda: stale.reason)

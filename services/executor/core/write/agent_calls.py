@@ -5,9 +5,14 @@ from datetime import timedelta
 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
-from services.executor.core.session.ledger import WaitsForPerson, with_attempt_among_earlier
+from services.executor.core.session.ledger import WaitsForPerson, move_attempt_to_earlier
 from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE, build_arguments_to_send
-from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
+from services.executor.core.write.settling import (
+    store_answer,
+    store_status,
+    store_unfinished_agent_call,
+    wait_until_call_is_over,
+)
 from services.executor.ports.tools import (
     AGENT_NEVER_GOT_MESSAGE,
     PARTS_KEY,
@@ -135,7 +140,7 @@ async def _settle_by_answer(
         return await store_answer(ctx, entry, answer)
     if stop_agent:
         return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
-    stored = await store_unfinished(ctx, entry, answer.unfinished)
+    stored = await store_unfinished_agent_call(ctx, entry, answer.unfinished)
     if _is_agent_at_work(stored):
         raise AgentAtWork(_wait_for_next_check(ctx, stored))
     return stored
@@ -144,7 +149,7 @@ async def _settle_by_answer(
 async def _settle_undelivered_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDS_OF_A_WRITE:
-        archived = with_attempt_among_earlier(entry, WriteStatus.ABSENT, note)
+        archived = move_attempt_to_earlier(entry, WriteStatus.ABSENT, note)
         return await store_status(
             ctx.journal, archived, WriteStatus.RESEND, f"{note}; it is sent again under the same name"
         )

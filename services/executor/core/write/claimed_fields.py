@@ -12,7 +12,7 @@ from services.executor.core.figures.arguments import (
     read_epoch,
 )
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.dates import has_time, parse_moment, read_whole_days, state_the_same_day
+from services.executor.core.figures.dates import has_iso_time, parse_iso_datetime, read_whole_days, state_the_same_day
 from services.executor.core.figures.identifiers import IdentifierKind, kind_of_identifier, normalize_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
@@ -42,7 +42,7 @@ _NEW_VALUE_WORDS = frozenset("new updated target requested agreed desired propos
 _UNIT_WORDS = _PERCENT_WORDS | frozenset("cent cents ct minor pence eur usd gbp units".split())
 
 
-def fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
+def fields_of_name_value_pairs(arguments: JsonObject) -> list[Leaf]:
     """The fields that pairs such as ``{"field": "status", "value": "closed"}`` set, at any depth."""
     leaves: list[Leaf] = []
     for node in find_record_nodes(arguments):
@@ -81,15 +81,19 @@ def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
     return _distinctive_stems(claim.name) in [_distinctive_stems(" ".join(leaf.names[-count:])) for count in (1, 2)]
 
 
-def find_shown_claim(claim: Leaf, own_leaf: Leaf | None, changed: Sequence[Leaf], edit: frozenset[str]) -> Leaf | None:
+def find_leaf_showing_claim(
+    claim: Leaf, own_leaf: Leaf | None, changed: Sequence[Leaf], words_of_edit: frozenset[str]
+) -> Leaf | None:
     """The field that has the claimed value: ``own_leaf``, which has the claim's name, or else a changed one with a
-    similar name; None if there is none. ``edit``: the words of the name of a tool that edits, which make no
+    similar name; None if there is none. ``words_of_edit``: the words of the name of a tool that edits, which make no
     difference: ``order_flag`` is similar to the ``flag`` of ``set_order_flag``.
     """
     if own_leaf is not None and has_claimed_value(claim, own_leaf):
         return own_leaf
     for leaf in changed:
-        is_similar = has_similar_name(claim, leaf) or has_similar_name(claim, _without_words(leaf, edit, claim))
+        is_similar = has_similar_name(claim, leaf) or has_similar_name(
+            claim, _without_words(leaf, words_of_edit, claim)
+        )
         if is_similar and has_claimed_value(claim, leaf):
             return leaf
     return None
@@ -116,7 +120,7 @@ def replace_epochs_by_claims(value: Json, claims: Sequence[Json], zone: tzinfo, 
 
 
 def _does_claim_mean_moment(claim: Json, moment: datetime) -> bool:
-    claimed = parse_moment(claim)
+    claimed = parse_iso_datetime(claim)
     is_same = claimed is not None and (claimed if claimed.tzinfo else claimed.replace(tzinfo=moment.tzinfo)) == moment
     return is_same or read_whole_days(claim) == {moment.date()}
 
@@ -207,7 +211,7 @@ def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
     if kinds == {ArgumentKind.AMOUNT}:
         return words <= _PLAIN_AMOUNT_WORDS and bool(read_figure(leaf.value))
     is_done_on = any(word.endswith("ed") for word in words)
-    return kinds == {ArgumentKind.DATE} and has_time(claim.value) is has_time(leaf.value) and not is_done_on
+    return kinds == {ArgumentKind.DATE} and has_iso_time(claim.value) is has_iso_time(leaf.value) and not is_done_on
 
 
 def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool | None:

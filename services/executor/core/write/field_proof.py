@@ -189,7 +189,7 @@ class _ComparedReads:
         self.words_of_edit = frozenset(words_of(evidence.tool) if self.words.verb in EDIT_VERBS else ())
         self.participles = list_verb_participles(strip_batch_word(evidence.tool))
         self.ids = identifiers_in(evidence.arguments)
-        leaves_by_name = claimed_fields.fields_set_by_name(evidence.arguments)
+        leaves_by_name = claimed_fields.fields_of_name_value_pairs(evidence.arguments)
         leaves = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
         self.claims = [*(leaf for leaf in leaves if leaf.value is not None), *leaves_by_name]
         value_names = claimed_fields.NAMES_FOR_A_VALUE if leaves_by_name else ()
@@ -416,7 +416,7 @@ def _compare_record(
     for claim in (claim for claim in reads.claims if not claimed_fields.is_id_of(claim, node)):
         lists = (leaf for leaf in leaves if is_list_of_claim(claim, leaf))
         own_leaf = find_leaf_for_claim(claim, leaves) or next(lists, None)
-        leaf = claimed_fields.find_shown_claim(claim, own_leaf, changed, reads.words_of_edit)
+        leaf = claimed_fields.find_leaf_showing_claim(claim, own_leaf, changed, reads.words_of_edit)
         if earlier is not None and (leaf is None or (leaf not in changed and is_amount_or_count(claim))):
             leaf = _find_claim_by_value(reads, claim, node, own_leaf, changed, old_values) or leaf
         is_id = is_id_name(claim.name)
@@ -565,7 +565,7 @@ def _find_new_states(reads: _ComparedReads, changed: Sequence[Leaf], _: ValuesBy
         return ()
     answer_claims = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
     confirmed = [leaf for leaf in changed if has_claimed_value(answer_claims.get(leaf.name, leaf), leaf)]
-    return [leaf for leaf in confirmed if verb_states.is_new_state(leaf, verb)]
+    return [leaf for leaf in confirmed if verb_states.may_be_status_after_verb(leaf, verb)]
 
 
 def _find_switched_booleans(reads: _ComparedReads, changed: Sequence[Leaf], old_values: ValuesByPath) -> Sequence[Leaf]:

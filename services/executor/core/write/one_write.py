@@ -265,7 +265,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         before_json=prepared.before_json,
         idempotency_field=find_idempotency_argument(prepared.tool),
         decide_hours=ctx.tenant.approval_hours,
-        is_replanned=_is_replanned(prepared.write),
+        is_replanned=_was_tool_planned_before(prepared.write),
         compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
         attempt=entry_before.attempt + int(entry_before.attempt in earlier_numbers[-1:]) if entry_before else 1,
         earlier=entry_before.earlier if entry_before else (),
@@ -277,7 +277,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
     return entry
 
 
-def _is_replanned(write: PlannedWrite) -> bool:
+def _was_tool_planned_before(write: PlannedWrite) -> bool:
     """Whether an earlier plan of the task has a call of the same tool; each plan sends under keys of its own."""
     earlier_plans = [plan for plan in write.progress.dossier.every_plan if plan.round < write.plan.round]
     tool = (write.call.connection_id, write.call.tool)

@@ -14,7 +14,7 @@ from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import get_plan_results, list_writes, with_attempt_among_earlier
+from services.executor.core.session.ledger import get_plan_results, list_writes, move_attempt_to_earlier
 from services.executor.core.tools.classes import (
     EDIT_VERBS,
     STATE_WORDS,
@@ -324,10 +324,10 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
     """Stores the server's answer; returns the entry. It is ``SENT``, or ``DENIED`` for an error, until a read has shown
     more. If no read can, an error's words decide at once (``judge_write``). For an agent's unfinished work see
-    ``store_unfinished``.
+    ``store_unfinished_agent_call``.
     """
     if answer.unfinished is not None:
-        return await store_unfinished(ctx, entry, answer.unfinished)
+        return await store_unfinished_agent_call(ctx, entry, answer.unfinished)
     if not answer.is_error:
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
         return await store_status(ctx.journal, sent, WriteStatus.SENT, "the server answered")
@@ -345,7 +345,9 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
     return await store_status(ctx.journal, refused, judgement.status, judgement.note)
 
 
-async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: UnfinishedAgentTask) -> LedgerEntry:
+async def store_unfinished_agent_call(
+    ctx: TurnContext, entry: LedgerEntry, unfinished: UnfinishedAgentTask
+) -> LedgerEntry:
     """Stores the id of the agent's task and its question (``ASKED``); without one the agent works on (``SENDING``)."""
     agent_before, question = entry.agent or AgentCall(task=""), unfinished.question
     if not question:
@@ -381,7 +383,7 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     judged = entry.model_copy(update={"contradicted": contradicted, "shows_other_value": shows_other_value, **proof})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTFUL_STATUSES
     if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDS_OF_A_WRITE:
-        judged = with_attempt_among_earlier(judged, status, note)
+        judged = move_attempt_to_earlier(judged, status, note)
         return await store_status(
             ctx.journal, judged, WriteStatus.RESEND, f"{note}; it is sent again under the same key"
         )

@@ -64,7 +64,7 @@ def has_value_after_verb(leaf: Leaf, tool_words: ToolWords) -> bool:
     return verb in verbs_to_false or is_undone or is_lifted
 
 
-def is_new_state(leaf: Leaf, verb: str) -> bool:
+def may_be_status_after_verb(leaf: Leaf, verb: str) -> bool:
     """Whether a field is a status that means neither failure nor waiting. Only a verb that ends something may lead to a
     status that means an end.
     """
