@@ -38,7 +38,7 @@ from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics
 from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.rpc import RpcQueue, serve_imports
-from shared.infra.side_server import QuietServer, make_side_server
+from shared.infra.side_server import ServerWithoutSignals, make_side_server
 from shared.infra.tenant_records import TenantStops
 from shared.infra.wakes import ArqWakes
 from shared.ports.archive import Archive
@@ -88,7 +88,9 @@ async def run_sessions(
         runner = Runner(dependencies, slots, heartbeat)
         reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts)
         page = MetricsPage(metrics, (InstallationGaugeReader(state), ExecutorGauges(runner, servers)))
-        app = health_app(sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page)
+        app = build_executor_health_app(
+            sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page
+        )
         server = make_side_server(app, settings.host, settings.port)
         wake_worker = WakeWorker(open_queue_pool(settings.queue_url), runner, wakes)
         archiver = Archiver(state, archive, shared)
@@ -124,7 +126,7 @@ async def _serve(
     settings: RunSettings,
     runner: Runner,
     queue: WakeWorker,
-    server: QuietServer,
+    server: ServerWithoutSignals,
     loops: Iterable[Coroutine[object, Never, None]],
 ) -> None:
     """Runs the sessions, the health port and the ``loops`` beside them until a signal; then stops them in order."""
@@ -145,7 +147,11 @@ async def _serve_queue(queue: WakeWorker, has_looked: asyncio.Event) -> None:
 
 
 async def _stop_in_order(
-    settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, loops: Iterable[asyncio.Task[None]]
+    settings: RunSettings,
+    runner: Runner,
+    queue: WakeWorker,
+    server: ServerWithoutSignals,
+    loops: Iterable[asyncio.Task[None]],
 ) -> None:
     """Stops in order: readiness and wakes first, then the running turns, the health port last.
 
@@ -161,7 +167,7 @@ async def _stop_in_order(
     server.should_exit = True
 
 
-def health_app(
+def build_executor_health_app(
     ping_store: Callable[[], Awaitable[None]],
     runner: Runner,
     fault_counts: RepairedFaultCounter,
@@ -183,7 +189,7 @@ def health_app(
     def why_not_ready() -> str:
         return "the process stops and takes no more sessions" if runner.is_stopping else ""
 
-    return side_server.health_app(
+    return side_server.build_health_app(
         describe_health, why_not_ready, ping_store, [make_metrics_route(metrics)] if metrics else []
     )
 

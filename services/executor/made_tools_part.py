@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.executor.adapters.made_tools import MontySandbox, RedisMadeTools, TenantsWithSwitches
+from services.executor.adapters.made_tools import MontySandbox, RedisMadeTools, TenantsWithToolMakingSwitch
 from services.executor.core.session.context import Ports
 from services.executor.optional_parts import EquipPorts, ExecutorPartHost
 
@@ -13,7 +13,7 @@ async def build_made_tools(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     async with MontySandbox() as sandbox:
 
         def equip(ports: Ports) -> Ports:
-            tenants = TenantsWithSwitches(ports.tenants, host.state)
+            tenants = TenantsWithToolMakingSwitch(ports.tenants, host.state)
             return ports._replace(tenants=tenants, sandbox=sandbox, made_tools=RedisMadeTools(host.state))
 
         yield equip

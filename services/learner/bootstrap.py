@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
-from services.learner.entrypoints.http import LearnerGauges, health_app
+from services.learner.entrypoints.http import LearnerGauges, build_learner_health_app
 from services.learner.entrypoints.loops import keep_adjusting_share, keep_learning
 from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
@@ -46,7 +46,9 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     files = build_file_jobs(settings, redis)
     page = MetricsPage(metrics, (LearnerGauges(learner, memory.describe_status),))
     server = make_side_server(
-        health_app(outcomes.ping, learner, files.seeding, memory.describe_status, page), settings.host, settings.port
+        build_learner_health_app(outcomes.ping, learner, files.seeding, memory.describe_status, page),
+        settings.host,
+        settings.port,
     )
     every = settings.lease_seconds / 3
     stop = make_stop_event()

@@ -59,7 +59,7 @@ class FigureGround(Contract):
 
 
 class Grounds(Contract):
-    """All grounds of a plan. ``not_known``: sentences on what the process depends on and could not be found out."""
+    """What a plan rests on, for whoever approves it. ``not_known``: sentences on what could not be found out."""
 
     rules: tuple[RuleGround, ...] = ()
     policy_hash: str = ""

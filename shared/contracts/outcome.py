@@ -16,8 +16,8 @@ class ThresholdKind(StrEnum):
 
 
 class Threshold(Contract):
-    """A value known before the task acts, as decimal text (``2%`` for a share); ``source`` says in words where it comes
-    from.
+    """A limit, or a value to expect, known before the task acts, as decimal text (``2%`` for a share); ``source`` says
+    in words where it comes from.
 
     ``name``: the field or figure it is about; empty for a limit in plain words. ``sign``: empty if it is not a limit.
     ``rule_id`` and ``policy_id``: the rule whose whole condition is this limit (for calls of ``tool``, if given); empty

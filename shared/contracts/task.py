@@ -156,7 +156,7 @@ class HistoryMessage(Contract):
 
 
 class TaskRecord(Contract):
-    """The task as all processes see it. Only the store's scripts change it, by its version or unless it has ended."""
+    """A task's request, state and answer, as every service sees them. Only scripts of Redis change a stored one."""
 
     tenant: str
     task_id: str

@@ -112,7 +112,7 @@ def _find_unread_fields(document: Json, model: type[BaseModel], prefix: str) -> 
             if name not in ignored:
                 yield FieldProblem(f"{prefix}{name}", "nobody reads this field")
         elif part_model := _find_model(known_fields[name].annotation):
-            for part_path, part in _inner_fields(value, part_model, f"{prefix}{name}"):
+            for part_path, part in _list_model_documents(value, part_model, f"{prefix}{name}"):
                 yield from _find_unread_fields(part, part_model, f"{part_path}.")
 
 
@@ -123,7 +123,7 @@ def _find_model(annotation: object) -> type[BaseModel] | None:
     return next(filter(None, map(_find_model, get_args(annotation))), None)
 
 
-def _inner_fields(value: Json, model: type[BaseModel], path: str) -> Iterator[tuple[str, Json]]:
+def _list_model_documents(value: Json, model: type[BaseModel], path: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, list):
         yield from ((f"{path}.{index}", part) for index, part in enumerate(value))
     elif isinstance(value, dict) and model in (CatalogueEntry, RecordKind):

@@ -73,7 +73,7 @@ class Target(NamedTuple):
 
 def normalize_host_list(entries: Collection[str]) -> frozenset[str]:
     """Normalises the entries of an operator's list; raises ``ValueError`` for the first invalid one."""
-    return frozenset(_parse_entry(entry.strip().lower()) for entry in entries if entry.strip())
+    return frozenset(_normalize_host_entry(entry.strip().lower()) for entry in entries if entry.strip())
 
 
 def addresses_for_tools(allowed_hosts: Collection[str], *, permits_loopback: bool) -> AllowedAddresses:
@@ -108,7 +108,7 @@ def addresses_for_operators(allowed_hosts: Collection[str]) -> AllowedAddresses:
 def check_url(url: str, allowed: AllowedAddresses) -> Target:
     """The target of the URL, if its text permits calling it; raises ``AddressRefused``."""
     parts = _match_url(url)
-    target = _read_target(parts["scheme"].lower(), parts["host"].lower(), parts["port"])
+    target = _build_target(parts["scheme"].lower(), parts["host"].lower(), parts["port"])
     if target.scheme not in allowed.schemes:
         raise AddressRefused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(allowed.schemes))} URL")
     path_and_query = parts["rest"] or ""
@@ -131,7 +131,7 @@ def why_refused(url: str, allowed: AllowedAddresses) -> str | None:
 
 def check_target(target: Target, allowed: AllowedAddresses) -> None:
     """Raises ``AddressRefused`` for a host and port that are refused whatever the host's address is."""
-    literal = _parse_literal(target.host)
+    literal = _parse_address_or_none(target.host)
     if literal is not None:
         check_address(literal, target, allowed)
     elif not _is_permitted_by_name(target, allowed):
@@ -147,7 +147,7 @@ def check_address(address: Address, target: Target, allowed: AllowedAddresses) -
     kind = find_address_range(address)
     if _is_permitted(address, kind, target, allowed):
         return
-    if _parse_literal(target.host) is None:
+    if _parse_address_or_none(target.host) is None:
         raise unreachable_error(target, allowed)
     if kind is AddressRange.PUBLIC:
         raise _not_listed_error(target, allowed)
@@ -168,7 +168,7 @@ def _is_permitted(address: Address, kind: AddressRange, target: Target, allowed:
     if allowed.permits_any_name and kind in _RANGES_ALLOWED_TO_LISTED_NAMES:
         return True
     if _is_listed(target, allowed):
-        return _parse_literal(target.host) is not None or kind in _RANGES_ALLOWED_TO_LISTED_NAMES
+        return _parse_address_or_none(target.host) is not None or kind in _RANGES_ALLOWED_TO_LISTED_NAMES
     if kind is AddressRange.LOOPBACK:
         return _is_allowed_loopback(target.host, allowed)
     return kind is AddressRange.PUBLIC and allowed.permits_public and target.port in WEB_PORTS
@@ -206,7 +206,7 @@ def _list_networks(allowed: AllowedAddresses) -> list[Network]:
 def _is_allowed_loopback(host: str, allowed: AllowedAddresses) -> bool:
     if not allowed.permits_loopback:
         return False
-    literal = _parse_literal(host)
+    literal = _parse_address_or_none(host)
     return host == "localhost" if literal is None else find_address_range(literal) is AddressRange.LOOPBACK
 
 
@@ -247,7 +247,7 @@ def _may_leave_path(path_and_query: str) -> bool:
     return any(part.partition(";")[0] in _DOT_SEGMENTS for part in re.split(r"[/\\]", path))
 
 
-def _read_target(scheme: str, host: str, port: str | None) -> Target:
+def _build_target(scheme: str, host: str, port: str | None) -> Target:
     number = int(port) if port is not None else _DEFAULT_PORTS.get(scheme, 1)
     if not 0 < number < 65536:
         raise AddressRefused(OutgoingRule.PORT, "must have a port from 1 to 65535")
@@ -277,24 +277,24 @@ def _normalize_address(text: str, *, is_ipv6: bool) -> str:
 
 
 def is_address(host: str) -> bool:
-    return _parse_literal(host) is not None
+    return _parse_address_or_none(host) is not None
 
 
-def _parse_literal(host: str) -> Address | None:
+def _parse_address_or_none(host: str) -> Address | None:
     try:
         return ip_address(host)
     except ValueError:
         return None
 
 
-def _parse_entry(entry: str) -> str:
+def _normalize_host_entry(entry: str) -> str:
     if "/" in entry:
         return str(ip_network(entry))
     match = _URL_PATTERN.fullmatch(f"http://{entry}") or _URL_PATTERN.fullmatch(f"http://[{entry}]")
     if match is None or match["rest"]:
         raise ValueError(f"{entry!r} is no host, host with a port, address or network")
     try:
-        target = _read_target("http", match["host"], match["port"])
+        target = _build_target("http", match["host"], match["port"])
     except AddressRefused as error:
         raise ValueError(f"{entry!r} {error.message}") from error
     return target.host if match["port"] is None else _with_port(target.host, target.port)

@@ -51,11 +51,11 @@ class CountedApp:
                     self._meter.add(names.HTTP_OPEN_STREAMS, 1)
             await send(message)
 
-        self._answer_counts.count_open(1)
+        self._answer_counts.change_open_count(1)
         try:
             await self._app(scope, receive, send_and_time)
         finally:
-            self._answer_counts.count_open(-1)
+            self._answer_counts.change_open_count(-1)
             if stream_began:
                 self._meter.add(names.HTTP_OPEN_STREAMS, -1)
             took = (stream_began or perf_counter()) - began
@@ -74,7 +74,7 @@ class RequestCounts:
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
-    def count_open(self, change: int) -> None:
+    def change_open_count(self, change: int) -> None:
         self._meter.add(names.HTTP_OPEN_REQUESTS, change)
 
     def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:

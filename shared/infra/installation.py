@@ -70,7 +70,7 @@ class InstallationGaugeReader(GaugeReader):
 
     async def read_gauges(self) -> InstallationGauges:
         """The gauges over all partitions: counts summed, of ages the largest. Raises ``StoreUnavailable``."""
-        rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
+        rows = [_parse_gauges(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
         return summed._replace(
             oldest_waiting_us=max(row.oldest_waiting_us for row in rows),
@@ -82,7 +82,7 @@ class InstallationGaugeReader(GaugeReader):
         return int(cast(int, await self._scripts.execute("ZCOUNT", keys.LIVE_LEARNERS_KEY, since, "+inf")))
 
 
-def _read_row(reply: Reply) -> InstallationGauges:
+def _parse_gauges(reply: Reply) -> InstallationGauges:
     """One partition's gauges. The newest applied outcome stays in its stream, and does not count as unapplied."""
     row = InstallationGauges(*map(int, cast("list[str | int]", reply)))
     return row._replace(outcomes_behind=max(0, row.outcomes_behind - 1))

@@ -70,10 +70,10 @@ def pack_row(steps: Sequence[StoredStep]) -> bytes:
 
 def parse_rows(rows: Iterable[StreamRow]) -> tuple[StoredStep, ...]:
     """The steps of the rows in order. Raises ``ValueError`` for an unreadable row."""
-    return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
+    return tuple(step for row_id, fields in rows for step in _unpack_row(int(row_id.partition("-")[0]), fields))
 
 
-def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
+def _unpack_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
     if ROW_FIELD not in fields:
         return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
     try:

@@ -18,22 +18,22 @@ _PROJECT_FILE = Path(__file__).parents[2] / "pyproject.toml"
 def check_optional_parts(service: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the names; raises ``ValueError`` for one without an entry point. Imports nothing."""
     for name in names:
-        _find_entry(service, name)
+        _find_entry_point(service, name)
     return names
 
 
 def load_optional_part(service: str, name: str) -> object:
     """Imports the object of a part's entry point; raises ``CannotStart`` if a required library is missing."""
     try:
-        return _find_entry(service, name).load()
+        return _find_entry_point(service, name).load()
     except ModuleNotFoundError as error:
         raise CannotStart(f"The part {name!r} needs {error.name}, which is not installed.") from error
 
 
-def _find_entry(service: str, name: str) -> EntryPoint:
+def _find_entry_point(service: str, name: str) -> EntryPoint:
     """The entry point of a part. Ours are searched first: searching all distributions takes tens of milliseconds."""
     group = f"purple_agent.{service}"
-    own_values = _own_entries().get(group, {})
+    own_values = _read_pyproject_entry_points().get(group, {})
     if name in own_values:
         return EntryPoint(name, own_values[name], group)
     entries = {entry.name: entry for entry in entry_points(group=group)}
@@ -43,7 +43,7 @@ def _find_entry(service: str, name: str) -> EntryPoint:
 
 
 @cache
-def _own_entries() -> Mapping[str, Mapping[str, str]]:
+def _read_pyproject_entry_points() -> Mapping[str, Mapping[str, str]]:
     """The entry points in the ``pyproject.toml`` next to the code, by group; empty if there is none.
 
     A checkout and an image use that file, since installed metadata may be older or missing. An installed wheel has no

@@ -31,12 +31,12 @@ class RpcRequest(NamedTuple):
 
 
 class RpcQueue:
-    """The requests to the service ``doer``. Every method may raise ``StoreUnavailable``."""
+    """Requests to one service, and their answers, over Redis. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, doer: str) -> None:
+    def __init__(self, redis: Redis, service: str) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)
-        self._queue = keys.rpc_queue_key(doer)
+        self._queue = keys.rpc_queue_key(service)
 
     async def ask(self, text: str, seconds: float) -> str | None:
         """The answer to a request; None if none comes within ``seconds``."""

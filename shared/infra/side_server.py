@@ -17,7 +17,7 @@ from shared.ports.store import StoreUnavailable
 _STORE_TIMEOUT_SECONDS = 2.0
 
 
-class QuietServer(uvicorn.Server):
+class ServerWithoutSignals(uvicorn.Server):
     """A uvicorn server that handles no signals: set ``should_exit`` to end it."""
 
     @contextmanager
@@ -25,8 +25,10 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def make_side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
-    return QuietServer(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off"))
+def make_side_server(app: ASGIApp, host: str, port: int) -> ServerWithoutSignals:
+    return ServerWithoutSignals(
+        uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off")
+    )
 
 
 @asynccontextmanager
@@ -44,7 +46,7 @@ async def run_side_server(app: ASGIApp, host: str, port: int) -> AsyncIterator[N
             server.should_exit = True
 
 
-def health_app(
+def build_health_app(
     describe: Callable[[], Mapping[str, JsonValue]],
     why_not_ready: Callable[[], str],
     ping_store: Callable[[], Awaitable[None]],

@@ -62,14 +62,14 @@ class ArqWakes(ScriptedStore, Wakes):
         taken = cast("list[str]", await self._scripts.run("take_wakes", [keys.QUEUE_KEY], arguments))
         return [(job_id, int(score)) for job_id, score in zip(taken[::2], taken[1::2], strict=True)]
 
-    async def end_wake(self, job_id: str, place: int) -> None:
+    async def end_wake(self, job_id: str, score: int) -> None:
         """Removes a handled wake from the queue, unless its session was woken again meanwhile.
 
-        ``place``: the job's score when it was taken.
+        ``score``: the job's score when it was taken.
         """
         prefixes = (job_key_prefix, in_progress_key_prefix, retry_key_prefix)
         key_names = (keys.QUEUE_KEY, keys.TAKEN_WAKES_KEY, *(prefix + job_id for prefix in prefixes))
-        await self._scripts.run("end_wake", key_names, [job_id, place, _CLAIM_MS])
+        await self._scripts.run("end_wake", key_names, [job_id, score, _CLAIM_MS])
 
     async def ping(self) -> None:
         """Raises ``StoreUnavailable`` unless the queue's server answers."""

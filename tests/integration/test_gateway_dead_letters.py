@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.executor.adapters.made_tools import RedisMadeTools, TenantsWithSwitches
+from services.executor.adapters.made_tools import RedisMadeTools, TenantsWithToolMakingSwitch
 from services.executor.adapters.stored_tenants import FileTenants
 from services.executor.core.turn.given_up import build_dead_letter
 from services.executor.ports.turns import TurnWork
@@ -252,7 +252,7 @@ async def test_an_operator_lists_reads_and_removes_a_made_tool(client: httpx.Asy
 @pytest.mark.promise("made.off")
 async def test_an_operators_switch_goes_before_the_tenants_record(client: httpx.AsyncClient, redis: Redis) -> None:
     record = TenantRecord(id="default")
-    tenants = TenantsWithSwitches(FileTenants(record), redis)
+    tenants = TenantsWithToolMakingSwitch(FileTenants(record), redis)
     before = (await tenants.get("default")).made_tools
     on = await _ask(client, "/tenants/default/made-tools", on=True)
     switched = (await tenants.get("default")).made_tools
@@ -268,7 +268,7 @@ async def test_an_operators_switch_goes_before_the_tenants_record(client: httpx.
 async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
     """A switch that cannot be read may have been turned off."""
     gone = connect(f"unix://{tmp_path}/gone.sock")
-    tenants = TenantsWithSwitches(FileTenants(TenantRecord(id="default", made_tools=True)), gone)
+    tenants = TenantsWithToolMakingSwitch(FileTenants(TenantRecord(id="default", made_tools=True)), gone)
 
     record = await tenants.get("default")
 

@@ -18,7 +18,7 @@ from services.executor.core.session.journal import RepairedFaultCounter
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper, make_heartbeat_in_thread
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.hosting import health_app
+from services.executor.hosting import build_executor_health_app
 from services.executor.ports.turns import HeartbeatResult, Lease, TurnRunner, TurnStore, TurnWork
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
@@ -144,7 +144,7 @@ async def _ready(port: int) -> None:
 
 async def test_an_executor_that_stops_lives_but_is_not_ready(redis: Redis) -> None:
     runner = IdleRunner(running=3, free=0, stopping=True)
-    app = health_app(sessions_of(redis, "one").ping, runner, RepairedFaultCounter(), lambda: 0)
+    app = build_executor_health_app(sessions_of(redis, "one").ping, runner, RepairedFaultCounter(), lambda: 0)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         ready, health = await client.get("/ready"), await client.get("/health")
     assert (ready.status_code, "stops" in ready.text) == (503, True)

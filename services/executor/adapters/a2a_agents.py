@@ -87,7 +87,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
-        agent = await self._find_agent(connection, tool, deadline)
+        agent = await self._get_or_fetch_agent(connection, tool, deadline)
         return await agent.send(tool, arguments, deadline, _compute_context_id(connection, session_id))
 
     @override
@@ -96,7 +96,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
     ) -> tools.ToolAnswer:
         """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
-        agent = await self._find_agent(connection, tool, deadline)
+        agent = await self._get_or_fetch_agent(connection, tool, deadline)
         answer = await agent.send(tool, arguments, deadline, _compute_context_id(connection, session_id))
         if answer.unfinished is None:
             return answer
@@ -128,7 +128,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
                 f"the agent did not say within {timeout:g} seconds what became of the call"
             ) from None
 
-    async def _find_agent(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
+    async def _get_or_fetch_agent(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
         """The connection's agent, cached or fetched. Every error raised here means that nothing was sent."""
         agent = self._discovered.get(connection.server_key)
         if agent is not None:

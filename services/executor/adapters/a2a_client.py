@@ -199,7 +199,7 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
     raise ports.ToolSilent(f"{connection.id}: no agent's card is there: {cause}")
 
 
-class _FoundTask(NamedTuple):
+class _TaskSearchResult(NamedTuple):
     """The agent's task that holds our message, if one was found; else ``is_certain`` says that it surely has none."""
 
     task: types.Task | None
@@ -282,11 +282,11 @@ class A2aAgent:
             answer = to_tool_answer(task)
         return answer
 
-    async def _find_task(self, call_id: str, task_id: str, context: str) -> _FoundTask:
+    async def _find_task(self, call_id: str, task_id: str, context: str) -> _TaskSearchResult:
         if task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_MOST_LISTED))
             may_be_it = _has_message_of_call(task, call_id) or not task.history
-            return _FoundTask(task if may_be_it else None, is_certain=True)
+            return _TaskSearchResult(task if may_be_it else None, is_certain=True)
         is_certain = True
         for context_id in (context, ""):  # an agent need not keep the context that we name
             try:
@@ -294,12 +294,12 @@ class A2aAgent:
                 query.page_size = query.history_length = _MOST_LISTED
                 page = await self._client.list_tasks(query)
             except NotImplementedError:  # the SDK's word for a generation without such a method
-                return _FoundTask(None, is_certain=False)
+                return _TaskSearchResult(None, is_certain=False)
             taken_task = next((task for task in page.tasks if _has_message_of_call(task, call_id)), None)
             if taken_task is not None:
-                return _FoundTask(taken_task, is_certain=True)
+                return _TaskSearchResult(taken_task, is_certain=True)
             is_certain = not page.next_page_token and all(task.history for task in page.tasks)
-        return _FoundTask(None, is_certain)
+        return _TaskSearchResult(None, is_certain)
 
 
 def _has_message_of_call(task: types.Task, call_id: str) -> bool:

@@ -135,7 +135,7 @@ class AccessTokenCache:
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(TOKEN_SECONDS):
-                status, body = await _read_token_answer(client, _build_request(client, credential, secret))
+                status, body = await _fetch_token_response(client, _build_request(client, credential, secret))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             cause = f"its token endpoint does not answer ({type(error).__name__})"
             raise CredentialUnavailable(_describe_failure(credential, cause)) from None
@@ -152,7 +152,7 @@ class _ClientRefused(CredentialUnavailable):
     """The token endpoint refused the client's id or secret."""
 
 
-async def _read_token_answer(client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:
+async def _fetch_token_response(client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:
     response = await client.send(request, stream=True)
     try:
         body = bytearray()

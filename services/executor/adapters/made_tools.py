@@ -142,8 +142,8 @@ class RedisMadeTools(MadeTools):
                 return new_version
 
 
-class TenantsWithSwitches(Tenants):
-    """Tenants' records with the switches that operators set at run time; all off if Redis cannot be read."""
+class TenantsWithToolMakingSwitch(Tenants):
+    """Tenants' records, whose ``made_tools`` a switch of operators overrules; off if Redis cannot be read."""
 
     def __init__(self, tenants: Tenants, redis: Redis) -> None:
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)

@@ -83,7 +83,7 @@ def build_tools(connection: Connection, listed_tools: Sequence[ListedTool]) -> t
 
 
 class ClassifiedToolList:
-    """One server's tool list, with its compiled tools by connection. Equal connections get the same tool objects."""
+    """One server's tool list, as classified tools for each connection. Equal connections get the same tool objects."""
 
     def __init__(self, listed_tools: Sequence[ListedTool]) -> None:
         self.listed = listed_tools

@@ -179,7 +179,7 @@ async def _read_usable_answer(
     """The answer, if MCP can read it; raises the port's error if not. A JSON body is read here, within a size limit."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
-        _refuse_wrong_status(response, kind)
+        _check_status_and_media_type(response, kind)
         if kind == "text/event-stream":
             stream = _BoundedStream(response, encode_failure)
             return _WireAnswer(response.status_code, response.headers, stream=stream)
@@ -203,16 +203,16 @@ def _parse_result(body: bytes, message: Mapping[str, JsonValue]) -> JSONRPCRespo
     return result if result.id == message["id"] else None
 
 
-def _refuse_wrong_status(response: httpx2.Response, kind: str) -> None:
+def _check_status_and_media_type(response: httpx2.Response, media_type: str) -> None:
     status = response.status_code
     if 300 <= status < 400:
         raise ToolSilent(f"the server redirects (HTTP {status}), which is not followed")
     if status in _FAILING_STATUSES:
         raise ToolSilent(f"the server answered HTTP {status}")
-    if status >= 500 or (status != 200 and kind != "application/json"):
+    if status >= 500 or (status != 200 and media_type != "application/json"):
         raise OtherProtocol(f"the server answered HTTP {status}")
-    if kind not in ("application/json", "text/event-stream"):
-        raise OtherProtocol(f"the server answered with {kind or 'no content type'}, not with JSON")
+    if media_type not in ("application/json", "text/event-stream"):
+        raise OtherProtocol(f"the server answered with {media_type or 'no content type'}, not with JSON")
     refuse_compressed(response)
 
 
@@ -346,7 +346,9 @@ OPEN_SECONDS = 10.0
 
 
 class McpLink:
-    """One session with a server, inside the task of ``run``: the SDK's cancel scopes must be left where entered."""
+    """One session with a server. ``run`` keeps it open, in a task of its own, since the SDK's cancel scopes must be
+    left by the task that entered them.
+    """
 
     def __init__(self, url: str, transport: McpTransport) -> None:
         self._url, self._transport = url, transport

@@ -34,7 +34,7 @@ class HttpPolicy(PolicyService):
 
     A request that could not connect is sent once more, since a verdict changes nothing. Policies are named by their
     hash, and sent in full only if the service does not know that hash. ``seconds`` bounds the whole exchange. A
-    provisional verdict that depends on the policies alone is reused for half a minute.
+    verdict from before there is a plan is reused for half a minute if it depends on the policies alone.
     """
 
     def __init__(
@@ -176,12 +176,12 @@ class RetryingPolicy(PolicyService):
         question: str,
         ask: Callable[[], Awaitable[T]],
         pauses: tuple[float, ...],
-        word: Callable[[T], str] = lambda _: "answered",
+        describe_answer: Callable[[T], str] = lambda _: "answered",
     ) -> T:
         began, result = perf_counter(), "given_up"
         try:
             answer = await retry_with_pauses(ask, (PolicyUnavailable,), pauses)
-            result = word(answer)
+            result = describe_answer(answer)
         except PolicyUnavailable:
             result = "unavailable"
             raise

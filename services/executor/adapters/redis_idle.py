@@ -203,7 +203,9 @@ class Evictor(ScriptedStore):
             if self._archive is None:
                 await self._take_off_idle_list(sessions)
                 continue
-            evicted = sum(await run_in_parallel(self._move(self._archive, session) for session in sessions))
+            evicted = sum(
+                await run_in_parallel(self._archive_and_remove(self._archive, session) for session in sessions)
+            )
             total += evicted
             if not evicted:  # what could not be archived is taken again after a while, by whoever comes
                 break
@@ -238,7 +240,7 @@ class Evictor(ScriptedStore):
         names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
         return await self._scripts.run("evict_idle", names, [keys.pack_session(*session), mark]) == 1
 
-    async def _move(self, archive: Archive, session: keys.SessionMember) -> bool:
+    async def _archive_and_remove(self, archive: Archive, session: keys.SessionMember) -> bool:
         """Archives the session, then removes it if it has not changed; returns whether it did."""
 
         async def put() -> bool:

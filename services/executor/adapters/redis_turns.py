@@ -478,13 +478,15 @@ class StoredIntents:
             return False
         if self._is_turn_older_than(self._lineage.restored_at):
             return True
-        if entry.shown_before and self._may_predate(self._lineage.crashed_at, self._began_after):
+        if entry.shown_before and self._may_have_lost_intents_at(self._lineage.crashed_at, self._began_after):
             return True
         if entry.shown_before and entry.is_replanned and self._is_task_older_than_a_loss:
             return True
-        return not self.replicas_to_confirm and self._may_predate(self._lineage.failed_over_at, self._began_under)
+        return not self.replicas_to_confirm and self._may_have_lost_intents_at(
+            self._lineage.failed_over_at, self._began_under
+        )
 
-    def _may_predate(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
+    def _may_have_lost_intents_at(self, moment: datetime | None, known_at_begin: datetime | None) -> bool:
         """Whether the turn is older than ``moment``, and was not run by this process alone since its first attempt."""
         return self._is_turn_older_than(moment) and not (known_at_begin != moment and self._work.attempts == 1)
 

@@ -113,7 +113,9 @@ _OUTCOME_BY_ERROR = {
 
 
 class ServerQuestion(NamedTuple):
-    """One question to a server. ``kind``: discover, call, read, or recall. Only discover has no time-out."""
+    """One request to a server. ``kind``: discover, call, read, or recall (``ToolServers.ask_outcome``); only discover
+    has no time-out.
+    """
 
     kind: str
     connection: Connection

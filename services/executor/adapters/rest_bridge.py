@@ -30,7 +30,7 @@ class _BridgeReply(NamedTuple):
 
 
 class RestBridge(http.HttpToolServers[tuple[_BridgeReply, ClassifiedToolList]]):
-    """Tool servers of the REST bridge."""
+    """Tool servers that list their tools as plain JSON and take each call as a POST."""
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
@@ -104,7 +104,7 @@ def _parse_listing(connection: Connection, status: int, body: bytes) -> list[Lis
     tools = _parse_json(body) if status == 200 else None
     if not isinstance(tools, list):
         raise ports.OtherProtocol(f"HTTP {status} without a JSON array of tools at /mcp/tools")
-    return _read_entries(connection, tools)
+    return _parse_listed_tools(connection, tools)
 
 
 def _parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
@@ -147,17 +147,17 @@ def _parse_json(body: bytes) -> Json:
         return None
 
 
-def _read_entries(connection: Connection, listing: Sequence[Json]) -> list[ListedTool]:
+def _parse_listed_tools(connection: Connection, listing: Sequence[Json]) -> list[ListedTool]:
     entries = []
     for index, entry in enumerate(listing):
         try:
-            entries.append(_read_entry(entry))
+            entries.append(_parse_listed_tool(entry))
         except ValidationError as error:
             log.warning("tool_dropped", connection=connection.id, place=index, reason=summarize_error(error))
     return entries
 
 
-def _read_entry(entry: Json) -> ListedTool:
+def _parse_listed_tool(entry: Json) -> ListedTool:
     """One listed tool. A tool without a schema takes any object."""
     fields = entry if isinstance(entry, dict) else {}
     schema = fields.get("input_schema") or {}

@@ -37,10 +37,10 @@ class _StoredText(NamedTuple):
 
 
 class SharedTexts:
-    """Stores and reads shared texts. Each stays for ``keys.SHARED_SECONDS`` after it was last stored. May raise
-    ``StoreUnavailable``.
+    """Stores and reads texts that many tasks' journals have in common. May raise ``StoreUnavailable``.
 
-    A process stores a text again after a day, and after Redis failed over, crashed or was restored.
+    Each stays for ``keys.SHARED_SECONDS`` after it was last stored. A process stores a text again after a day, and
+    after Redis failed over, crashed or was restored.
     """
 
     def __init__(self, redis: Redis) -> None:

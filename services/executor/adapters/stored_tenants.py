@@ -23,8 +23,8 @@ class BadTenantFile(ValueError):
 
 
 class FileTenants(Tenants):
-    """The record of TENANT_FILE, returned for every tenant. If the file names no connection, ``tool_server`` becomes
-    its connection ``default``.
+    """The tenant of TENANT_FILE; any other is unknown. If the file names no connection, ``tool_server`` becomes its
+    connection ``default``.
 
     A connection with an empty ``url`` also gets the address of ``tool_server``, so a file can hold a catalogue without
     an address.

@@ -103,7 +103,7 @@ class GetTaskFastPath:
     ) -> None:
         counts, path = self._counts, "/" if scope["method"] == "POST" else _TASK_PATH
         scope["route"], status = self._routes[path], 500
-        counts.count_open(1)
+        counts.change_open_count(1)
         self._limiter.open_requests += 1
         try:
             start, body = await self._build_answer(get_task, admitted)
@@ -112,7 +112,7 @@ class GetTaskFastPath:
             await send({"type": "http.response.body", "body": body})
         finally:
             self._limiter.open_requests -= 1
-            counts.count_open(-1)
+            counts.change_open_count(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
     async def _build_answer(self, get_task: _GetTask, admitted: AdmittedCaller) -> tuple[Message, bytes]:

@@ -14,7 +14,7 @@ from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics
 DescribeMemory = Callable[[], dict[str, JsonValue]]  # what this process has remembered, found and forgotten
 
 
-def health_app(
+def build_learner_health_app(
     ping: Callable[[], Awaitable[None]],
     learner: Learner,
     seeding: SeedingStatus,
@@ -35,7 +35,7 @@ def health_app(
     def why_not_ready() -> str:
         return "" if learner.share_is_known.is_set() else "it does not know yet which outcomes to read"
 
-    return side_server.health_app(describe, why_not_ready, ping, [make_metrics_route(metrics)] if metrics else [])
+    return side_server.build_health_app(describe, why_not_ready, ping, [make_metrics_route(metrics)] if metrics else [])
 
 
 class LearnerGauges(GaugeReader):

@@ -14,7 +14,7 @@ from services.executor.adapters.resilience import (
     Resilience,
 )
 from services.executor.core.session.journal import RepairedFaultCounter
-from services.executor.hosting import health_app
+from services.executor.hosting import build_executor_health_app
 from services.executor.ports.tools import ToolAddressForbidden, ToolAnswer, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
@@ -83,7 +83,7 @@ async def test_the_health_of_an_executor_counts_how_its_tool_servers_stand() -> 
     world = World()
     await world.fails()
     await world.call(OTHER)
-    app = health_app(_Store().ping, IdleRunner(), RepairedFaultCounter(), lambda: 0, world.tools)
+    app = build_executor_health_app(_Store().ping, IdleRunner(), RepairedFaultCounter(), lambda: 0, world.tools)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
         said = (await client.get("/health")).json()
     assert said["tool_servers"] == {"open": 1, "closed": 1}
