@@ -256,8 +256,8 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
 def _find_fields_in_other_shapes(
     view: binding.CallView, names: Iterable[str], inputs: _VerdictInputs, known_fields: Mapping[str, Json]
 ) -> JsonObject:
-    """The asked fields that the call states in another shape (``{"amount": {"value": 9}}``) and not with the known
-    value, as ``{name: value}``. Such a value may set a rule off, and clears none.
+    """The asked fields that the call states in another shape (``{"amount": {"value": 9}}``) with another value than the
+    known one, as ``{name: value}``. Such a value may set a rule off, and clears none.
     """
     asked_names = (name for name in names if "." not in name and name not in inputs.constants)
     stated_values = [(name, view.find_value_in_other_shape(name)) for name in asked_names]
@@ -341,7 +341,7 @@ def _build_row_contexts(
 def _set_fields_in_row(
     row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]
 ) -> JsonObject:
-    """The row with these fields; a ``kind.field`` is added to what is known of that kind."""
+    """The row with these fields; a ``kind.field`` is put into that kind's object, beside the fields known of it."""
     heads = {name.partition(".")[0] for name in fields if "." in name}
     known_kinds = {head: known_fields[head] for head in heads - row.keys() if head in known_fields}
     extended_row: JsonObject = {**row, **known_kinds}
@@ -387,5 +387,5 @@ def _normalize_figure(value: Json) -> str:
 
 
 def _to_context_fields(fields: JsonObject) -> dict[str, contracts.ContextValue]:
-    """The same fields under the type of the contract, whose values are nested only so far, unlike JSON in general."""
+    """The same fields, typed as the contract wants them: its values are nested less deeply than JSON may be."""
     return cast(dict[str, contracts.ContextValue], fields)

@@ -103,13 +103,12 @@ class _RecordNames(NamedTuple):
 
 
 class _CallRecords(NamedTuple):
-    """The records that a call, or a row of it, may concern.
-
-    ``own_names``: those that were read and are of the kind that its tool is about; empty if the tool makes one.
-    ``all_names``: every value that may name a record. ``makes_unowned_record``: whether the tool makes a record, and no
-    argument names a record for which it is made. ``parties``: ``{argument: words of its values}`` of payers, payees and
-    the like; ``ids``: ``{argument: values}`` of those that are ids by name. Where no record decides whether two calls
-    may concern the same one, parties in common do; then, for calls that make records, ids.
+    """The records that a call, or a row of it, may concern. ``own_names``: names of those that were read and are of the
+    kind that its tool is about; empty if the tool makes one. ``all_names``: every value that may name a record.
+    ``makes_unowned_record``: whether the tool makes a record, and no argument names a record for which it is made.
+    ``parties``: ``{argument: words of its values}`` of payers, payees and the like; ``ids``: ``{argument: values}`` of
+    those that are ids by name. Where no record decides whether two calls may concern the same one, parties in common
+    do; then, for calls that make records, ids.
     """
 
     own_names: _RecordNames

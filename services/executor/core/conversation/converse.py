@@ -174,7 +174,7 @@ class Conversation:
 
     @property
     def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
-        """By part number, the ids that it lists and no call names, although calls name others of the same list."""
+        """By part number, the ids in a list of the part that no call names, while calls name others of that list."""
         calls = [call for plan in self.draft.plans for call in plan.calls]
         parts = [part for part in list_parts_to_do(self._parts) if not part.unmet]
         ids_by_part = {
@@ -239,7 +239,9 @@ class Conversation:
 
     @property
     def _tier(self) -> Tier:
-        """The next reply's tier: small for the first and all of an orchestrator, else large to act or if it is hard."""
+        """The model tier of the next reply: small for the first and for an orchestrator; else large to act, or if it is
+        hard.
+        """
         if self._message_history.replies == 0 or not self._uses_local_model:
             return Tier.SMALL
         return Tier.LARGE if self._has_parts_to_do or has_complex_word(self.ctx.task) else Tier.SMALL
@@ -286,7 +288,7 @@ class Conversation:
         return complete_uses if is_understood else ()
 
     def _should_set_parts(self, uses: Sequence[ToolUse]) -> bool:
-        """Whether these calls settle the task's parts, as the first that include ``understand`` or a server's tool."""
+        """Whether the task's parts are set now: these are the first calls with ``understand`` or a server's tool."""
         return not self._is_understood and any(
             use.name == UNDERSTAND_TOOL_NAME or not self._local.is_local_tool(use.name) for use in uses
         )

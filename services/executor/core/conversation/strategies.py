@@ -138,7 +138,9 @@ class SingleDraft:
 
 
 class FivePhases(SingleDraft):
-    """The strategy ``five_phase``: PLAN, GATHER, SYNTHESIZE by the first three replies; ARTIFACT replaces the last."""
+    """The strategy ``five_phase``: after its first replies the model is told the next phase; a short request of its own
+    writes the answer.
+    """
 
     def get_instruction_after_results(self, reply_number: int) -> str:
         return _INSTRUCTION_BY_REPLY_NUMBER.get(reply_number, "")

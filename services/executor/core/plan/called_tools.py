@@ -99,8 +99,9 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
 
 
 def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
-    """Whether the part has a noun of the name of ``other`` that is none for the call's record, which ``other`` takes,
-    and no word of the called tool: neither of its name or description nor a value or partner that only the call has.
+    """Whether the part names what ``other`` does, and nothing of the called tool. It has a noun of the name of
+    ``other``, which takes the call's record, too; and no word of the called tool's name or description, and no value or
+    partner that only the call has.
     """
     stems = _find_stems(change.part_mentions.text)
     called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)

@@ -83,7 +83,7 @@ class PlanDraft:
     def build_proposal_context(
         self, parts: Sequence[PartOfTask], corrections: NameCorrections, reply: int
     ) -> ProposalContext:
-        """What the proposals of a model's reply are read with; their numbers go on from those of the plans before."""
+        """The context for ``build_proposal`` of a reply's writes; call numbers go on from those of earlier plans."""
         last = max((read_call_number(call) for plan in self.plans for call in plan.calls), default=0)
         return ProposalContext(parts, corrections, reply, last, frozenset(self.told_doubts))
 

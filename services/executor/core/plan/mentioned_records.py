@@ -275,8 +275,8 @@ class CalledRecords:
     def _drop_named_by_same_words(
         self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode]
     ) -> Sequence[GraphNode]:
-        """The ``others`` that may be meant instead of the call's own records. If the part has the own kind in the
-        plural, as in "the fees of S-1", those drop out that it names by no other words than the own ones.
+        """The ``others`` that may be meant instead of the call's own records. If the part has their kind in the plural,
+        as in "the fees of S-1", those drop out that it names only by words that name the call's records, too.
         """
         if not _has_plural_of_kind(self._part.quote, own_nodes[0].kind):
             return others

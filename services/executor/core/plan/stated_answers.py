@@ -126,7 +126,7 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
 
 
 def _asks_the_same(text: str, question: str) -> bool:
-    """Whether a text asks the ``question``: of the keywords of the two, one's are all among the other's."""
+    """Whether a text is a question without "not", and all keywords of it are in ``question``, or the reverse."""
     own_words, words = (
         set(extract_keywords(" ".join(_LOWER_CASE_WORD_PATTERN.findall(words)))) for words in (text, question)
     )

@@ -70,7 +70,7 @@ async def recall(learned: LearnedStore, tenant: str, process_type: str, journal:
 
 
 def parse_noted_experience(text: str, recalled: str | None) -> Experience:
-    """The experience that ``recall`` noted. An older release noted both of its texts as one."""
+    """The experience that ``recall`` noted in two texts. An older release noted one only: then ``recalled`` is None."""
     fields = loads_object(text) | loads_object(recalled or "{}")
     arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, fields["arms"]).items()}
     return Experience(

@@ -25,8 +25,8 @@ _FIELDS_WITHOUT_OTHER_RULES = {"rules": (), "text_rules": (), "text_default": "a
 
 
 async def fetch_allowances(ctx: TurnContext) -> tuple[ToolAllowance, ...]:
-    """What the rules about tools say of those that may be read; fetched once in a turn as a journal step, since other
-    tasks of the session may have made calls. Raises ``Failed`` if the policy service does not answer.
+    """What the rules about tools say of each tool that reads; fetched once in a turn as a journal step, since other
+    tasks of the session may have made calls. Raises ``Failed`` if the service does not answer or a policy is invalid.
     """
     if not has_tool_rules(ctx.policies):
         return ()

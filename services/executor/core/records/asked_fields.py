@@ -19,9 +19,9 @@ _WORDS_THAT_ARE_NO_FIELDS = frozenset("true false null in tool verb tool_class p
 
 class ConditionFields(NamedTuple):
     """What a rule's condition asks for. ``names``: of fields, such as ``order.total``; a few may be no fields.
-    ``is_about_calls``: the condition has ``tool`` or ``verb``. ``lists_tools``: it says only by names of tools which
-    calls it is about, without ``verb``, "not" and "or". ``quoted_texts``: its quoted texts, among them names of tools;
-    empty if it does not have ``tool``.
+    ``is_about_calls``: the condition has ``tool`` or ``verb``. ``lists_tools``: only names of tools say which calls it
+    is about: it has no ``verb``, "not" or "or". ``quoted_texts``: its quoted texts, among them names of tools; empty if
+    it does not have ``tool``.
     """
 
     names: tuple[str, ...]

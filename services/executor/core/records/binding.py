@@ -591,7 +591,9 @@ class CallView:
     def _references_to_read_farther_away(
         self, kind: Noun, field: str, *, is_about_tool: bool
     ) -> Iterator[RecordReference]:
-        """Yields what to read for a field that no named record has. ``is_about_tool``: a rule on the tool asks it."""
+        """Yields what to read for a field that no named record has. ``is_about_tool``: a rule about the tool asks for
+        it.
+        """
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
         distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
         yield from listed
@@ -650,7 +652,9 @@ class CallView:
 
     @cached_property
     def _unread_references_one_step_away(self) -> list[RecordReference]:
-        """The same references in records one step away: to the customer of an order's contract."""
+        """As ``_unread_references_in_named_records``, in the records one step away: to the customer of an order's
+        contract.
+        """
         return self._find_unread_references_in(self._levels[2])
 
     @cached_property
@@ -700,7 +704,7 @@ class CallView:
         return self._is_other_by_kind(node) or not node.id_patterns.isdisjoint(self._id_patterns)
 
     def _is_other_by_kind(self, node: GraphNode) -> bool:
-        """Whether a record of the called kind is neither one that the call names, nor a part of one."""
+        """Whether the record is of the called kind, and neither named by the call nor a part of a named one."""
         is_own = self.is_named_record(node) or self._is_only_part_of_named(node)
         return not is_own and is_of_any_kind(node.kind, self.named.kinds)
 

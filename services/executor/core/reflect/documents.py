@@ -369,7 +369,7 @@ def _format_block(value: Json) -> str:
 
 
 def _group_rows_by_table(rows: list[JsonObject]) -> list[list[JsonObject]]:
-    """The rows, one group for each table: grouped rows have no fields beyond the first row's, or all of these."""
+    """The rows, one group for each table: each row has all fields of the group's first row, or none but these."""
     kinds: list[list[JsonObject]] = []
     for row in rows:
         kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)

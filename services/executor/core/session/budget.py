@@ -267,7 +267,9 @@ class TaskSpending:
         self.cheaper_calls += settlement.is_cheaper
 
     def compute_used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
-        """How much of the share is settled, by tokens or money, whichever is more."""
+        """Which part of the budget's ``share`` is spent, in tokens or in money, whichever is more; above 1 if
+        overspent.
+        """
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
         shares = (
             Fraction(used_amount, max(1, share.get_portion(ceiling)))

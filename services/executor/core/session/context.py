@@ -352,7 +352,7 @@ class LeftOutCall(NamedTuple):
     reason: str
 
     def as_json(self) -> Json:
-        """The call for the model, next to the writes that were made."""
+        """The call in the form in which the model is told of writes, with the status "not made"."""
         call = self.call
         identity: dict[str, Json] = {"call_id": call.call_id, "tool": call.tool, "arguments": call.arguments}
         return {**identity, "status": "not made", "result": None, "note": self.reason}

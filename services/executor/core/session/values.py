@@ -274,7 +274,7 @@ def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> 
 def mark_unmet_conditions(
     parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
 ) -> tuple[PartOfTask, ...]:
-    """The parts with their conditions that do not hold set anew (``unmet``: by part number; empty for the others). A
+    """The parts with the conditions that do not hold from ``unmet``, by part number; all other parts lose theirs. A
     part left undone for its condition counts as done, unless its number is in ``unexcused``.
     """
     updates = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)

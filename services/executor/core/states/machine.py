@@ -238,12 +238,12 @@ END_STATES = (FsmState.COMPLETE, FsmState.ESCALATE)
 
 
 def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
-    """The state that follows ``state`` on ``path``, which has it, and not as its last."""
+    """The state that follows ``state`` on ``path``. The path must have the state, and not as its last."""
     return path[path.index(state) + 1]
 
 
 def first_plan_state(path: Sequence[FsmState]) -> FsmState:
-    """The state in which a plan begins to be carried out, of a path on which something may be written."""
+    """The state of the path in which a plan begins to be carried out. The path must have a state that writes."""
     return next(state for state in path if state in PLAN_STATES)
 
 

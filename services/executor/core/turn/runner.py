@@ -303,8 +303,9 @@ class LocalFirstWakes(SessionWakes):
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Takes sessions whose turn ``has_begun`` here while few run, and queues the others first; returns those that
-        were taken or queued. Without a queue all are offered here; raises ``StoreUnavailable`` unless all are taken.
+        """Wakes the sessions, and returns those that were woken. With ``has_begun`` this process takes some itself
+        while it runs few; the others are queued. If the queue is down, all are offered here; raises
+        ``StoreUnavailable`` unless all are taken.
         """
         all_sessions = list(sessions)
         free_slots = max(0, MOST_SESSIONS_WITH_LOCAL_WAKES - self._runner.running_count)

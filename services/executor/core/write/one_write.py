@@ -83,8 +83,8 @@ class PreparedCall(NamedTuple):
 
 
 async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
-    """Takes the call from its entry's status to a settled one and returns the entry; a call that could not be sent
-    keeps its status. Raises ``WritesInDoubt`` for a write in doubt.
+    """Takes the call from its entry's status to a settled one and returns the entry; it is ``UNSENT`` if no connection
+    could be made. Raises ``NotSent`` if the call may not be sent, and ``WritesInDoubt`` for a write in doubt.
     """
     ctx = write.ctx
     entry = (await ctx.store.read_ledger()).get(ledger.compute_ledger_key(write.plan, write.call))
@@ -177,9 +177,8 @@ async def _read_state_before_json(write: PlannedWrite, entry: LedgerEntry | None
 async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) -> LedgerEntry | None:
     """The settled entry of a write that was sent before and must not be sent again; None if it may be.
 
-    A repetition needs the idempotency key of the first sending, but for an agent: what goes to it is a message that it
-    never had, or a person's answer for the first time. A repetition that an operator asked for is not made if the write
-    took effect since.
+    A repetition needs the idempotency key of the first sending, except to an agent, which gets only messages that it
+    never had. A repetition that an operator asked for is not made if the write took effect since.
     """
     ctx, tool, shown_json = prepared.write.ctx, prepared.tool, prepared.before_json
     has_key = tool.is_skill or (
