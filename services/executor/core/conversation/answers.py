@@ -65,7 +65,7 @@ class AnswerChecks:
 
         ``key`` names the reply in the journal. ``uncalled_parts``: the parts to be done that have no call; None if the
         model has called no tool at all. ``unnamed_ids``: by part, the listed identifiers that no call names. Raises
-        ``Failed`` if the answer is empty for a second time.
+        ``Failed`` if the answer is empty, nothing was written, and the model was told so before.
         """
         self._cut_text = reply.text if reply.is_cut else ""
         earlier_note = self._ctx.journal.get_from_earlier_attempt(f"{key}:answer")

@@ -304,7 +304,7 @@ class LocalFirstWakes(SessionWakes):
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Wakes the sessions, and returns those that were woken. With ``has_begun`` this process takes some itself
-        while it runs few; the others are queued. If the queue is down, all are offered here; raises
+        while it runs few; the others are queued. If the queue is down, as many as may run here are offered; raises
         ``StoreUnavailable`` unless all are taken.
         """
         all_sessions = list(sessions)
