@@ -225,7 +225,7 @@ def _build_progress_fingerprint(progress: Progress, tokens: Sequence[str]) -> st
     return "/".join((*map(str, counts), *tokens))
 
 
-def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
+def why_text_is_no_answer(text: str, ctx: TurnContext, dossier: Dossier) -> str:
     """Why ``text`` can be no answer to a question of the task; empty if it may be one.
 
     An empty text is none. Nor is any text if all that the model did was to read, there is no file, and each read

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from services.executor.core.authorize.persons import list_remaining_states
 from services.executor.core.conversation import strategies
-from services.executor.core.conversation.answers import AnswerChecks, why_not_answerable
+from services.executor.core.conversation.answers import AnswerChecks, why_text_is_no_answer
 from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
 from services.executor.core.conversation.local_tools import LocalTools, has_condition_or_open_selection
 from services.executor.core.conversation.understanding import (
@@ -487,7 +487,7 @@ class Conversation:
         return True
 
     async def _store_answer(self, text: str) -> None:
-        reason = why_not_answerable(text, self.ctx, self.progress.dossier)
+        reason = why_text_is_no_answer(text, self.ctx, self.progress.dossier)
         reasons = {part.number: reason for part in list_open_questions(self._parts)} if reason else {}
         self._tracker.progress = self.progress.update_dossier(parts=mark_unanswered(self._parts, reasons))
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])

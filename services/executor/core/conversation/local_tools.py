@@ -127,7 +127,7 @@ class LocalTools:
         except (NoSuchPath, ValueError) as error:
             return ToolResult(use.id, str(error), is_error=True)
 
-    async def _understand(self, call: _LocalCall) -> Json:
+    async def _store_parts_of_task(self, call: _LocalCall) -> Json:
         """Stores the task's parts. Only the first call counts, so that no tool result can change what may be done."""
         if self.understanding is not None:
             raise ValueError("the task's parts are settled by the first reply")
@@ -240,7 +240,7 @@ class LocalTools:
 
 
 _METHOD_BY_TOOL: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
-    UNDERSTAND_TOOL_NAME: LocalTools._understand,
+    UNDERSTAND_TOOL_NAME: LocalTools._store_parts_of_task,
     CALCULATE_DEFINITION.name: LocalTools._calculate,
     LOOK_DEFINITION.name: LocalTools._select_rows,
     LEAVE_PART_DEFINITION.name: LocalTools._leave_part,

@@ -188,10 +188,12 @@ def _internal_rate_of_return(*flows: Decimal) -> Decimal:
     return (low + high) / 2 * HUNDRED
 
 
-def _price_bond(face: Decimal, coupon: Decimal, yearly_yield: Decimal, years: Decimal, a_year: Decimal) -> Decimal:
-    periods = require_whole(years * a_year, "years x payments a year")
-    factor = 1 + yearly_yield / HUNDRED / require_positive(a_year, "payments a year")
-    payment = face * coupon / HUNDRED / a_year
+def _price_bond(
+    face: Decimal, coupon: Decimal, yearly_yield: Decimal, years: Decimal, payments_a_year: Decimal
+) -> Decimal:
+    periods = require_whole(years * payments_a_year, "years x payments a year")
+    factor = 1 + yearly_yield / HUNDRED / require_positive(payments_a_year, "payments a year")
+    payment = face * coupon / HUNDRED / payments_a_year
     return _present_value(factor, [_ZERO] + [payment] * periods) + face / factor**periods
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from services.executor.core.model.model_calls import append_single_request_text, ask_model, get_stored_or_new_call_mode
+from services.executor.core.model.model_calls import append_text_for_one_request, ask_model, get_stored_or_new_call_mode
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.states.machine import Failed
@@ -165,7 +165,7 @@ class MessageHistory:
         return models.ModelRequest(
             tier=self.tier,
             system=(self._ctx.prompts.rules,),
-            messages=append_single_request_text(self.messages, appended_text) if appended_text else self.messages,
+            messages=append_text_for_one_request(self.messages, appended_text) if appended_text else self.messages,
             tools=self.tools,
             max_tokens=_LONGEST_REPLY,
             effort=effort,

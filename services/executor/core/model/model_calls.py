@@ -230,7 +230,7 @@ def build_user_message(text: str) -> models.Message:
     return models.Message("user", (models.TextBlock(text),))
 
 
-def append_single_request_text(messages: Sequence[models.Message], text: str) -> tuple[models.Message, ...]:
+def append_text_for_one_request(messages: Sequence[models.Message], text: str) -> tuple[models.Message, ...]:
     """The messages with a text at the end of the last one, which no later request repeats."""
     *earlier, last_message = messages
     return (*earlier, last_message._replace(blocks=(*last_message.blocks, models.SingleRequestText(text))))
@@ -307,7 +307,7 @@ def _put_usage_on_span(span: Span, reply: models.ModelReply, settlement: Settlem
 def _with_budget_hint(ctx: TurnContext, request: models.ModelRequest, mode: CallMode) -> models.ModelRequest:
     """The request on the mode's tier, with a hint on the budget as its last text: all before it stays cacheable."""
     hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{mode.pressure}"]})
-    return request._replace(tier=mode.tier, messages=append_single_request_text(request.messages, hint))
+    return request._replace(tier=mode.tier, messages=append_text_for_one_request(request.messages, hint))
 
 
 async def _complete_unless_stopped(ctx: TurnContext, request: models.ModelRequest) -> models.ModelReply:

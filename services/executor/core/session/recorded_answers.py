@@ -115,7 +115,7 @@ def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bo
     recorded = _unpack_object(text)
     raise_recorded_failure(recorded)
     listed = cast("list[JsonObject]", recorded["tools"])
-    return tuple(_read_tool(tool, connection.id) for tool in listed), bool(recorded["unlisted"])
+    return tuple(_parse_recorded_tool(tool, connection.id) for tool in listed), bool(recorded["unlisted"])
 
 
 def raise_recorded_failure(recorded: JsonObject) -> None:
@@ -156,7 +156,7 @@ def _format_tool(tool: Tool) -> JsonObject:
     }
 
 
-def _read_tool(recorded: JsonObject, connection_id: str) -> Tool:
+def _parse_recorded_tool(recorded: JsonObject, connection_id: str) -> Tool:
     return Tool(
         connection_id=connection_id,
         name=str(recorded["name"]),

@@ -229,7 +229,7 @@ class _ComparedReads:
         records = (node, *node.outer_records[-1:])
         return len(records) > 1 and all(any(has_value_of(each, claim) for claim in self.claims) for each in records)
 
-    def is_beside_named_item(self, node: RecordNode) -> bool:
+    def is_other_than_named_item(self, node: RecordNode) -> bool:
         """Whether the call means another item of the record's list: by ``line=2``, which just one of the others has."""
         earlier = self.earlier.find_earlier_state(node)
         others = (other for other in self.before.direct if earlier is None or other.record is not earlier.record)
@@ -350,7 +350,7 @@ def _prove_by_changed_records(reads: _ComparedReads) -> ProofFinding:
     for node in nodes:
         earlier, is_meant = reads.earlier.find_earlier_state(node), len(nodes) == 1 or reads.is_named_by_call(node)
         is_another = earlier is not None and earlier.record == node.record and not is_meant
-        if (earlier is None and is_read) or is_another or reads.is_beside_named_item(node):
+        if (earlier is None and is_read) or is_another or reads.is_other_than_named_item(node):
             continue
         compared = _compare_record(reads, node, earlier, with_answer=True)
         is_shown = is_read or (is_meant and not (row_names and row_names.isdisjoint(compared.new)))
@@ -588,7 +588,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf],
     """
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier_state(node)
-        if earlier is None or reads.is_about_other_row(node) or reads.is_beside_named_item(node):
+        if earlier is None or reads.is_about_other_row(node) or reads.is_other_than_named_item(node):
             continue
         old_values, changed = find_changes(reads.list_relevant_leaves(node), earlier)
         if not any(shows_another_value(claim, changed, old_values, reads.participles) for claim in reads.claims):
