@@ -70,7 +70,7 @@ async def run_sessions(
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
-        heartbeat = make_heartbeat_in_thread(lambda: _open_leases(settings, owner))
+        heartbeat = make_heartbeat_in_thread(lambda: _open_sessions_for_heartbeat(settings, owner))
         limits = RunnerLimits(
             settings.lease_seconds,
             settings.executor_capacity,
@@ -113,8 +113,8 @@ async def run_sessions(
 
 
 @asynccontextmanager
-async def _open_leases(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessions]:
-    """The leases of this process, on a connection that belongs to the caller."""
+async def _open_sessions_for_heartbeat(settings: RunSettings, owner: str) -> AsyncIterator[RedisSessions]:
+    """Yields a second store of this process's sessions, with a connection that is its own."""
     redis = connect(settings.redis_url)
     try:
         yield RedisSessions(redis, owner, settings.lease_seconds)

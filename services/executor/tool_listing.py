@@ -32,7 +32,7 @@ from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.policy import Policy
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins, to_exact
 from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import ToolClass
 from shared.infra.process import configure_logging
@@ -228,12 +228,14 @@ def write_catalogue_file(file: Path, listing: ServerListing, may_overwrite: bool
     """Writes the catalogue atomically. Raises ``CatalogueExists`` or ``OSError``."""
     _refuse_overwriting(file, may_overwrite)
     new_file = file.with_name(f".{file.name}.new")
-    new_file.write_text(json.dumps(build_catalogue_document(listing), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    new_file.write_text(
+        json.dumps(to_builtins(build_catalogue_document(listing)), indent=2, ensure_ascii=False) + "\n", "utf-8"
+    )
     new_file.replace(file)
 
 
 def build_catalogue_document(listing: ServerListing) -> JsonObject:
-    """The connection with its catalogue; entries that the operator already had are unchanged.
+    """The connection with its catalogue; what the operator already stated in it is unchanged.
 
     ``found`` in an entry only informs the reader. A class stays null unless the operator gave one, so that a server's
     later statement can still raise it. So does an idempotency field, since only the operator knows whether the server
@@ -245,7 +247,8 @@ def build_catalogue_document(listing: ServerListing) -> JsonObject:
         name: _build_entry(connection, name, tools.get(name, {})) for name in sorted({*tools, *connection.catalogue})
     }
     head = {"id": connection.id, "url": connection.url, "protocol": connection.protocol}
-    return {**head, "catalogue": {**entries}}
+    stated = connection.model_dump(mode="json", include={"credential", "traceparent"}, exclude_defaults=True)
+    return {**head, **stated, "catalogue": {**entries}}
 
 
 def _build_entry(connection: Connection, name: str, fields: Mapping[str, object]) -> JsonObject:
@@ -260,6 +263,7 @@ def _build_entry(connection: Connection, name: str, fields: Mapping[str, object]
     return {
         "tool_class": entry.tool_class.value if entry.tool_class else None,
         "read_back": read_back_name if entry.read_back is None else entry.read_back,
+        **({"expect": to_exact(entry.expect)} if entry.expect else {}),
         "idempotency_field": entry.idempotency_field,
         "compensated_by": entry.compensated_by,
         "errors_change_nothing": entry.errors_change_nothing,

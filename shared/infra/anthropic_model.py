@@ -63,7 +63,7 @@ class InvalidModelRequest(ModelUnavailable):
 
 def _status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
     """The error for a response that is not 2xx. Its message is ours; the endpoint's own is logged."""
-    endpoint_message, status = _error_message(body), answer.status
+    endpoint_message, status = _read_error_message(body), answer.status
     log.warning("model_endpoint_refused", model=model, status=status, said=endpoint_message)
     if status == 404:
         return ModelAbsent(f"the endpoint has no model {model}")
@@ -112,19 +112,19 @@ async def _read_bounded(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _error_message(body: bytes) -> str:
+def _read_error_message(body: bytes) -> str:
     """The endpoint's error message, at most 300 characters.
 
     Only the body is read, since headers may contain a key.
     """
     try:
-        message = _read_message(json.loads(body))
+        message = _extract_error_message(json.loads(body))
     except (ValueError, RecursionError):
         message = ""
     return (message or "no reason given")[:300]
 
 
-def _read_message(body: object) -> str:
+def _extract_error_message(body: object) -> str:
     """The message in an error body, ``{"error": {"message": ...}}`` or in the form of other servers; else empty."""
     match body:
         case {"error": {"message": str(message)}} | {"error": str(message)} | {"message": str(message)}:

@@ -15,11 +15,11 @@ _FILE_SUFFIX = ".task"
 
 
 def tenant_folder_name(tenant: str) -> str:
-    return f"tenant={_shorten(tenant)}"
+    return f"tenant={_encode_name(tenant)}"
 
 
 def task_file_name(task_id: str) -> str:
-    return (task_id if HASHED_ID_PATTERN.fullmatch(task_id) else _shorten(task_id)) + _FILE_SUFFIX
+    return (task_id if HASHED_ID_PATTERN.fullmatch(task_id) else _encode_name(task_id)) + _FILE_SUFFIX
 
 
 def task_id_of(name: str) -> str | None:
@@ -30,7 +30,7 @@ def task_id_of(name: str) -> str | None:
     return stem if HASHED_ID_PATTERN.fullmatch(stem) else unquote(stem)
 
 
-def _shorten(text: str) -> str:
+def _encode_name(text: str) -> str:
     quoted = quote(text, safe="").replace("~", "%7E")
     return quoted if len(quoted) <= _LONGEST_NAME else f"~{hashlib.sha256(text.encode()).hexdigest()}"
 

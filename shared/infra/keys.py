@@ -401,21 +401,21 @@ class NoticeMember(NamedTuple):
     task_id: str
 
 
-class FactMember(NamedTuple):
-    """An event that is still to be searched for facts."""
+class FactSearchMember(NamedTuple):
+    """An ended task, by its outcome's event id, that is still to be searched for facts."""
 
     tenant: str
     event_id: str
 
 
-class ForgetMember(NamedTuple):
+class ForgetRequestMember(NamedTuple):
     """An open request to forget, as a member of their set."""
 
     tenant: str
     request_id: str
 
 
-class EndedMember(NamedTuple):
+class EndedTaskMember(NamedTuple):
     """An ended task, as a member of a partition's set of unarchived ones."""
 
     tenant: str

@@ -10,7 +10,7 @@ _COMPRESSOR = DictionaryCompressor("ledger_shapes.txt")
 
 
 def pack_entry(entry: LedgerEntry) -> bytes:
-    """The packed entry without its status. Equal entries give equal bytes."""
+    """The packed entry, which the store puts after its status. Equal entries give equal bytes."""
     return _COMPRESSOR.pack(entry.stored_json())
 
 

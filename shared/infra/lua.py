@@ -205,7 +205,9 @@ def _round_trip_of(redis: Redis) -> _SharedRoundTrip:
 
 
 class Scripts:
-    """Runs scripts on one server. Raises ``StoreUnavailable`` if it fails for longer than ``patience`` seconds."""
+    """Runs scripts and commands on one server. Raises ``StoreUnavailable`` if it refuses one, or if it fails for longer
+    than ``patience`` seconds.
+    """
 
     def __init__(self, redis: Redis, patience: float = RETRY_SECONDS) -> None:
         self._redis = redis

@@ -94,7 +94,8 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
     """Raises ``VolatileRedis`` unless every acknowledged write is on disk, nothing is evicted and failovers are
     noticed.
 
-    ``allow_volatile``: the setting ``ALLOW_VOLATILE_REDIS``. Raises ``StoreUnavailable`` if Redis does not answer.
+    With ``allow_volatile`` (``ALLOW_VOLATILE_REDIS``) nothing is checked. Raises ``StoreUnavailable`` if Redis does not
+    answer.
     """
     if allow_volatile:
         lineage_of(redis).accept_failover_risk()

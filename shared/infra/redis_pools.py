@@ -168,22 +168,22 @@ class _PrimaryConnection(AbstractConnection):
             raise ConnectionError(f"the sentinels' primary is a {role!r}")
 
 
-class _Tcp(_PrimaryConnection, Connection):
+class _PrimaryTcpConnection(_PrimaryConnection, Connection):
     pass
 
 
-class _Tls(_PrimaryConnection, SSLConnection):
+class _PrimaryTlsConnection(_PrimaryConnection, SSLConnection):
     pass
 
 
-class _Unix(_PrimaryConnection, UnixDomainSocketConnection):
+class _PrimaryUnixConnection(_PrimaryConnection, UnixDomainSocketConnection):
     pass
 
 
-_FOLLOWING_TYPE_BY_TYPE: Mapping[type[AbstractConnection], type[_PrimaryConnection]] = {
-    Connection: _Tcp,
-    SSLConnection: _Tls,
-    UnixDomainSocketConnection: _Unix,
+_PRIMARY_TYPE_BY_TYPE: Mapping[type[AbstractConnection], type[_PrimaryConnection]] = {
+    Connection: _PrimaryTcpConnection,
+    SSLConnection: _PrimaryTlsConnection,
+    UnixDomainSocketConnection: _PrimaryUnixConnection,
 }
 
 
@@ -205,7 +205,7 @@ class PrimaryPool(ConnectionPool):
         self._sentinels = _open_sentinels(address)
         self._service = address.service
         locate = self._find_primary if address.kind == "sentinel" else None
-        options |= {"connection_class": _FOLLOWING_TYPE_BY_TYPE[kind], "lineage": lineage, "locate": locate}
+        options |= {"connection_class": _PRIMARY_TYPE_BY_TYPE[kind], "lineage": lineage, "locate": locate}
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py
 
     async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:

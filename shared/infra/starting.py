@@ -47,7 +47,7 @@ def _describe_fault(fault: ErrorDetails) -> str:
 
 
 def require_readable_url(url: str) -> None:
-    """Raises ``ValueError`` for a URL whose host or port no client can read: all that is asked of a configured one."""
+    """Raises ``ValueError`` for a URL whose host or port no client can read. Nothing else is checked."""
     try:
         parts = urlsplit(url)
         if not (parts.hostname or "").encode("idna") or parts.port == 0:

@@ -17,7 +17,7 @@ def pack_with_digest(digest: OutcomeDigest, event: str) -> bytes:
 
 
 def unpack_outcome(packed: str) -> tuple[OutcomeDigest | None, str]:
-    """The digest (None if there is none) and the outcome's JSON."""
+    """The digest (None if there is none) and the outcome's JSON; None and the argument if that cannot be unpacked."""
     try:
         text = _COMPRESSOR.unpack(packed)
         if text.startswith("{"):  # of an earlier revision

@@ -56,7 +56,7 @@ class TaskStore(Tasks):
         """
         message = dedupe or turn.turn_id
         if prepare is not None:
-            reply = await self._run_accept_script(record, turn, message, is_asked=True)
+            reply = await self._run_accept_script(record, turn, message, is_trial=True)
             if (await self._read_acceptance(record, turn, reply)).is_new:
                 await prepare()
         if isinstance(self._redis, ClusterRedis):
@@ -83,12 +83,12 @@ class TaskStore(Tasks):
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id, or without ``session_id`` of the newest with that alias; else None."""
-        task_and_session = await self._resolve_alias(tenant, task_id, session_id)
+        task_and_session = await self._locate_task(tenant, task_id, session_id)
         return await self._read_record(tenant, *task_and_session) if task_and_session else None
 
     async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         """The task's record and the ends of its event stream, read in one step; None if there is no such task."""
-        task_and_session = await self._resolve_alias(tenant, task_id, session_id)
+        task_and_session = await self._locate_task(tenant, task_id, session_id)
         if task_and_session is None:
             return None
         found_id, session_id = task_and_session
@@ -105,7 +105,7 @@ class TaskStore(Tasks):
 
         No event is skipped or repeated. Raises ``UnknownTask`` and ``EventsLost``; close it with ``aclosing``.
         """
-        task_and_session = await self._resolve_alias(tenant, task_id, session_id)
+        task_and_session = await self._locate_task(tenant, task_id, session_id)
         if task_and_session is None:
             raise UnknownTask(task_id)
         found_id, session_id = task_and_session
@@ -130,11 +130,11 @@ class TaskStore(Tasks):
         return accepted
 
     async def _run_accept_script(
-        self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False, is_asked: bool = False
+        self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False, is_trial: bool = False
     ) -> list[str]:
         """The reply of the accepting script, which with ``names_task`` also stores the task's alias.
 
-        With ``is_asked`` it stores nothing, and replies as if it did.
+        With ``is_trial`` it stores nothing, and replies as if it did.
         """
         tenant, session_id = record.tenant, record.session_id
         session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
@@ -159,7 +159,7 @@ class TaskStore(Tasks):
                 most=most_waiting,
                 partitions=PARTITIONS,
                 place=_alias_value(record),
-                is_asked=int(is_asked),
+                is_asked=int(is_trial),
             )
             stop_key = keys.tenant_stop_key(tenant, session_id)
             key_names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stop_key, **alias)
@@ -174,9 +174,11 @@ class TaskStore(Tasks):
                 return Acceptance(read_record(record_json) if record_json else record, turn.turn_id, True)
             case ["seen", task_and_turn]:
                 task_id, turn_id = task_and_turn.split("\n")
-                return await self._find_acceptance(record, task_id, turn_id)
+                return await self._read_earlier_acceptance(record, task_id, turn_id)
             case ["waits", waiting_turn]:
-                return await self._find_acceptance(record, Turn.model_validate_json(waiting_turn).task_id, turn.turn_id)
+                return await self._read_earlier_acceptance(
+                    record, Turn.model_validate_json(waiting_turn).task_id, turn.turn_id
+                )
             case ["full", waiting_count]:
                 raise TooManyWaiting(int(waiting_count or self._admission.waiting))
             case ["ended"]:
@@ -186,7 +188,7 @@ class TaskStore(Tasks):
             case _:
                 raise SessionBelongsToOther(record.session_id)
 
-    async def _find_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Acceptance:
+    async def _read_earlier_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Acceptance:
         known_record = await self._read_record(record.tenant, task_id, record.session_id)
         return Acceptance(known_record or record, turn_id, False)
 
@@ -208,7 +210,7 @@ class TaskStore(Tasks):
             raise SessionBelongsToOther(session_id)
         await self._scripts.execute("SET", keys.task_location_key(record.tenant, record.task_id), _alias_value(record))
 
-    async def _resolve_alias(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
+    async def _locate_task(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
         if session_id:
             return task_id, session_id
         value = await self._scripts.execute("GET", keys.task_location_key(tenant, task_id))

@@ -53,7 +53,7 @@ def _build_provider(settings: TracingSettings, service: str, exporter: "SpanExpo
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    once_per_period = _OncePerPeriod()
+    once_per_period = _RepeatedMessageFilter()
     for name in _EXPORT_LOGGERS:
         logging.getLogger(name).addFilter(once_per_period)
     of_process = {
@@ -77,7 +77,7 @@ def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float)
         leaving.join(_SHUTDOWN_SECONDS)
 
 
-class _OncePerPeriod(logging.Filter):
+class _RepeatedMessageFilter(logging.Filter):
     """A log filter that passes a message once in ten minutes, since each batch fails while the collector is away."""
 
     def __init__(self) -> None:

@@ -190,7 +190,7 @@ async def test_without_a_model_facts_wait_and_the_rest_is_known(redis: Redis) ->
     assert (await stage.entities())["Initech Ltd"] == 1
     assert await stage.texts() == []
     stage.facts.broken = ""
-    await redis.zadd(keys.OPEN_FACT_SEARCHES, {keys.pack_member(keys.FactMember("acme", "acme-1:1")): 0})
+    await redis.zadd(keys.OPEN_FACT_SEARCHES, {keys.pack_member(keys.FactSearchMember("acme", "acme-1:1")): 0})
     await stage.finds_facts()
     assert await stage.texts() == [TERMS.text]
     finding = (await stage.memories.read_memory("acme")).fact_costs
@@ -231,7 +231,7 @@ async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redi
     )
     with pytest.raises(StoreUnavailable):
         await dying.run_once(datetime.now(UTC))
-    await redis.zadd(keys.OPEN_FACT_SEARCHES, {keys.pack_member(keys.FactMember("acme", "acme-1:1")): 0})
+    await redis.zadd(keys.OPEN_FACT_SEARCHES, {keys.pack_member(keys.FactSearchMember("acme", "acme-1:1")): 0})
     await stage.finds_facts()
     (fact,) = (await stage.memories.read_memory("acme")).facts
     assert fact.seen == 1

@@ -162,7 +162,7 @@ async def test_facts_are_found_in_the_order_in_which_tasks_ended(redis: Redis) -
     lore, book = RedisKnowledge(redis), RedisFactRepository(redis)
     await lore.queue_searches("zeta", ["1"])
     await redis.zincrby(
-        keys.OPEN_FACT_SEARCHES, -10, keys.pack_member(keys.FactMember("zeta", "1"))
+        keys.OPEN_FACT_SEARCHES, -10, keys.pack_member(keys.FactSearchMember("zeta", "1"))
     )  # ten milliseconds before
     await lore.queue_searches("acme", ["1"])
     await lore.queue_searches("zeta", ["1"])
@@ -313,7 +313,9 @@ async def test_an_outcome_under_way_brings_nothing_back(redis: Redis, scope: For
     assert request.state is ForgetState.WORKING
     await _caught_up(stage)
     assert "Initech" in await _kept(redis)
-    await redis.zadd(keys.OPEN_FORGET_REQUESTS, {keys.pack_member(keys.ForgetMember("acme", request.request_id)): 0})
+    await redis.zadd(
+        keys.OPEN_FORGET_REQUESTS, {keys.pack_member(keys.ForgetRequestMember("acme", request.request_id)): 0}
+    )
     request = await stage.goes_on(request)
     assert request.state is ForgetState.DONE
     assert "Initech" not in await _kept(redis)

@@ -65,7 +65,7 @@ async def test_a_list_that_an_older_revision_wrote_is_read(redis: Redis, task_st
     for name in [str(name) async for name in redis.scan_iter("*:listed:*")]:
         score = await redis.zscore(name, "t1") or 0.0
         await redis.zrem(name, "t1")
-        await redis.zadd(name, {keys.pack_member(keys.EndedMember("acme", "s-t1", "t1")): score})
+        await redis.zadd(name, {keys.pack_member(keys.EndedTaskMember("acme", "s-t1", "t1")): score})
     assert _ids(await TaskLists(redis).read_page("acme", TaskQuery(size=10), None)) == ["t1"]
 
 

@@ -32,6 +32,7 @@ from services.executor.tool_listing import (
     describe_tools,
     write_catalogue_file,
 )
+from shared.contracts.credential import Credential
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -342,14 +343,19 @@ async def test_a_correction_holds_once_it_is_loaded(tmp_path: Path, protocol: To
 async def test_writing_it_again_keeps_what_the_operator_said(tmp_path: Path) -> None:
     mine = {
         "match_invoice": CatalogueEntry(tool_class=ToolClass.READ),
-        "create_refund": CatalogueEntry(read_back="get_order", idempotency_field="idempotency_key"),
+        "create_refund": CatalogueEntry(
+            read_back="get_order", expect={"refunded": True}, idempotency_field="idempotency_key"
+        ),
         "hidden_tool": CatalogueEntry(errors_change_nothing=True),
     }
     async with company(tmp_path) as served:
-        at = Connection(id="books", url=served.url, catalogue=mine)
-        again = Connection.model_validate(build_catalogue_document(await found_at(served, at)))
+        at = Connection(id="books", url=served.url, traceparent=True, catalogue=mine)
+        found = await found_at(served, at)
+    secret = Credential.model_validate({"type": "header", "header": "x-api-key", "from": "env:BOOKS"})
+    own = at.model_copy(update={"credential": secret})
+    again = Connection.model_validate(build_catalogue_document(found._replace(connection=own)))
     kept = {name: again.catalogue[name] for name in mine}
-    assert (again.id, kept) == ("books", mine)
+    assert (again.model_copy(update={"catalogue": {}}), kept) == (own.model_copy(update={"catalogue": {}}), mine)
 
 
 @pytest.mark.promise("tools.catalogue_written")

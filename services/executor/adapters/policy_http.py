@@ -154,7 +154,7 @@ class RetryingPolicy(PolicyService):
     """A policy service whose questions are repeated while it is unavailable, and counted. Repeating is safe, since a
     verdict changes nothing.
 
-    A provisional verdict on policies that do not judge texts is asked for only once.
+    A verdict that need not be binding is asked for only once, unless the policies judge texts.
     """
 
     def __init__(self, service: PolicyService, meter: Meter, pauses: tuple[float, ...] = RETRY_PAUSES) -> None:

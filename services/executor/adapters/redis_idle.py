@@ -77,12 +77,12 @@ class Archiver:
         ]
         return [row for batch in batches for row in batch], partitions_with_more
 
-    async def _archive_task(self, member: str, problem: str, parts: list[object]) -> keys.EndedMember | None:
+    async def _archive_task(self, member: str, problem: str, parts: list[object]) -> keys.EndedTaskMember | None:
         """The task, if it may leave Redis. One that cannot be read or archived is tried again later.
 
         ``parts``: its stored content; empty without an archive, and if nothing is left of the task.
         """
-        task = keys.unpack_member(keys.EndedMember, member)
+        task = keys.unpack_member(keys.EndedTaskMember, member)
 
         async def put() -> bool:
             if self._archive is not None and parts:
@@ -94,7 +94,7 @@ class Archiver:
             return None
         return task if await _put_or_log(self._uploads, put, "not_archived", task=task.task_id) else None
 
-    async def _set_expiry(self, tasks: Sequence[keys.EndedMember]) -> None:
+    async def _set_expiry(self, tasks: Sequence[keys.EndedTaskMember]) -> None:
         """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
         has_archive = self._archive is not None
         seconds = [0, keys.TASK_DETAIL_RETENTION_SECONDS] if has_archive else [keys.TASK_RETENTION_SECONDS] * 2
@@ -290,8 +290,8 @@ class Evictor(ScriptedStore):
 async def restore_session(archive: Archive | None, session: keys.SessionMember, owner: str) -> SessionState:
     """The archived state of a session; empty if the archive has none for this owner.
 
-    Raises ``SessionUnavailable`` while the archive does not answer, because rules may depend on the calls that the
-    state counts, and ``StoreUnavailable`` if the content cannot be read.
+    Raises ``SessionUnavailable`` if there is no archive or it does not answer, because rules may depend on the calls
+    that the state counts, and ``StoreUnavailable`` if the content cannot be read.
     """
     if archive is None:
         raise SessionUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")

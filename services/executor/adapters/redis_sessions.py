@@ -169,7 +169,7 @@ class RedisSessions(Sessions):
             letter=letter.stored_json(),
             event_id=outcome.event_id,
             outcome=pack_outcome(outcome),
-            member=keys.pack_member(keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)),
+            member=keys.pack_member(keys.EndedTaskMember(lease.tenant, lease.session_id, letter.task_id)),
             seconds=keys.TASK_RETENTION_SECONDS,
             json=end.record,
             kept=keys.EVENTS_KEPT,

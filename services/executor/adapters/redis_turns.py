@@ -153,7 +153,7 @@ class TurnScripts:
             "due": int(timer.due.timestamp() * 1000) if timer else 0,
             "event_id": outcome.event_id if outcome else "",
             "outcome": pack_outcome(outcome) if outcome else "",
-            "member": keys.pack_member(keys.EndedMember(*task_key, turn.task_id)),
+            "member": keys.pack_member(keys.EndedTaskMember(*task_key, turn.task_id)),
             "detail": keys.TASK_DETAIL_RETENTION_SECONDS,
             "settled_id": settled_approval.approval_id if settled_approval else "",
             "settled": settled_approval.stored_json() if settled_approval else "",
@@ -197,9 +197,9 @@ class TurnScripts:
         return next(cancels, None)
 
 
-def read_store_time(stop_state: Sequence[str]) -> datetime:
-    """The store's time in a script's reply."""
-    return _EPOCH + timedelta(microseconds=int(stop_state[1]))
+def read_store_time(reply: Sequence[str]) -> datetime:
+    """The store's time in the reply of a turn's script."""
+    return _EPOCH + timedelta(microseconds=int(reply[1]))
 
 
 def _get_approval_deadline_ms(approval: Approval | None) -> int | str:
@@ -427,8 +427,8 @@ class WriteRefusal(NamedTuple):
 
 class StoredIntents:
     """The write intents that this process has stored for one turn, checked against a failover that may have lost some
-    (I3). Replicas confirm an intent before its request is sent; or, where none are asked to, a turn that is older than
-    a failover sends only what it can account for.
+    (I3). Replicas confirm an intent before its request is sent. Where none are asked to, a turn that is older than a
+    failover takes a write for possibly sent, unless this process alone has worked on the turn.
     """
 
     def __init__(self, lineage: RedisLineage, work: TurnWork) -> None:

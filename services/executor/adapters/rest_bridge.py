@@ -98,7 +98,7 @@ _UNCERTAIN_STATUSES = (409, 429)  # a conflict may be with an earlier sending; n
 
 
 def _parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
-    """The listed tools, possibly none; raises ``OtherProtocol`` unless the body is a JSON array."""
+    """The usable tools, possibly none. Raises ``ToolSilent`` for HTTP 5xx; else ``OtherProtocol`` if no list came."""
     if status >= 500:
         raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
     tools = _parse_json(body) if status == 200 else None
@@ -109,8 +109,8 @@ def _parse_listing(connection: Connection, status: int, body: bytes) -> list[Lis
 
 def _parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     """The answer to a call. A status 4xx but 408, and a 2xx whose content is an error, are error answers; of these only
-    a 4xx that is neither 409 nor 429 says that nothing was done (``not_begun``). Any other status, and a body that is
-    not JSON, raise ``ToolSilent``.
+    a 4xx that is neither 409 nor 429 says that nothing was done (``not_begun``). Any other status, and a 2xx whose body
+    is not JSON, raise ``ToolSilent``.
     """
     if 400 <= status < 500 and status != _TIMEOUT_STATUS:
         not_begun = status not in _UNCERTAIN_STATUSES

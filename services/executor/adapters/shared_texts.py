@@ -39,8 +39,8 @@ class _StoredText(NamedTuple):
 class SharedTexts:
     """Stores and reads texts that many tasks' journals have in common. May raise ``StoreUnavailable``.
 
-    Each stays for ``keys.SHARED_SECONDS`` after it was last stored. A process stores a text again after a day, and
-    after Redis failed over, crashed or was restored.
+    Each stays for ``keys.SHARED_TEXT_RETENTION_SECONDS`` after it was last stored. A process stores a text again after
+    a day, and after Redis failed over, crashed or was restored.
     """
 
     def __init__(self, redis: Redis) -> None:

@@ -125,7 +125,7 @@ class TaskFiles(Protocol):
         """Reads a file, which is fetched and archived first if it is an address. A failure becomes its ``problem``."""
 
     async def get_content(self, tenant: str, name: str) -> bytes | None:
-        """The bytes of an archived file, or of a picture for the model (a JPEG); None if they no longer exist."""
+        """The bytes of an archived file, or of a picture for the model (a JPEG); None if they cannot be had."""
 
 
 class NoFiles(TaskFiles):
@@ -169,8 +169,8 @@ class MadeTools(Protocol):
         """All versions of all tools, including removed ones."""
 
     async def store_version(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """Stores the tool as the next version of its name, and returns it with that version. Storing the same code
-        again returns the existing version.
+        """Stores the tool as the next version of its name, and returns it with that version. If the newest version has
+        the same code, that one is returned.
 
         If the tenant has too many tools, nothing is stored; the returned version is the one it would have had.
         """

@@ -119,7 +119,7 @@ class TenantMemories(ScriptedStore):
         name = keys.learned_keys(request.tenant).forgets
         row = request.model_copy(update={"asked_at": await self._read_clock()}).model_dump_json()
         await self._scripts.execute("HSETNX", name, request.request_id, row)
-        member = keys.pack_member(keys.ForgetMember(request.tenant, request.request_id))
+        member = keys.pack_member(keys.ForgetRequestMember(request.tenant, request.request_id))
         await self._scripts.execute("ZADD", keys.OPEN_FORGET_REQUESTS, "NX", 0, member)
 
     async def _read_clock(self) -> datetime:

@@ -36,7 +36,7 @@ class RedisForgetting(Forgetting):
         members = await self._scripts.run("claim_due", [keys.OPEN_FORGET_REQUESTS], [limit, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
         for packed_member in cast("list[str]", members):
-            member = keys.unpack_member(keys.ForgetMember, packed_member)
+            member = keys.unpack_member(keys.ForgetRequestMember, packed_member)
             row = await self._scripts.execute("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
             request = ForgetRequest.read_row(row)
             if request is None:
@@ -73,7 +73,7 @@ class RedisForgetting(Forgetting):
 
     async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
         name, row = keys.learned_keys(request.tenant).forgets, request.model_dump_json()
-        member = keys.pack_member(keys.ForgetMember(request.tenant, request.request_id))
+        member = keys.pack_member(keys.ForgetRequestMember(request.tenant, request.request_id))
         line = self._lines.pop(request.request_id, "")
         if seconds is None and await self._scripts.run("note_forgotten", [name], [line, request.request_id, row]):
             await self._scripts.execute("ZREM", keys.OPEN_FORGET_REQUESTS, member)

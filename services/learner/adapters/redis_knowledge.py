@@ -34,7 +34,7 @@ def translate_spoiled_data() -> Iterator[None]:
 class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def claim(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
         members = await self._scripts.run("claim_due", [keys.OPEN_FACT_SEARCHES], [limit, int(seconds * 1000)])
-        return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", members)]
+        return [keys.unpack_member(keys.FactSearchMember, member) for member in cast("list[str]", members)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.TaskToSearch | None:
         with translate_spoiled_data():
@@ -66,7 +66,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
 
     async def finish_searches(self, searched: Sequence[tuple[str, str]]) -> None:
         """Removes events that were searched for facts; one that was queued again meanwhile is postponed instead."""
-        members = [keys.pack_member(keys.FactMember(*event)) for event in searched]
+        members = [keys.pack_member(keys.FactSearchMember(*event)) for event in searched]
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.zrem(keys.OPEN_FACT_SEARCHES, *members)
             for tenant, event_id in searched:
@@ -85,7 +85,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
             await self._scripts.execute("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
-        member = keys.pack_member(keys.FactMember(tenant, event_id))
+        member = keys.pack_member(keys.FactSearchMember(tenant, event_id))
         await self._scripts.run("queue_due", [keys.OPEN_FACT_SEARCHES], ["CH", int(seconds * 1000), member])
 
 
@@ -156,7 +156,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
 
 
 def _pack_searches_to_queue(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
-    members = [keys.pack_member(keys.FactMember(tenant, event_id)) for event_id in event_ids]
+    members = [keys.pack_member(keys.FactSearchMember(tenant, event_id)) for event_id in event_ids]
     return [keys.OPEN_FACT_SEARCHES], ["NX", 0, *members]
 
 

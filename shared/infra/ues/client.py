@@ -157,9 +157,10 @@ class SmsEndpoints(WorldEndpoints):
 class AsyncUESClient:
     """A client of one simulated world: ``async with AsyncUESClient(base_url=..., api_key=...) as ues: ...``.
 
-    Every failure is a ``UESError``. ``retry_enabled``: requests that change nothing are retried up to ``max_retries``
-    times after a lost connection or a 502, 503 or 504; others only if they were never sent. ``base_url`` may include
-    the path of a world. All modalities share one HTTP connection pool, or the given ``transport``.
+    Every failure is a ``UESError``. ``retry_enabled``: reads and deletions are retried up to ``max_retries`` times
+    after a time-out, a lost connection, or a 502, 503 or 504; other requests only if they were never sent.
+    ``base_url`` may include the path of a world. All modalities share one HTTP connection pool, or the given
+    ``transport``.
     """
 
     def __init__(

@@ -171,7 +171,7 @@ def _check_answer(answer: httpx.Response) -> httpx.Response:
     status = answer.status_code
     kind = ServerError if status >= 500 else _ERROR_TYPES_BY_STATUS.get(status, APIError)
     body = _read_body(answer)
-    raise kind(_read_message(body) or f"the simulator answered {status}", status, body)
+    raise kind(_extract_error_message(body) or f"the simulator answered {status}", status, body)
 
 
 def _read_body(answer: httpx.Response) -> JsonValue:
@@ -181,7 +181,7 @@ def _read_body(answer: httpx.Response) -> JsonValue:
         return answer.text[:_LONGEST_ERROR]
 
 
-def _read_message(body: JsonValue) -> str:
+def _extract_error_message(body: JsonValue) -> str:
     """The server's message: ``detail`` (a text, a list, an object's message), else ``message``, else ``error``."""
     if not isinstance(body, dict):
         return str(body or "")[:_LONGEST_ERROR]

@@ -102,7 +102,7 @@ class Approvals(ScriptedStore):
         """The approval, decided or not; None if it does not exist, or is no longer stored."""
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
         rows = cast("list[str | None]", await self._scripts.execute_many(*(("GET", name) for name in names)))
-        tasks = [keys.unpack_member(keys.EndedMember, row) for row in rows if row is not None]
+        tasks = [keys.unpack_member(keys.EndedTaskMember, row) for row in rows if row is not None]
         members = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(map(_parse_request, await self._read_rows(members)), None)
 
