@@ -11,7 +11,7 @@ from cli.console import CommandError
 from shared.contracts.assessment.criterion_points import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import PASSING_SHARE, Assessment
-from shared.domain.estimates import Interval, difference_interval
+from shared.domain.estimates import ConfidenceInterval, difference_interval
 
 
 def assessment_table(assessment: Assessment) -> Table:
@@ -115,11 +115,11 @@ def _describe_failure(turn: JsonObject) -> str:
     return f"turn {number_text}, {kind}: {turn.get('error', '')}"
 
 
-def _interval_text(interval: Interval) -> str:
+def _interval_text(interval: ConfidenceInterval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def _mean_text(interval: Interval | None) -> str:
+def _mean_text(interval: ConfidenceInterval | None) -> str:
     return "" if interval is None else f" and earns a share of {_interval_text(interval)} of the points"
 
 

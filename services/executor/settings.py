@@ -11,7 +11,7 @@ from pydantic_settings import NoDecode
 from services.executor.ports.services import OrchestratorName
 from shared.domain.outgoing import AllowedAddresses, addresses_for_files, addresses_for_operators, addresses_for_tools
 from shared.domain.quality import QualityFormula
-from shared.domain.words import PlanAudit, Strategy
+from shared.domain.words import PlanAuditScope, Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.parts import check_optional_parts
 from shared.infra.redis import START_SECONDS, QueueSettings
@@ -148,8 +148,8 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         json_schema_extra={"needed": "ORCHESTRATORS names brainos"},
     )
     brainos_timeout: float = Field(default=45.0, gt=0, description="seconds for one round with it")
-    compute_audit: PlanAudit = Field(
-        default=PlanAudit.RISKY,
+    compute_audit: PlanAuditScope = Field(
+        default=PlanAuditScope.RISKY,
         description="whether a model looks if risky plans, or all, do what their tasks ask; the exact audit stays",
     )
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000, description="US dollars of one task")

@@ -12,7 +12,7 @@ class OfferedTool(policy.PolicyContract):
 
 
 class AllowanceRequest(policy.PolicyRequest):
-    """The tools that may be called in this turn, and the calls that the session made before it."""
+    """Asks which of ``tools`` may be called in this turn, after the session's earlier calls (``history``)."""
 
     context: dict[str, policy.ContextValue] = {}
     tools: tuple[OfferedTool, ...] = ()

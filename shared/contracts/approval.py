@@ -28,8 +28,8 @@ class NoticeEvent(StrEnum):
 class NoticeTarget(Contract):
     """A webhook for notices. ``standard``: a signed JSON event (Standard Webhooks). ``slack``: a Slack-style body.
 
-    ``url`` and ``secret`` may refer to a variable of the gateway (``env:NAME``): a Slack URL is a secret by itself.
-    ``secret`` (``whsec_`` and base64) signs in place of the tenant's own.
+    ``secret`` refers to a variable of the gateway (``env:NAME``) with ``whsec_`` and base64, and signs in place of the
+    tenant's own; ``url`` may refer to one, too, since a Slack URL is a secret by itself.
     """
 
     url: str = Field(pattern=r"^(https?://\S+|env:[A-Za-z_][A-Za-z0-9_]*)$")

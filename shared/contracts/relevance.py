@@ -92,7 +92,7 @@ _LEAST_SCORE = 40
 
 
 def select_facts(facts: Iterable[KnownFact], task: str, words: Iterable[str], domain: str) -> list[KnownFact]:
-    """The four facts most relevant to the task, by shared words, named entities, process type and quality.
+    """At most four facts that are relevant to the task, by shared words, named entities, process type and quality.
 
     Ties keep their order, newest first. Contradicted facts are left out. Selecting from the result again returns the
     same.
@@ -104,7 +104,7 @@ def select_facts(facts: Iterable[KnownFact], task: str, words: Iterable[str], do
 
 
 def select_entities(entities: Sequence[KnownEntity], task: str, now: datetime) -> list[KnownEntity]:
-    """The entities that the task names, then the few seen most often; without those last seen long ago."""
+    """Entities that the task names, then the few seen most often; none that was seen once or last seen long ago."""
     known_entities = [
         entity
         for entity in sorted(entities, key=lambda entity: -entity.seen)

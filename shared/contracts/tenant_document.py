@@ -62,7 +62,9 @@ def parse_readable_policies(document: JsonObject) -> tuple[Policy, ...]:
 
 
 def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
-    """Parses this tenant's record, which may refer to the tenant's own secrets only. Raises ``BadRecord``."""
+    """Parses a record that this tenant's operators wrote: it may refer to the tenant's own secrets only, and its
+    connections name the tenant as their author. Raises ``BadRecord``.
+    """
     record = read_tenant_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
     for index, connection in enumerate(record.connections):

@@ -25,7 +25,7 @@ def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
     """A summary of at most 200 words: the first words of each turn, equally many of each.
 
     If there are too many turns for that, only the newest are included. Earlier summaries among the turns come first and
-    get half of the words.
+    get at most half of the words.
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
     spoken_turns = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_SUMMARY_WORDS) :]

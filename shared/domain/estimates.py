@@ -20,12 +20,12 @@ _T_QUANTILES = (
 )  # fmt: skip
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     low: float
     high: float
 
 
-def chance_interval(passed: int, runs: int) -> Interval:
+def chance_interval(passed: int, runs: int) -> ConfidenceInterval:
     """The 95 % interval of the chance that a run passes, by Wilson's score (J. Am. Stat. Assoc. 22, 1927).
 
     ``runs``: at least one.
@@ -33,18 +33,18 @@ def chance_interval(passed: int, runs: int) -> Interval:
     share, weight = passed / runs, _NORMAL_QUANTILE**2 / runs
     middle = (share + weight / 2) / (1 + weight)
     half = sqrt(share * (1 - share) * weight + weight**2 / 4) / (1 + weight)
-    return Interval(max(0.0, middle - half), min(1.0, middle + half))
+    return ConfidenceInterval(max(0.0, middle - half), min(1.0, middle + half))
 
 
-def mean_interval(values: Sequence[float]) -> Interval | None:
+def mean_interval(values: Sequence[float]) -> ConfidenceInterval | None:
     """The 95 % interval of the mean, by Student's t; ``None`` for fewer than two values."""
     if len(values) < 2:
         return None
     half = _t_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
-    return Interval(fmean(values) - half, fmean(values) + half)
+    return ConfidenceInterval(fmean(values) - half, fmean(values) + half)
 
 
-def difference_interval(before: Sequence[float], after: Sequence[float]) -> Interval | None:
+def difference_interval(before: Sequence[float], after: Sequence[float]) -> ConfidenceInterval | None:
     """The 95 % interval of the difference of two means, by B. L. Welch's t (Biometrika 34, 1947).
 
     ``None`` if one of them has fewer than two values.
@@ -55,11 +55,11 @@ def difference_interval(before: Sequence[float], after: Sequence[float]) -> Inte
     change = fmean(after) - fmean(before)
     error_sum = error_before + error_after
     if error_sum == 0:
-        return Interval(change, change)
+        return ConfidenceInterval(change, change)
     share_before, share_after = error_before / error_sum, error_after / error_sum
     degrees = 1 / (share_before**2 / (len(before) - 1) + share_after**2 / (len(after) - 1))
     half = _t_quantile(degrees) * sqrt(error_sum)
-    return Interval(change - half, change + half)
+    return ConfidenceInterval(change - half, change + half)
 
 
 def _t_quantile(degrees: float) -> float:

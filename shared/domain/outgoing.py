@@ -49,9 +49,10 @@ class AllowedAddresses(NamedTuple):
     """The addresses that one kind of request may be sent to.
 
     ``listed``: the operator's list of hosts, hosts with a port, addresses and networks. A listed name may resolve to
-    private networks; other special ranges must be listed as addresses or networks. ``setting``: the list's name for
-    messages. ``permits_public``: all public addresses at web ports; ``permits_loopback``: this machine's own addresses;
-    ``permits_any_name``: any host and port as if its name were listed; ``permits_queries``: URLs with a query.
+    private, shared and loopback ones, too; other special ranges must be listed themselves. ``setting``: the list's name
+    for messages. ``permits_public``: all public addresses at web ports; ``permits_loopback``: this machine's own
+    addresses; ``permits_any_name``: any host and port as if its name were listed; ``permits_queries``: URLs with a
+    query.
     """
 
     listed: frozenset[str] = frozenset()
@@ -100,7 +101,9 @@ def _public_addresses(allowed_hosts: Collection[str], setting: str, permits_loop
 
 
 def addresses_for_operators(allowed_hosts: Collection[str]) -> AllowedAddresses:
-    """The addresses that a tenant's operators may name in connections: public and private, others only if listed."""
+    """The addresses that a tenant's operators may name in connections: public, private and loopback ones, and those of
+    shared networks (100.64.0.0/10); others only if listed.
+    """
     host_list = normalize_host_list(allowed_hosts)
     return AllowedAddresses(host_list, "TOOLS_ALLOWED_HOSTS", permits_any_name=True, permits_queries=True)
 

@@ -37,13 +37,17 @@ class FsmState(StrEnum):
     FAILED = "FAILED"
 
 
-class Phase(StrEnum):
+class TurnPhase(StrEnum):
+    """The phases of a turn, in order."""
+
     PRIME = "PRIME"
     EXECUTE = "EXECUTE"
     REFLECT = "REFLECT"
 
 
 class Strategy(StrEnum):
+    """The ways to ask models about a task, of which the bandit chooses one."""
+
     FSM = "fsm"
     FIVE_PHASE = "five_phase"
     MOA = "moa"
@@ -158,6 +162,8 @@ def describe_decider(level: str | None) -> str:
 
 
 class Role(StrEnum):
+    """What a ``Principal`` may do; one may have several roles."""
+
     CLIENT = "client"
     APPROVER = "approver"
     OPERATOR = "operator"
@@ -171,7 +177,7 @@ class A2aVersion(StrEnum):
     A2A_1_0 = "1.0"
 
 
-class PlanAudit(StrEnum):
+class PlanAuditScope(StrEnum):
     """Which plans a model audits for doing what the task asks. ``on``: those of risky processes."""
 
     OFF = "off"

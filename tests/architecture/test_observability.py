@@ -47,7 +47,7 @@ SERVICES = frozenset(images()) | {"planner"}
 PROMTOOL = shutil.which("promtool")
 _FIXED: tuple[type[StrEnum], ...] = (
     words.TaskState,
-    words.Phase,
+    words.TurnPhase,
     words.Strategy,
     words.WriteStatus,
     RepairedFault,

@@ -27,7 +27,7 @@ from services.gateway.features.participation import (
 from services.gateway.parts.worlds import find_world
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.tool_calls import BridgedWorld
-from shared.contracts.assessment.results import Assessment, build_card
+from shared.contracts.assessment.results import Assessment, build_assessment_summary
 from shared.contracts.learning_files import ForgetScope
 from shared.contracts.task import Principal
 from shared.infra.keys import ASSESSMENT_SECONDS, assessment_keys, participant_key, participation_key
@@ -168,12 +168,12 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
     store = AssessmentRepository(redis, most_kept=3)
     for number in range(5):
         one = an_assessment(f"n{number}")
-        await store.write("acme", KeptAssessment(build_card(f"id{number}", "casey", one), one))
+        await store.write("acme", KeptAssessment(build_assessment_summary(f"id{number}", "casey", one), one))
     digits = "".join(f"{number * 7919:x}" for number in range(250_000))
     huge = an_assessment(agent="x", runs=[a_run(updates=[{"text": digits}])])
 
     with pytest.raises(InvalidField, match="too large"):
-        await store.write("acme", KeptAssessment(build_card("huge", "casey", huge), huge))
+        await store.write("acme", KeptAssessment(build_assessment_summary("huge", "casey", huge), huge))
 
     assert [card.assessment_id for card in await store.list_cards(ANN)] == ["id4", "id3", "id2"]
     with pytest.raises(NotFound):
@@ -187,8 +187,8 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
 @pytest.mark.promise("console.assessments")
 async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
     store, one = AssessmentRepository(redis), an_assessment()
-    await store.write("acme", KeptAssessment(build_card("good", "casey", one), one))
-    await store.write("acme", KeptAssessment(build_card("odd", "casey", one), one))
+    await store.write("acme", KeptAssessment(build_assessment_summary("good", "casey", one), one))
+    await store.write("acme", KeptAssessment(build_assessment_summary("odd", "casey", one), one))
     await redis.hset(assessment_keys("acme").cards, "odd", "{}")  # type: ignore[misc]  # redis-py
     await redis.hset(assessment_keys("acme").bodies, "good", "!")  # type: ignore[misc]  # redis-py
 

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.ports.tools import OtherProtocol, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ProtocolMismatch, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import ToolClass
@@ -157,7 +157,7 @@ async def test_an_answer_that_leaves_open_what_happened_is_silence_and_not_repea
 @pytest.mark.parametrize(("body", "status"), [("{}", 200), ("<html>", 200), ("no", 404), ('{"tools": []}', 200)])
 async def test_a_listing_that_is_no_array_is_another_protocol(body: str, status: int) -> None:
     async with answering(body, status) as play:
-        with pytest.raises(OtherProtocol):
+        with pytest.raises(ProtocolMismatch):
             await play.servers.discover(play.connection)
 
 
@@ -165,7 +165,7 @@ async def test_a_server_that_fails_is_silent_whatever_it_speaks() -> None:
     async with answering("down", 503) as play:
         with pytest.raises(ToolSilent) as caught:
             await play.servers.discover(play.connection)
-    assert not isinstance(caught.value, OtherProtocol)
+    assert not isinstance(caught.value, ProtocolMismatch)
 
 
 async def test_bad_entries_are_dropped_and_classes_come_from_names() -> None:

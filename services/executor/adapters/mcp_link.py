@@ -32,7 +32,7 @@ from services.executor.adapters.server_http import (
     refuse_compressed,
     to_port_error,
 )
-from services.executor.ports.tools import Credentials, OtherProtocol, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Credentials, ProtocolMismatch, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import AddressGuard
@@ -210,9 +210,9 @@ def _check_status_and_media_type(response: httpx2.Response, media_type: str) -> 
     if status in _FAILING_STATUSES:
         raise ToolSilent(f"the server answered HTTP {status}")
     if status >= 500 or (status != 200 and media_type != "application/json"):
-        raise OtherProtocol(f"the server answered HTTP {status}")
+        raise ProtocolMismatch(f"the server answered HTTP {status}")
     if media_type not in ("application/json", "text/event-stream"):
-        raise OtherProtocol(f"the server answered with {media_type or 'no content type'}, not with JSON")
+        raise ProtocolMismatch(f"the server answered with {media_type or 'no content type'}, not with JSON")
     refuse_compressed(response)
 
 
@@ -220,9 +220,9 @@ def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        raise OtherProtocol(f"the server answered HTTP {status} with something that is not JSON") from None
+        raise ProtocolMismatch(f"the server answered HTTP {status} with something that is not JSON") from None
     if not isinstance(answer, dict) or not (isinstance(answer.get("error"), dict) or "result" in answer):
-        raise OtherProtocol(f"the server answered HTTP {status} with something that is not JSON-RPC")
+        raise ProtocolMismatch(f"the server answered HTTP {status} with something that is not JSON-RPC")
     if "result" in answer and answer.get("id") != message["id"]:
         raise ToolSilent("the server answered another request than ours")
 

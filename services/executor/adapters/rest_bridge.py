@@ -98,12 +98,12 @@ _UNCERTAIN_STATUSES = (409, 429)  # a conflict may be with an earlier sending; n
 
 
 def _parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
-    """The usable tools, possibly none. Raises ``ToolSilent`` for HTTP 5xx; else ``OtherProtocol`` if no list came."""
+    """The usable tools, possibly none. Raises ``ToolSilent`` for HTTP 5xx, else ``ProtocolMismatch`` without a list."""
     if status >= 500:
         raise ports.ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
     tools = _parse_json(body) if status == 200 else None
     if not isinstance(tools, list):
-        raise ports.OtherProtocol(f"HTTP {status} without a JSON array of tools at /mcp/tools")
+        raise ports.ProtocolMismatch(f"HTTP {status} without a JSON array of tools at /mcp/tools")
     return _parse_listed_tools(connection, tools)
 
 

@@ -56,7 +56,7 @@ class ServersByProtocol:
         try:
             if servers is not None:
                 return await servers.discover(connection, session_id)
-        except ports.OtherProtocol:
+        except ports.ProtocolMismatch:
             if connection.protocol in self._servers:
                 raise
             log.info("tool_protocol_changed", connection=connection.id)
@@ -91,11 +91,11 @@ class ServersByProtocol:
         protocol = "mcp"
         try:
             tools = await self._servers[protocol].discover(connection, session_id)
-        except ports.OtherProtocol as not_mcp:
+        except ports.ProtocolMismatch as not_mcp:
             protocol = "rest"
             try:
                 tools = await self._servers[protocol].discover(connection, session_id)
-            except ports.OtherProtocol as not_rest:
+            except ports.ProtocolMismatch as not_rest:
                 sentence = f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})"
                 raise ports.ToolSilent(sentence) from not_rest
         self._detected.put(connection.url, protocol)

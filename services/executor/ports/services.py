@@ -45,9 +45,8 @@ class Tenants(Protocol):
         """The tenant's present record; raises ``UnknownTenant`` or ``StoreUnavailable``."""
 
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
-        """The tenant's present record, but with the policies of an earlier ``version``, which a task began with.
-
-        If that version no longer exists, the present policies are used.
+        """The tenant's present record, with the rules and record kinds of an earlier ``version``, which a task began
+        with. If that version no longer exists, they are the present ones.
         """
         return await self.get(tenant)
 

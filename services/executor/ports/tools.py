@@ -125,7 +125,7 @@ class AnswerTooLarge(ToolSilent):
     """The server answered, with more than is read."""
 
 
-class OtherProtocol(ToolSilent):
+class ProtocolMismatch(ToolSilent):
     """The server answered, but not in this protocol."""
 
 

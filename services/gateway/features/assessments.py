@@ -19,7 +19,7 @@ from services.gateway.edge.fields import object_at, to_invalid_field
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as WireObject
-from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, build_card
+from shared.contracts.assessment.results import Assessment, AssessmentSummary, Run, build_assessment_summary
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 from shared.infra import keys
@@ -27,7 +27,7 @@ from shared.infra.lua import ScriptedStore, parse_scores
 
 
 class KeptAssessment(NamedTuple):
-    card: AssessmentCard
+    card: AssessmentSummary
     assessment: Assessment
 
 
@@ -47,10 +47,10 @@ def _parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
     assessment = _strip_credentials(assessment)
     owner = caller.principal.id
     name = sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LENGTH]
-    return KeptAssessment(build_card(name, owner, assessment), assessment)
+    return KeptAssessment(build_assessment_summary(name, owner, assessment), assessment)
 
 
-def may_see(caller: Caller, card: AssessmentCard) -> bool:
+def may_see(caller: Caller, card: AssessmentSummary) -> bool:
     """Whether the caller may see an assessment: operators see all of their tenant, others those they stored.
 
     Without authentication everybody sees all.
@@ -95,7 +95,7 @@ class AssessmentRepository(ScriptedStore):
         super().__init__(redis)
         self._most = most_kept
 
-    async def store_assessment(self, caller: Caller, body: JsonObject) -> AssessmentCard:
+    async def store_assessment(self, caller: Caller, body: JsonObject) -> AssessmentSummary:
         """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
         kept_assessment = _parse_assessment(caller, body)
         await self.write(caller.tenant, kept_assessment)
@@ -115,7 +115,7 @@ class AssessmentRepository(ScriptedStore):
         ]
         await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), arguments)
 
-    async def list_cards(self, caller: Caller) -> Sequence[AssessmentCard]:
+    async def list_cards(self, caller: Caller) -> Sequence[AssessmentSummary]:
         """The summaries of the assessments that the caller may see, the newest first."""
         hashes = keys.assessment_keys(caller.tenant)
         order = await self._scripts.execute("ZREVRANGEBYSCORE", hashes.order, "+inf", "-inf", "WITHSCORES")
@@ -154,9 +154,9 @@ def _parse_score_time(score: object) -> datetime:
     return datetime.fromtimestamp(float(str(score)) / 1000, UTC)
 
 
-def _read_card(row: object, time: datetime) -> AssessmentCard | None:
+def _read_card(row: object, time: datetime) -> AssessmentSummary | None:
     """The summary in a row; None if another version wrote it, since a list without it is better than none."""
-    card = AssessmentCard.read_row(row)
+    card = AssessmentSummary.read_row(row)
     if card is None:
         log.warning("assessment_unreadable", kept_at=time.isoformat())
         return None

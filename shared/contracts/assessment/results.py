@@ -11,7 +11,7 @@ from pydantic import Field
 
 from shared.contracts.assessment.messages import MOST_TURNS, AssessmentMessage, JsonObject, Moment
 from shared.contracts.base import Contract, FrozenModel
-from shared.domain.estimates import Interval, chance_interval, mean_interval, pass_hat
+from shared.domain.estimates import ConfidenceInterval, chance_interval, mean_interval, pass_hat
 
 
 class WorldChange(AssessmentMessage):
@@ -179,16 +179,16 @@ class Assessment(FrozenModel):
         return sum(run.passed for run in self.runs)
 
     @property
-    def pass_interval(self) -> Interval:
+    def pass_interval(self) -> ConfidenceInterval:
         """The 95 % confidence interval of the chance that a run passes."""
         return chance_interval(self.passed, len(self.runs))
 
     @property
-    def points_interval(self) -> Interval | None:
+    def points_interval(self) -> ConfidenceInterval | None:
         """The 95 % confidence interval of the mean share of points; ``None`` after a single run."""
         shares = [run.points.score / run.points.max_score if run.points.max_score else 0.0 for run in self.runs]
         interval = mean_interval(shares)
-        return None if interval is None else Interval(max(0.0, interval.low), min(1.0, interval.high))
+        return None if interval is None else ConfidenceInterval(max(0.0, interval.low), min(1.0, interval.high))
 
     @property
     def pass_hat(self) -> dict[int, float]:
@@ -210,7 +210,7 @@ def parse_agent_key(text: str) -> str:
     return key
 
 
-class AssessmentCard(Contract):
+class AssessmentSummary(Contract):
     """The summary of a stored assessment. Scores are means over its runs; ``judged``: without unjudged criteria.
 
     ``passed``: how many of its ``runs`` passed; ``kept_at``: when it was stored, on the store's clock; ``owner``: the
@@ -232,14 +232,14 @@ class AssessmentCard(Contract):
     dimensions: dict[str, OverallScore] = {}
 
 
-def build_card(assessment_id: str, owner: str, assessment: Assessment) -> AssessmentCard:
+def build_assessment_summary(assessment_id: str, owner: str, assessment: Assessment) -> AssessmentSummary:
     """The card of an assessment that ``owner`` stores under this id, without the time at which it is stored."""
     results = [run.results for run in assessment.runs]
     dimensions: dict[str, list[DimensionScore]] = {}
     for result in results:
         for name, score in result.scores.dimensions.items():
             dimensions.setdefault(name, []).append(score)
-    return AssessmentCard(
+    return AssessmentSummary(
         assessment_id=assessment_id,
         owner=owner,
         name=assessment.name,

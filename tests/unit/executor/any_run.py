@@ -12,7 +12,7 @@ from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord
 from shared.domain.exact_json import dumps, loads_object
-from shared.domain.words import PlanAudit, Role, Strategy, TaskState
+from shared.domain.words import PlanAuditScope, Role, Strategy, TaskState
 from tests.doubles.generated_tools import World
 from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import Died
@@ -106,7 +106,7 @@ def _limits(random: Random, tokens: int | None) -> Limits:
         iterations=random.choice([4, 14, 14, 14]),
         tool_calls=6,
         plans=random.choice([1, 8]),
-        audit=random.choice([*PlanAudit]),
+        audit=random.choice([*PlanAuditScope]),
         strategies=strategies,
         ceilings=Ceilings(tokens=tokens),
     )

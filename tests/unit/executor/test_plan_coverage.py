@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.words import PlanAudit, Strategy, TaskState
+from shared.domain.words import PlanAuditScope, Strategy, TaskState
 from shared.ports.models import ModelReply, Tier
 from tests.doubles.scripted_model import json_reply, text_reply
 from tests.each_row import each_row
@@ -79,10 +79,10 @@ async def test_a_task_that_proposes_nothing_needs_no_judge() -> None:
 @pytest.mark.promise("audit.second.switch")
 @each_row(
     ("kind", "audit", "questions"),
-    [(RISKY, PlanAudit.OFF, 0), ("general", PlanAudit.RISKY, 0), ("general", PlanAudit.ALL, 1)],
+    [(RISKY, PlanAuditScope.OFF, 0), ("general", PlanAuditScope.RISKY, 0), ("general", PlanAuditScope.ALL, 1)],
 )
 async def test_each_plan_is_judged_where_the_operator_wants_it_and_none_where_it_is_switched_off(
-    kind: str, audit: PlanAudit, questions: int
+    kind: str, audit: PlanAuditScope, questions: int
 ) -> None:
     stage = _once(_stage(AGREES))
     stage.talk.process = kind

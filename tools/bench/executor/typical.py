@@ -14,7 +14,7 @@ from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import digest, dumps
-from shared.domain.words import A2aVersion, FsmState, Phase, TaskState, ToolClass, WriteStatus
+from shared.domain.words import A2aVersion, FsmState, TaskState, ToolClass, TurnPhase, WriteStatus
 
 # As long as those of the demo's tasks with two writes.
 _STEPS, _STEP_CHARACTERS = 16, 1_200
@@ -50,7 +50,7 @@ class TypicalWorker:
         writes = tuple((await store.read_ledger()).values())
         ended = RunEnd(TaskState.COMPLETED, FsmState.COMPLETE, None, _ANSWER, _progress(plan), writes)
         journal = Journal(store, (), at, 0.0)
-        journal.enter_phase(Phase.REFLECT)
+        journal.enter_phase(TurnPhase.REFLECT)
         await store.finish(build_turn_end(work._replace(record=started), ended, session, journal))
 
 

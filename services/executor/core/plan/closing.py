@@ -41,7 +41,7 @@ from services.executor.core.tools.name_similarity import words_of
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, walk_json
-from shared.domain.words import FsmState, PlanAudit, ToolClass
+from shared.domain.words import FsmState, PlanAuditScope, ToolClass
 
 _AUDITED_RISKS = ("medium", "high")
 _NOTICE_OF_BLOCKED_CHANGE_TEXT = (
@@ -230,7 +230,7 @@ async def check_coverage_and_count_requests(ctx: TurnContext, progress: Progress
     out unchecked.
     """
     audit, is_risky = ctx.limits.audit, progress.template.risk in _AUDITED_RISKS
-    if audit is PlanAudit.OFF or not (is_risky or audit is PlanAudit.ALL):
+    if audit is PlanAuditScope.OFF or not (is_risky or audit is PlanAuditScope.ALL):
         return 0
     check = partial(_check_coverage_answer, frozenset(part.number for part in progress.dossier.parts))
     try:

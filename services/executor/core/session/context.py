@@ -54,7 +54,7 @@ from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import is_below_any_server
 from shared.domain.quality import QualityFormula
-from shared.domain.words import FsmState, PlanAudit, Strategy
+from shared.domain.words import FsmState, PlanAuditScope, Strategy
 from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import ImageBlock, Model
@@ -82,7 +82,7 @@ class Limits(NamedTuple):
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
     orchestrators: tuple[OrchestratorName, ...] = (OrchestratorName.LOCAL,)  # in the order in which they are tried
     translator: str = ""  # the model that makes rules of policies' prose: for another one they are made anew
-    audit: PlanAudit = PlanAudit.RISKY
+    audit: PlanAuditScope = PlanAuditScope.RISKY
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: JournalLimits = JournalLimits()
     lists: ListBounds = ListBounds()

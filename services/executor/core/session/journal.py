@@ -43,7 +43,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.model_price import NANOS_PER_DOLLAR
 from shared.domain.protected_values import ProtectedKind
 from shared.domain.redaction import HIDDEN_VALUES, redact_json
-from shared.domain.words import DOUBTFUL_STATUSES, FsmState, Phase, TaskState, ToolClass, WriteStatus
+from shared.domain.words import DOUBTFUL_STATUSES, FsmState, TaskState, ToolClass, TurnPhase, WriteStatus
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
 
@@ -55,7 +55,7 @@ class TurnCounts:
 
     def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
         self._meter = meter
-        self._seconds_by_phase: dict[Phase, float] = {}  # observed at the turn's end, when its outcome is known
+        self._seconds_by_phase: dict[TurnPhase, float] = {}  # observed at the turn's end, when its outcome is known
         self._outcome = ""  # the state in which the turn left its task, once it has
 
     @contextmanager
@@ -79,7 +79,7 @@ class TurnCounts:
                 self._meter.observe(names.PHASE_SECONDS, seconds, phase=phase.value, outcome=outcome)
 
     @contextmanager
-    def measure_span(self, stage: Phase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
+    def measure_span(self, stage: TurnPhase | FsmState, span: AbstractContextManager[Span]) -> Iterator[Span]:
         """A context for the span of a phase or state, which also counts its seconds."""
         start = perf_counter()
         try:
@@ -87,7 +87,7 @@ class TurnCounts:
                 yield open_span
         finally:
             seconds = perf_counter() - start
-            if isinstance(stage, Phase):
+            if isinstance(stage, TurnPhase):
                 self._seconds_by_phase[stage] = seconds
             else:
                 self._meter.observe(names.STATE_SECONDS, seconds, state=stage.value)
@@ -212,7 +212,7 @@ class Journal:
         self.began = store_time  # when this attempt at the turn began; it differs for each attempt
         self._working_seconds = seconds_left
         self._limits = limits
-        self._phase: Phase | None = None
+        self._phase: TurnPhase | None = None
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
         self.judged_plan, self.judged_at = "", store_time  # the plan on which this attempt last had a verdict, and when
         self.progress: Progress | None = None  # where the run stands, as it was saved last
@@ -249,7 +249,7 @@ class Journal:
         self.counts.count_event(event)
         self._events.append(event)
 
-    def enter_phase(self, phase: Phase) -> None:
+    def enter_phase(self, phase: TurnPhase) -> None:
         """Adds an event that the run is in this phase; once for each attempt."""
         if phase is not self._phase:
             self._phase = phase

@@ -18,7 +18,7 @@ from shared.contracts.task import Turn
 from shared.domain import span_names as names
 from shared.domain.exact_json import JsonObject, dumps, loads_object, to_exact
 from shared.domain.quality import QualityFormula
-from shared.domain.words import PlanAudit, Strategy
+from shared.domain.words import PlanAuditScope, Strategy
 from shared.ports.tracing import Span, SpanKind, Tracer
 
 _NOTE_VERSION = 1  # of the note on an attempt's beginning
@@ -67,17 +67,17 @@ def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, Ledg
     parts = [f'"v":{_NOTE_VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _RECORDED_LIMITS}
     settings |= {"formula": limits.answers.formula.value, "reviews": True}
-    settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
-    settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}
+    settings |= {"audits_values": limits.audit is not PlanAuditScope.OFF, "translator": limits.translator}
+    settings |= {"audits_all": True} if limits.audit is PlanAuditScope.ALL else {}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER_ADAPTER.dump_json(dict(ledger)).decode()}')
     journal.record_input(f"turn:{turn.turn_id}", "{" + ",".join(parts) + "}", kind=ATTEMPT_KIND)
 
 
-def _read_recorded_plan_audit(settings: JsonObject) -> PlanAudit:
+def _read_recorded_plan_audit(settings: JsonObject) -> PlanAuditScope:
     """The recorded setting of the plan audit. Older releases had none."""
     if settings.get("audits_all") is True:
-        return PlanAudit.ALL
-    return PlanAudit.RISKY if settings.get("audits_values") is True else PlanAudit.OFF
+        return PlanAuditScope.ALL
+    return PlanAuditScope.RISKY if settings.get("audits_values") is True else PlanAuditScope.OFF
 
 
 def parse_attempt_start(text: str) -> AttemptStart:

@@ -84,7 +84,7 @@ from shared.domain import span_names as names
 from shared.domain.answer import parse_list_answer
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.protected_values import find_protected_values
-from shared.domain.words import UNDECIDED_STATUSES, Phase, TaskState, ToolClass, WriteStatus
+from shared.domain.words import UNDECIDED_STATUSES, TaskState, ToolClass, TurnPhase, WriteStatus
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
@@ -190,14 +190,14 @@ class Worker(TurnRunner):
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
-        with opened.journal.counts.measure_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
+        with opened.journal.counts.measure_span(TurnPhase.PRIME, self._ports.tracer.open_span(names.PRIME)):
             primed = await prime(self._dependencies, opened)
             recording.record_session(opened.journal, primed.session)
             return with_thresholds(await with_history(await with_translated_rules(with_announced_documents(primed))))
 
     async def _execute_turn(self, ctx: TurnContext) -> AnsweredTask | WaitsForDecision | WaitsForTime:
-        ctx.journal.enter_phase(Phase.EXECUTE)
-        with ctx.journal.counts.measure_span(Phase.EXECUTE, self._ports.tracer.open_span(names.EXECUTE)):
+        ctx.journal.enter_phase(TurnPhase.EXECUTE)
+        with ctx.journal.counts.measure_span(TurnPhase.EXECUTE, self._ports.tracer.open_span(names.EXECUTE)):
             if (earlier := ctx.journal.progress) is None:
                 progress = build_first_progress(ctx)
                 ctx.journal.save_progress(progress)
@@ -209,8 +209,8 @@ class Worker(TurnRunner):
         """Runs REFLECT if there is an answer; returns the end of the run."""
         match executed:
             case AnsweredTask(progress, not_done):
-                ctx.journal.enter_phase(Phase.REFLECT)
-                with ctx.journal.counts.measure_span(Phase.REFLECT, self._ports.tracer.open_span(names.REFLECT)):
+                ctx.journal.enter_phase(TurnPhase.REFLECT)
+                with ctx.journal.counts.measure_span(TurnPhase.REFLECT, self._ports.tracer.open_span(names.REFLECT)):
                     return await build_answered_task_end(ctx, await review_answer(ctx, progress), not_done)
             case WaitsForDecision():
                 return await build_approval_request_end(ctx, executed)
@@ -226,7 +226,7 @@ class Worker(TurnRunner):
         """
         work, store, journal = opened
         if ended.state.is_terminal:
-            journal.enter_phase(Phase.REFLECT)
+            journal.enter_phase(TurnPhase.REFLECT)
         session = compress_session(get_session_for_task(await store.read_session(), work.record), journal, work.turn)
         decided = get_recorded_approval(journal, work.turn)
         approval = ended.approval or decided
@@ -271,7 +271,7 @@ def _sum_charges_by_day(
 
 def _mark_working_or_refuse(opened: OpenedTurn) -> None:
     """Notes that the task is being worked on. Raises ``Rejected`` if it asks for protected data."""
-    opened.journal.enter_phase(Phase.PRIME)
+    opened.journal.enter_phase(TurnPhase.PRIME)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
     opened.journal.queue_record(record.model_copy(update=update))

@@ -23,7 +23,7 @@ from services.gateway.features.tasks.views import (
     list_artifacts,
 )
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
-from shared.domain.words import Phase, TaskState
+from shared.domain.words import TaskState, TurnPhase
 from shared.ports.tasks import TaskSnapshot
 
 LAST_EVENT_ID_HEADER = "Last-Event-ID"
@@ -124,9 +124,9 @@ def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Res
 _NO_METADATA: Mapping[str, JsonValue] = MappingProxyType({})
 ANSWER_ARTIFACT_INDEX = 0
 _PHASE_TEXTS = {
-    Phase.PRIME.value: "Recalling what is known and preparing",
-    Phase.EXECUTE.value: "Carrying the task out",
-    Phase.REFLECT.value: "Reviewing the result",
+    TurnPhase.PRIME.value: "Recalling what is known and preparing",
+    TurnPhase.EXECUTE.value: "Carrying the task out",
+    TurnPhase.REFLECT.value: "Reviewing the result",
 }
 
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.gateway.features.console.views.formatting import Badge, format_json, humanize_name
 from shared.contracts.assessment.criterion_points import CriterionPoints, collect_criterion_points
-from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
+from shared.contracts.assessment.results import Assessment, AssessmentSummary, OverallScore
 from shared.domain.estimates import pass_hat
 from shared.domain.exact_json import to_exact
 
@@ -47,7 +47,7 @@ def build_score_row(name: str, score: OverallScore) -> ScoreRow:
     return ScoreRow(name, format_number(score.score), format_number(score.max_score), min(share, 100), tone)
 
 
-def pass_chances_text(card: AssessmentCard) -> str:
+def pass_chances_text(card: AssessmentSummary) -> str:
     """The chance that k runs all pass, for k up to 5 and for all runs: ``pass^1 67 %, pass^2 33 %``."""
     chances = pass_hat(card.passed, card.runs)
     return ", ".join(
@@ -67,7 +67,7 @@ def format_number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def verdict_badge(card: AssessmentCard) -> Badge:
+def verdict_badge(card: AssessmentSummary) -> Badge:
     if card.passed == card.runs:
         return Badge("Passed", "good")
     return Badge(f"{card.passed} of {card.runs} passed", "warn") if card.passed else Badge("Not passed", "bad")
