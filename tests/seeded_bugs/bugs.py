@@ -103,6 +103,7 @@ def _check_no_fence() -> None:
             "prelude": {"return now_owner == owner and now_fence == fence": "return true"},
             "extend": {own: "if true then"},
             "append": {
+                "if now_owner ~= owner or now_fence ~= fence then return {'lost'} end": "",
                 "then return {'conflict'} end": "then stored = false end",
                 "~= allowed) then": "~= allowed) and false then",
             },

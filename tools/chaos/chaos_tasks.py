@@ -73,6 +73,11 @@ class IntendedWrite(NamedTuple):
     others: tuple[tuple[str, str], ...] = ()
     begins: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_notice(self) -> bool:
+        """Whether it only tells somebody something, which no read of the company shows."""
+        return self.tool.startswith("notify")
+
     def is_made_by(self, tool: str, arguments: JsonObject) -> bool:
         """Whether a write is this one, right or wrong in the rest."""
         return tool == self.tool and all(_contains(arguments.get(key), value) for key, value in self.telling)

@@ -123,6 +123,7 @@ _FIGURES: Mapping[str, str] = MappingProxyType(
         "doublings_reported": "doublings by a server that were reported",
         "writes_not_told": "writes that took hold and were not told",
         "lost_with_a_tail": "accepts that lay in a cut tail, and were sent again",
+        "repeated_with_a_tail": "notices whose intent lay in a cut tail, and that were made twice",
         "ended_by_themselves": "ends of processes that nobody struck",
         "seconds": "seconds altogether",
     }

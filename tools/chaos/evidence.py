@@ -14,6 +14,7 @@ from tools.chaos.load import ENDED, SentTask
 from tools.chaos.roller import RollingEvidence
 from tools.chaos.sent_calls import SentCall
 from tools.chaos.sight import Counted
+from tools.chaos.tails import LostTail
 
 NOWHERE = "-"
 
@@ -69,7 +70,7 @@ class Finding(NamedTuple):
 class RunEvidence:
     """What is there at the end. ``views``: tasks by id as the gateway shows them. ``books``: by protocol.
 
-    ``calls``: every tool call that was sent to a company, in its order.
+    ``calls``: every tool call that was sent to a company, in its order. ``tails``: what Redis lost of its log.
     """
 
     sent: Sequence[SentTask]
@@ -81,6 +82,7 @@ class RunEvidence:
     calls: Sequence[SentCall] = ()
     crossings: Sequence[Crossing] = ()
     over_limit: Sequence[Crossing] = ()
+    tails: Sequence[LostTail] = ()
 
     @property
     def ended(self) -> frozenset[str]:

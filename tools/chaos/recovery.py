@@ -60,6 +60,12 @@ class Recoveries:
         self._lost = {now.get(held, held): since for held, since in self._lost.items()}
         self._lost = {held: since for held, since in self._lost.items() if held.fence > 0}
 
+    async def drop_finished(self) -> None:
+        """Forgets what has nothing left to do: after a cut tail an owner may come before its fence could be lowered."""
+        lost = tuple(self._lost)
+        have_work = await self._sight.have_work(lost) if lost else ()
+        self._lost = {held: self._lost[held] for held, has_work in zip(lost, have_work, strict=True) if has_work}
+
     async def serve(self) -> None:
         """Until cancelled."""
         while True:

@@ -20,7 +20,7 @@ from tools.chaos.judgement import (
 from tools.chaos.recovery import Recovered, percentile
 from tools.chaos.roller import RollingEvidence
 from tools.chaos.run import ChaosRun
-from tools.chaos.writes import reported_doublings
+from tools.chaos.writes import reported_doublings, reported_repetitions
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,7 @@ def report_json(report: ChaosReport) -> JsonObject:
         **{harm.name.lower(): report.harms[harm] for harm in Harm},
         "writes_not_told": [*find_untold_writes(evidence)],
         "doublings_reported": [*reported_doublings(evidence)],
+        "repeated_with_a_tail": [*reported_repetitions(evidence)],
         "doubts_escalated": len(run.people.resolved),
         "doubts_resolved": _counts(Counter(run.people.resolved.values())),
         "approvals_unforeseen": len(run.people.unforeseen),

@@ -344,14 +344,14 @@ async def _await_counted(run: ChaosRun) -> None:
 
 
 async def _gather_evidence(run: ChaosRun) -> RunEvidence:
+    await run.recoveries.drop_finished()
     views = await _read_views(run)
     books = {protocol: CompanyLedger.read(database) for protocol, database in run.books.items()}
     seen = (await run.sight.count_all(run.schedule.tenants), await run.sight.known_tasks())
     rolled = await _read_rolled(run) if run.schedule.rolling else None
     calls = sorted((call for tap in run.taps.values() for call in tap.calls), key=lambda call: call.at)
-    return RunEvidence(
-        run.load.sent, views, books, *seen, rolled, calls, tuple(run.intruder.let_in), tuple(run.bursts.over)
-    )
+    crossings, tails = (tuple(run.intruder.let_in), tuple(run.bursts.over)), tuple(run.repair.tails)
+    return RunEvidence(run.load.sent, views, books, *seen, rolled, calls, *crossings, tails)
 
 
 async def _read_rolled(run: ChaosRun) -> RollingEvidence:

@@ -68,6 +68,12 @@ class Sight:
         found = await self._run_pipeline(lambda pipe: _queue(pipe.hget, ((lease, "fence") for lease in leases)))
         return tuple(int(str(fence or 0)) for fence in found)
 
+    async def have_work(self, sessions: Sequence[HeldSession]) -> tuple[bool, ...]:
+        """Whether a turn waits or is under way in each session."""
+        inboxes = [keys.session_keys(held.tenant, held.session_id).inbox for held in sessions]
+        found = await self._run_pipeline(lambda pipe: _queue(pipe.llen, ((inbox,) for inbox in inboxes)))
+        return tuple(bool(count) for count in found)
+
     async def count_waiting(self) -> int:
         """How many sessions wait for an executor, without those that were put off."""
         (now,) = await self._run_pipeline(lambda pipe: _queue(pipe.time, ((),)))

@@ -5,7 +5,9 @@ So it is with a cancel and an approver's answer. What was acknowledged before th
 """
 
 import asyncio
-from dataclasses import dataclass
+import math
+import time
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tools.chaos.gateway_caller import AcceptedTask
@@ -19,10 +21,11 @@ _LATE_ANSWER_SECONDS = 2.0  # within which an answer may come of what was stored
 
 @dataclass(frozen=True)
 class LostTail:
-    """``began``: monotonic seconds from which on nothing that was written is sure to be there."""
+    """``began``: monotonic seconds from which on nothing that was written is sure to be there, until ``ended``."""
 
     fault: str
     began: float
+    ended: float = math.inf
 
 
 class LostAccept(NamedTuple):
@@ -44,7 +47,7 @@ class TailRepair:
 
     def note_cut(self, tail: LostTail) -> None:
         """To be called before anybody can speak to the server that lacks the tail."""
-        self.tails.append(tail)
+        self.tails.append(replace(tail, ended=time.monotonic()))
 
     async def repair(self, tail: LostTail) -> None:
         """Twice: an answer that was on its way when the tail was cut is heard a little later."""

@@ -87,10 +87,10 @@ def _find_double_writes(
     sent: SentTask, intended: IntendedWrite, made: Sequence[SentCall], books: CompanyLedger, evidence: RunEvidence
 ) -> Iterator[Finding]:
     """Applied more than once: by us, if we asked for it more than once; else by the company, which must not pass as
-    proved.
+    proved. A notice whose intent Redis lost is no finding: ``reported_repetitions`` tells of it.
     """
     times = books.count(intended)
-    if times < 2:
+    if times < 2 or _is_repeated_by_tail(intended, made, evidence):
         return
     told = f"{intended.tool} {dict(intended.telling)} was applied {times} times: {sent.planned.task.text}"
     if _count_asked(made) != 1:
@@ -106,13 +106,33 @@ def _count_asked(made: Sequence[SentCall]) -> int:
     return len({call.key for call in made if call.key}) + sum(not call.key for call in made)
 
 
+def _is_repeated_by_tail(intended: IntendedWrite, made: Sequence[SentCall], evidence: RunEvidence) -> bool:
+    """Whether a notice was sent again because the intents of its earlier calls lay in lost tails of Redis' log: no read
+    shows it, and it had no key by which the company would have known it again (``docs/security.md``).
+    """
+    lasting = [
+        call for call in made if call.key or not any(one.began <= call.at <= one.ended for one in evidence.tails)
+    ]
+    return intended.is_notice and _count_asked(made) > 1 and _count_asked(lasting) <= 1
+
+
+def reported_repetitions(evidence: RunEvidence) -> tuple[str, ...]:
+    """Notices that were sent more than once since Redis had lost what was stored of them."""
+    return tuple(
+        f"{name_of(sent)}: {intended.tool} {dict(intended.telling)}"
+        for sent in evidence.sent
+        for intended in sent.planned.task.writes
+        if _is_repeated_by_tail(intended, _calls_of(intended, sent, evidence), evidence)
+    )
+
+
 def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
     """Writes that were sent once and applied more often, and of which the task says so much that they are unproved."""
     found = []
     for sent in evidence.sent:
-        books, protocol = evidence.books[sent.planned.protocol], sent.planned.protocol
+        books = evidence.books[sent.planned.protocol]
         for intended in sent.planned.task.writes:
-            made = [call for call in evidence.calls if call.protocol == protocol and _is_made_by(intended, call)]
+            made = _calls_of(intended, sent, evidence)
             statuses = _statuses(evidence, sent, intended)
             if (
                 books.count(intended) > 1
@@ -125,8 +145,9 @@ def reported_doublings(evidence: RunEvidence) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _is_made_by(intended: IntendedWrite, call: SentCall) -> bool:
-    return call.may_write and intended.is_made_by(call.tool, call.arguments)
+def _calls_of(intended: IntendedWrite, sent: SentTask, evidence: RunEvidence) -> list[SentCall]:
+    calls = (call for call in evidence.calls if call.protocol == sent.planned.protocol and call.may_write)
+    return [call for call in calls if intended.is_made_by(call.tool, call.arguments)]
 
 
 def _statuses(evidence: RunEvidence, sent: SentTask, intended: IntendedWrite) -> set[Json]:

@@ -19,6 +19,8 @@ from tools.chaos.load import GivenApproval, SentTask
 from tools.chaos.schedule import PlannedTask
 from tools.chaos.sent_calls import CallTap, SentCall
 from tools.chaos.sight import Counted
+from tools.chaos.tails import LostTail
+from tools.chaos.writes import judge_writes, reported_repetitions
 
 _REASON = "it arrived late"
 _REFUND = AppliedWrite("create_refund", {"order_id": "ORD-1", "amount": "5.00", "reason": _REASON})
@@ -118,6 +120,38 @@ def test_a_write_that_its_task_does_not_tell_of_is_shown() -> None:
     assert len(find_untold_writes(silent)) == 1
 
 
+def _told_twice(*calls: SentCall, tails: tuple[LostTail, ...]) -> RunEvidence:
+    """A claimant was told twice, by these calls, while Redis lost these tails of its log."""
+    notice = IntendedWrite("notify_employee", (("employee_id", "EMP-1"),))
+    sent = sent_refund()
+    sent.planned = replace(sent.planned, task=replace(sent.planned.task, writes=(notice,)))
+    applied = AppliedWrite("notify_employee", {"employee_id": "EMP-1"})
+    return replace(intact_evidence(), sent=(sent,), calls=calls, books=_books(applied, applied), tails=tails)
+
+
+_TAIL = LostTail("log-tail-cut", began=9.9, ended=10.2)
+
+
+@each_row(
+    ("keys", "at", "is_harm"),
+    (("", ""), 10.0, False),  # its intent lay in the tail, and nothing tells that it was sent
+    (("", ""), 9.0, True),  # its intent was stored before
+    (("k1", "k2"), 10.0, True),  # the company knows our keys
+)
+def test_a_notice_is_made_twice_only_where_its_intent_lay_in_a_cut_tail(
+    keys: tuple[str, str], at: float, is_harm: bool
+) -> None:
+    calls = [
+        SentCall(moment, "mcp", "notify_employee", {"employee_id": "EMP-1"}, key)
+        for moment, key in zip((at, 30.0), keys, strict=True)
+    ]
+    evidence = _told_twice(*calls, tails=(_TAIL,))
+    assert [one.harm for one in judge_writes(evidence) if one.harm is Harm.DOUBLE_WRITE] == [
+        Harm.DOUBLE_WRITE
+    ] * is_harm
+    assert len(reported_repetitions(evidence)) == (not is_harm)
+
+
 _ASKED: JsonObject = {"order_id": "ORD-1", "amount": "5.00", "reason": "it arrived late"}
 
 
@@ -128,6 +162,12 @@ def _call(at: float = 10.0, **changes: str) -> SentCall:
 def _evidence(sent: SentTask, *calls: SentCall, applied: tuple[JsonObject, ...] = (_ASKED,)) -> RunEvidence:
     books = {"mcp": CompanyLedger(AppliedWrite("create_refund", one) for one in applied), "rest": CompanyLedger(())}
     return replace(intact_evidence(), sent=(sent,), calls=calls, books=books)
+
+
+def test_no_tail_excuses_a_change_that_a_read_shows() -> None:
+    calls = (_call(10.0), _call(30.0))
+    evidence = replace(_evidence(sent_refund(), *calls, applied=(_ASKED, _ASKED)), tails=(_TAIL,))
+    assert Harm.DOUBLE_WRITE in [one.harm for one in judge_writes(evidence)]
 
 
 def _approved(*amounts: str, at: float = 5.0) -> SentTask:
