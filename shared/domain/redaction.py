@@ -9,7 +9,12 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.protected_values import ProtectedKind, find_protected_values, is_long_enough_to_protect
+from shared.domain.protected_values import (
+    ProtectedKind,
+    find_protected_spans,
+    find_protected_values,
+    is_long_enough_to_protect,
+)
 
 T = TypeVar("T")
 NO_PROTECTED_VALUES: Mapping[str, ProtectedKind] = MappingProxyType({})
@@ -44,7 +49,7 @@ class LiteralFinder:
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
         """Yields start and end of the longest value at each place where one begins; these may overlap."""
-        for match in self._beginning_pattern.finditer(text):
+        for match in self._beginning_pattern.finditer(text) if self._values else ():
             start = match.start()
             # Every value that begins here is, in order, at or before the text from here, and begins the last such one.
             index = bisect_right(self._values, text[start : start + self._longest]) - 1
@@ -85,9 +90,9 @@ class _Redactor:
         self._known_values = known_values
 
     def redact_text(self, text: str) -> str:
-        values = find_protected_values(text)
+        values = find_protected_values(text) if find_protected_spans(text) else {}
         spans = [*LiteralFinder(values).find(text)] if values else []
-        if self._may_have_known_value(text):
+        if self._known_values and self._may_have_known_value(text):
             spans += self._known_finder.find(text)
 
         def replace(start: int, end: int) -> str:

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 
 DECODING_ERRORS = "surrogateescape"  # how a client reads bytes that are no text
-_LEVEL, _WINDOW_BITS, _MEMORY_LEVEL = 6, 14, 6  # of 16 KB, in which the shapes have room
+_LEVEL, _WINDOW_BITS, _MEMORY_LEVEL = 4, 14, 6  # of 16 KB, in which the shapes have room
 
 
 class DictionaryCompressor:

@@ -77,6 +77,7 @@ class TurnScripts:
         self._version = work.version
         self._keys = (self.session, self.task, self.partition)
         self._stopped = keys.tenant_stop_key(lease.tenant, lease.session_id)
+        self._append_keys = keys_for("append", *self._keys, stopped=self._stopped)
         self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
         self.last_stop_state: tuple[ports.StopState, float] | None = None
         claim_reply = work.claimed if isinstance(work.claimed, ClaimReply) else None
@@ -109,8 +110,7 @@ class TurnScripts:
             "count": count,
             "event_entry": events,
         }
-        names = keys_for("append", *self._keys, stopped=self._stopped)
-        return names, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **fields, **write)
+        return self._append_keys, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **fields, **write)
 
     async def finish(self, end: ports.TurnEnd, *, release: bool) -> bool:
         """Stores the turn's end (``finish.lua``); returns whether the same step released the lease."""

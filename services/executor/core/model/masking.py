@@ -46,7 +46,9 @@ def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
         for block in message.blocks:
             masked_values.add_found(_find_protected_values(_get_block_text(block)))
         mask = masked_values.make_mask() if len(masked_values.placeholders) > count_before else mask
-        messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
+        if masked_values.placeholders:
+            message = message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks))  # noqa: PLW2901
+        messages.append(message)
     masked = request._replace(tools=tools, messages=tuple(messages))
     values = {placeholder: value for value, placeholder in masked_values.placeholders.items()}
     return MaskedRequest(masked, values, frozenset(masked_values.number_placeholders), masked_values.kinds)

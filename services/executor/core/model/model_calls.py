@@ -148,7 +148,8 @@ async def ask_model(
     ctx.journal.redact_from_now_on(masked.kinds)
     mode = get_stored_or_new_call_mode(ctx, key, request.tier, share)
     is_cheaper = mode.tier is not request.tier
-    prior = last_request and mask_request(last_request, ctx.task).request
+    # The last request has nothing to mask where this one, which has all of its messages, has nothing.
+    prior = mask_request(last_request, ctx.task).request if last_request and masked.values else last_request
     hinted_request = _with_budget_hint(ctx, masked.request, mode)
     payment = Payment(ctx, key, hinted_request, share, is_cheaper=is_cheaper, last_request=prior)
 

@@ -46,6 +46,8 @@ def find_listed_ids_without_call(
     named_keys = set[_NormalizedId]().union(*keys_of_calls)
     if not named_keys or CHOICE_WORD_PATTERN.search(part.quote):
         return ()
+    if named_keys.issuperset(normalize_identifier(code.text) for code in find_codes(part.quote)):
+        return ()
     id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(normalize_identifier, ids))]
     kinds = _kinds_by_identifier(facts, keys) if id_lists else {}
     ids_without_call: dict[str, None] = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum, StrEnum
 from fractions import Fraction
+from functools import cached_property
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -91,7 +92,11 @@ class Tariff:
 
     def get_tier_price(self, tier: models.Tier) -> Price:
         """The highest price among the tier's models, for each kind of token separately."""
-        return highest_prices(self.get_price(model) for model in self.tiers.get(tier, ()))
+        return self._tier_prices.get(tier, Price())
+
+    @cached_property
+    def _tier_prices(self) -> Mapping[models.Tier, Price]:
+        return {tier: highest_prices(map(self.get_price, names)) for tier, names in self.tiers.items()}
 
 
 class RequestSize(NamedTuple):

@@ -156,12 +156,14 @@ def _find_replaced_fields(contract: Contract, old_contract: Contract) -> dict[st
 
 def _format_fields(progress: Progress, fields: set[str], dossier_fields: set[str]) -> dict[str, str]:
     """These fields of the progress and its dossier as JSON texts, with exact numbers."""
-    dated = progress.model_dump(mode="json", include=fields & {"confirmed"})  # with times, and without figures
-    values = {**progress.model_dump(include=fields - {"confirmed", "template"}), **dated}
+    plain_fields = fields - {"confirmed", "template"}
+    values = progress.model_dump(include=plain_fields) if plain_fields else {}
+    if "confirmed" in fields:  # it has times, and no figures
+        values |= progress.model_dump(mode="json", include={"confirmed"})
     texts = {name: dumps_inexact(value) for name, value in values.items()}
     if "template" in fields:
         texts["template"] = _encode_template(progress.template)
-    dossier = progress.dossier.model_dump(include=dossier_fields)
+    dossier = progress.dossier.model_dump(include=dossier_fields) if dossier_fields else {}
     return texts | {f"dossier.{name}": dumps_inexact(value) for name, value in dossier.items()}
 
 
