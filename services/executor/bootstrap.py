@@ -20,7 +20,7 @@ from services.executor.core.session.journal import JournalLimits
 from services.executor.core.states.prompts import Prompts, load_prompts
 from services.executor.core.tools.listing import ListBounds
 from services.executor.hosting import run_sessions
-from services.executor.optional_parts import BuildPart, ExecutorPartHost
+from services.executor.optional_parts import ExecutorPartHost, OpenPart
 from services.executor.ports.turns import TurnRunner
 from services.executor.settings import ExecutorSettings
 from shared.domain.model_price import NANOS_PER_DOLLAR
@@ -85,8 +85,8 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
             ports = Ports(counted_model, tools, RetryingPolicy(policy, metrics), make_tenants(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
             for name in settings.optional_part_names:
-                build_part = cast(BuildPart, load_optional_part("executor", name))
-                equip_ports = await parts.enter_async_context(build_part(ExecutorPartHost(settings, redis)))
+                open_part = cast(OpenPart, load_optional_part("executor", name))
+                equip_ports = await parts.enter_async_context(open_part(ExecutorPartHost(settings, redis)))
                 ports = equip_ports(ports)
             archive, session_archive = settings.open_task_archive(), settings.open_session_archive()
             runner = worker(ports, limits, load_prompts())

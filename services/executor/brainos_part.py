@@ -8,7 +8,7 @@ from services.executor.optional_parts import EquipPorts, ExecutorPartHost
 
 
 @asynccontextmanager
-async def build_brainos(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
+async def open_brainos_part(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     settings = host.settings
     account = BrainOSAccount(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
     brainos = BrainOS(account, settings.brainos_timeout)

@@ -10,8 +10,8 @@ from shared.infra.guard import AddressGuard
 
 
 @asynccontextmanager
-async def build_files(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
-    """The port for files; ``NoFiles`` without an archive."""
+async def open_files_part(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
+    """Yields what adds the port for files: ``NoFiles`` without an archive."""
     settings = host.settings
     archive = settings.open_file_archive()
     bounds = FileBounds(settings.file_bytes, settings.file_seconds)

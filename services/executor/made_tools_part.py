@@ -9,7 +9,7 @@ from services.executor.optional_parts import EquipPorts, ExecutorPartHost
 
 
 @asynccontextmanager
-async def build_made_tools(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
+async def open_made_tools_part(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     async with MontySandbox() as sandbox:
 
         def equip(ports: Ports) -> Ports:

@@ -21,4 +21,4 @@ class ExecutorPartHost:
 
 EquipPorts: TypeAlias = Callable[[Ports], Ports]
 # Entered when the executor starts, and left when no session runs any more.
-BuildPart: TypeAlias = Callable[[ExecutorPartHost], AbstractAsyncContextManager[EquipPorts]]
+OpenPart: TypeAlias = Callable[[ExecutorPartHost], AbstractAsyncContextManager[EquipPorts]]

@@ -244,14 +244,15 @@ def build_catalogue_document(listing: ServerListing) -> JsonObject:
     connection = listing.connection
     tools = {str(tool["name"]): tool for tool in describe_tools(listing)}
     entries = {
-        name: _build_entry(connection, name, tools.get(name, {})) for name in sorted({*tools, *connection.catalogue})
+        name: _build_catalogue_entry(connection, name, tools.get(name, {}))
+        for name in sorted({*tools, *connection.catalogue})
     }
     head = {"id": connection.id, "url": connection.url, "protocol": connection.protocol}
     stated = connection.model_dump(mode="json", include={"credential", "traceparent"}, exclude_defaults=True)
     return {**head, **stated, "catalogue": {**entries}}
 
 
-def _build_entry(connection: Connection, name: str, fields: Mapping[str, object]) -> JsonObject:
+def _build_catalogue_entry(connection: Connection, name: str, fields: Mapping[str, object]) -> JsonObject:
     entry = connection.catalogue.get(name, CatalogueEntry())
     fields_stated = (field for field in ("class", "why", "pages", "key_offered") if fields.get(field))
     notes: JsonObject = {field: str(fields[field]) for field in fields_stated}

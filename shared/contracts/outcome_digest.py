@@ -80,8 +80,8 @@ def make_case_entry(outcome: TaskOutcome) -> CaseEntry:
         quality=outcome.quality,
         formula=_read_formula_name(outcome),
         parts=_numeric_score_parts(outcome),
-        worked=shorten_notes(_success_lines(outcome)),
-        failed=shorten_notes(_failure_lines(outcome)),
+        worked=shorten_and_redact_notes(_success_lines(outcome)),
+        failed=shorten_and_redact_notes(_failure_lines(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
         strategy=_effective_strategy(outcome),
@@ -139,12 +139,12 @@ def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
     yield from outcome.failed
 
 
-def shorten_notes(notes: Iterable[str]) -> tuple[str, ...]:
+def shorten_and_redact_notes(notes: Iterable[str]) -> tuple[str, ...]:
     """The first notes of a case on what worked or failed, each cut, and without protected values."""
-    return tuple(map(shorten_note, islice(notes, _MOST_NOTES)))
+    return tuple(map(shorten_and_redact_note, islice(notes, _MOST_NOTES)))
 
 
-def shorten_note(text: str) -> str:
+def shorten_and_redact_note(text: str) -> str:
     """A note of a case, cut, and without protected values."""
     redacted = _redact_short_text(text) if len(text) <= _LONGEST_NOTE else redact_text(text)
     return redacted[:_LONGEST_NOTE]

@@ -115,10 +115,10 @@ def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
     """The places and kinds of the protected values in a text, in order and without overlap; empty if there are none."""
     if len(text) < _SHORTEST_PROTECTED_TEXT or (len(text) < _SHORTEST_SECRET_OF_LETTERS and text.isalpha()):
         return ()
-    return _find_spans_of_short_text(text) if len(text) <= _LONGEST_CACHED_TEXT else _find_separate_spans(text)
+    return _find_spans_of_short_text(text) if len(text) <= _LONGEST_CACHED_TEXT else _find_disjoint_spans(text)
 
 
-def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
+def _find_disjoint_spans(text: str) -> tuple[ProtectedSpan, ...]:
     spans: list[ProtectedSpan] = []
     for span in sorted(_find_spans(text), key=lambda span: (span.start, -span.end)):
         if not spans or span.start >= spans[-1].end:
@@ -127,7 +127,7 @@ def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
 
 
 _find_spans_of_short_text = lru_cache(maxsize=2_048)(
-    _find_separate_spans
+    _find_disjoint_spans
 )  # names of tools, states and models come again with each task
 
 

@@ -75,7 +75,7 @@ def _output_config(model: str, request: models.ModelRequest, without: Set[Reques
     output: dict[str, object] = {}
     if request.schema is not None:
         output["format"] = {"type": "json_schema", "schema": dict(request.schema)}
-    if request.effort is not None and RequestFeature.EFFORT not in without and takes_effort(model):
+    if request.effort is not None and RequestFeature.EFFORT not in without and supports_effort(model):
         output["effort"] = request.effort
     return output
 
@@ -225,7 +225,7 @@ _FIRST_VERSION_WITH_EFFORT = {"opus": (4, 5), "sonnet": (4, 6)}
 _FIRST_VERSION_WITH_EFFORT_OF_OTHERS = (5, 0)
 
 
-def takes_effort(model: str) -> bool:
+def supports_effort(model: str) -> bool:
     """Whether the model accepts the ``effort`` field, judged by its name; False for an unknown name."""
     version = _MODEL_NAME_PATTERN.search(model)
     if version is None:

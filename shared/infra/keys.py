@@ -300,7 +300,7 @@ class RateKeys(NamedTuple):
     daily: str
 
 
-def rate_keys_of_key(key_id: str) -> RateKeys:
+def rate_keys_of_api_key(key_id: str) -> RateKeys:
     """The keys that count an API key's requests, in the slot of its record, so that one script reads and counts."""
     return _rate_keys(api_key(key_id))
 

@@ -316,7 +316,7 @@ async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
     """Used up, one of sixty is there again after a second; there is no edge at which twice as many pass."""
     made, meter = await _made(redis, requests_a_minute=60), RateMeter(redis)
     seconds, micros = await redis.time()
-    now, name = seconds * 1_000_000 + micros, keys.rate_keys_of_key(made.key.key_id).requests
+    now, name = seconds * 1_000_000 + micros, keys.rate_keys_of_api_key(made.key.key_id).requests
     await redis.set(name, now + 30_000_000)
     _, half = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
     await redis.set(name, now + 90_000_000)
@@ -332,7 +332,7 @@ async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
 async def test_a_days_quota_is_that_of_its_day(redis: Redis) -> None:
     made, meter = await _made(redis, messages_a_day=2), RateMeter(redis)
     seconds, _ = await redis.time()
-    await redis.set(keys.rate_keys_of_key(made.key.key_id).daily, f"{seconds // 86400 - 1}:2")
+    await redis.set(keys.rate_keys_of_api_key(made.key.key_id).daily, f"{seconds // 86400 - 1}:2")
     stood = [(await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.MESSAGE, NONE))[1] for _ in range(3)]
     assert [(one.used_up, one.usages[0].remaining) for one in stood] == [("", 1), ("", 0), ("daily", 0)]
 
@@ -351,7 +351,7 @@ async def test_a_key_is_found_and_counted_in_one_step_that_nothing_is_logged_of(
     stats = cast("dict[str, dict[str, int]]", await redis.info("commandstats"))
     assert stats["cmdstat_evalsha"]["calls"] == 20
     assert before == after
-    assert 0 < await redis.pttl(keys.rate_keys_of_key(made.key.key_id).requests) <= 60_001
+    assert 0 < await redis.pttl(keys.rate_keys_of_api_key(made.key.key_id).requests) <= 60_001
 
 
 @pytest.mark.promise("limits.tokens")
@@ -403,7 +403,7 @@ async def test_the_command_line_sets_and_shows_a_keys_limits(url: str) -> None:
     assert all(word in words for word in ("any", "100", "last used", "limits"))
 
 
-@each_row("names", [keys.rate_keys_of_key("1f0c9a"), keys.rate_keys_of_bearer("acme {x}", "casey")])
+@each_row("names", [keys.rate_keys_of_api_key("1f0c9a"), keys.rate_keys_of_bearer("acme {x}", "casey")])
 def test_what_is_counted_in_one_step_lies_in_one_slot(names: keys.RateKeys) -> None:
     """With the key that is found in it."""
     with_key = [*names, keys.api_key("1f0c9a")] if "pa:key:" in names.requests else [*names]
@@ -415,7 +415,7 @@ async def test_a_request_whose_reply_was_lost_costs_nothing_more(redis: Redis) -
     """It is repeated, and who repeats says so."""
     made, meter = await _made(redis, requests_a_minute=5, messages_a_day=5), RateMeter(redis)
     await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
-    names = [*keys.rate_keys_of_key(made.key.key_id), keys.api_key(made.key.key_id)]
+    names = [*keys.rate_keys_of_api_key(made.key.key_id), keys.api_key(made.key.key_id)]
     await Scripts(redis).execute("EVAL", build_script("admit", is_repeated=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)
     _, stands = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.UNCOUNTED, NONE)
     assert [one.remaining for one in stands.usages] == [4, 4]

@@ -46,7 +46,7 @@ class BrainOS(ports.Orchestrator):
         except (httpx.TimeoutException, TimeoutError) as error:
             raise ports.OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _log_unusable_reply(f"cannot be reached ({type(error).__name__})", str(error)) from error
+            raise _build_logged_error(f"cannot be reached ({type(error).__name__})", str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -81,7 +81,7 @@ async def _read_reply(source: EventSource) -> ports.OrchestratorReply:
             raise ports.OrchestratorUnavailable(f"BrainOS said more than {_MOST_CHARACTERS:,} characters")
         event = _parse_event(data)
         if "error" in event:
-            raise _log_unusable_reply("reports an error", dumps(event["error"]))
+            raise _build_logged_error("reports an error", dumps(event["error"]))
         if "answer" in event:
             text = _require_text(event["answer"])
         text += _require_text(event.get("text", ""))
@@ -95,20 +95,20 @@ async def _read_event_data(source: EventSource) -> AsyncIterator[str]:
         async for event in source.aiter_sse():
             yield event.data
     except SSEError as error:
-        raise _log_unusable_reply("answered no event stream", str(error)) from error
+        raise _build_logged_error("answered no event stream", str(error)) from error
 
 
 def _parse_event(data: str) -> JsonObject:
     try:
         return loads_object(data)
     except ValueError as error:
-        raise _log_unusable_reply("sent an event that cannot be read", data) from error
+        raise _build_logged_error("sent an event that cannot be read", data) from error
 
 
 def _require_text(value: Json) -> str:
     if isinstance(value, str):
         return value
-    raise _log_unusable_reply("sent an answer that is no text", dumps(value))
+    raise _build_logged_error("sent an answer that is no text", dumps(value))
 
 
 def _parse_call(value: Json) -> ports.ProposedToolCall:
@@ -117,10 +117,10 @@ def _parse_call(value: Json) -> ports.ProposedToolCall:
         name, params = value.get("name"), value.get("params", {})
         if isinstance(name, str) and name and isinstance(params, dict):
             return ports.ProposedToolCall(name, params)
-    raise _log_unusable_reply("sent a tool call that is none", dumps(value))
+    raise _build_logged_error("sent a tool call that is none", dumps(value))
 
 
-def _log_unusable_reply(complaint: str, content: str) -> ports.OrchestratorUnavailable:
+def _build_logged_error(complaint: str, content: str) -> ports.OrchestratorUnavailable:
     """Logs what BrainOS sent, for the operator, and returns an error whose message clients may see."""
     log.warning("brainos_unusable", what=complaint, said=content[:300])
     return ports.OrchestratorUnavailable(f"BrainOS {complaint}")

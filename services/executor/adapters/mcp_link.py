@@ -420,12 +420,12 @@ class McpLink:
     async def _run_session_at(self, url: str) -> Exception:
         """Opens the session at one URL and keeps it; returns the error that ended it or kept it from opening."""
         try:
-            await self._keep_session(Client(open_streams(url, self._transport), cache=None))
+            await self._keep_session_open(Client(open_streams(url, self._transport), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
             return self._translate_error(_find_innermost_error(error))
         return ToolSilent("the session was closed")
 
-    async def _keep_session(self, client: Client) -> None:
+    async def _keep_session_open(self, client: Client) -> None:
         async with asyncio.timeout(OPEN_SECONDS) as limit:
             self._opening = limit
             try:

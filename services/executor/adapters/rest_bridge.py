@@ -121,10 +121,10 @@ def _parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
         content = loads(body)
     except ValueError as error:
         raise ports.ToolSilent(f"{tool}: the answer is not JSON: {error}") from error
-    return ports.ToolAnswer(content, is_error=_is_refusal(content))
+    return ports.ToolAnswer(content, is_error=_is_error_content(content))
 
 
-def _is_refusal(content: Json) -> bool:
+def _is_error_content(content: Json) -> bool:
     """Whether the content has an ``error`` field, and is neither a record nor the statement that nothing was found."""
     if not isinstance(content, dict) or not content.get("error"):
         return False

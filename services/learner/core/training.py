@@ -14,7 +14,7 @@ from services.learner.ports import outcomes
 from services.learner.ports.files import FileChanges, ImportRepository
 from shared.contracts.base import FrozenModel, describe_first_error
 from shared.contracts.knowledge import CaseEntry
-from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_note, shorten_notes
+from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_and_redact_note, shorten_and_redact_notes
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
 from shared.domain.keywords import extract_keywords
@@ -299,10 +299,10 @@ def make_case(row: TrainingRow, source: str, now: datetime) -> CaseEntry:
         keywords=extract_keywords(summary),
         outcome=CaseOutcome.FAILURE if has_failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
-        worked=() if has_failed else shorten_notes(dict.fromkeys(row.tools)),
-        failed=shorten_notes([metadata.failure_cause] if metadata.failure_cause.strip() else ()),
+        worked=() if has_failed else shorten_and_redact_notes(dict.fromkeys(row.tools)),
+        failed=shorten_and_redact_notes([metadata.failure_cause] if metadata.failure_cause.strip() else ()),
         tool_count=len(row.tools) if metadata.tool_count is None else metadata.tool_count,
-        domain=shorten_note(metadata.scenario.strip()) or _UNKNOWN_DOMAIN,
+        domain=shorten_and_redact_note(metadata.scenario.strip()) or _UNKNOWN_DOMAIN,
         strategy=Strategy.FSM,
         at=now,
     )

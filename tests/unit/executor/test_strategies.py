@@ -11,7 +11,7 @@ from services.executor.settings import ExecutorSettings
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy, TaskState
-from shared.infra.anthropic_request import takes_effort
+from shared.infra.anthropic_request import supports_effort
 from shared.ports.models import Tier
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation, results_in
@@ -187,4 +187,4 @@ def test_another_word_stops_the_start_and_what_brainos_needs_does_only_where_it_
     ("my-own-model", False),
 )
 def test_only_models_that_take_it_are_told_how_thoroughly_to_think(model: str, takes: bool) -> None:
-    assert takes_effort(model) is takes
+    assert supports_effort(model) is takes

@@ -29,7 +29,7 @@ class RateMeter(ScriptedStore):
         The key's own allowance applies, else the default one. A request counts only if ``digest`` is the hash of the
         key's secret, so that nobody can use up another's limits.
         """
-        names = [*keys.rate_keys_of_key(key_id), keys.api_key(key_id)]
+        names = [*keys.rate_keys_of_api_key(key_id), keys.api_key(key_id)]
         reply = await self._count_request(names, use, default_allowance, digest)
         return _read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 

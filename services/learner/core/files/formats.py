@@ -21,7 +21,7 @@ from pydantic import (
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals
 from shared.contracts.base import FrozenModel
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
-from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_notes
+from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_and_redact_notes
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import PREDICTIONS_KEPT, TREND_DAYS_KEPT, TREND_POINTS_KEPT, parse_trend
@@ -171,8 +171,8 @@ def _build_case(case: _Case) -> CaseEntry:
             "summary": summary,
             "keywords": tuple(redact_text(word) for word in case.keywords[:_MOST_KEYWORDS])
             or extract_keywords(summary),
-            "worked": shorten_notes(case.worked),
-            "failed": shorten_notes(case.failed),
+            "worked": shorten_and_redact_notes(case.worked),
+            "failed": shorten_and_redact_notes(case.failed),
         }
     )
 
