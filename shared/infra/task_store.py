@@ -68,7 +68,7 @@ class TaskStore(Tasks):
         return await self._read_acceptance(record, turn, reply)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        """Puts a decision, cancel or deadline ahead of the session's messages; False if it is unknown or ended."""
+        """Puts a decision or a cancel ahead of the session's messages; False if the task is unknown or has ended."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, turn.task_id).record
         arguments = arguments_for(

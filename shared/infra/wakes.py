@@ -41,13 +41,15 @@ class ArqWakes(ScriptedStore, Wakes):
         await self._queue_wakes([(tenant, session_id)])
 
     async def wake_ahead(self, tenant: str, session_id: str) -> None:
-        """Queues a session ahead of all others, since its work was begun before."""
+        """Queues a session ahead of all others, since its work was begun before; a queued one moves to the front."""
         await self._queue_wakes([(tenant, session_id)], has_begun=True)
 
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queues those sessions that are neither queued nor just taken; returns them. ``has_begun``: first of all."""
+        """Queues those sessions that are neither queued nor just taken; returns them. ``has_begun``: ahead of all
+        others, where those that are queued move, too.
+        """
         return await self._queue_wakes(sessions, skips_queued=True, has_begun=has_begun)
 
     async def take_wakes(

@@ -70,11 +70,12 @@ class Tasks(Protocol):
 
         A ``dedupe`` that was seen lately in its session returns the first acceptance. Raises ``SessionBelongsToOther``,
         ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWaiting``; what was accepted before is never refused.
-        ``prepare`` stores what the turn needs: it is awaited before that step, unless the turn would be refused then.
+        ``prepare`` stores what the turn needs: it is awaited before that step, unless the turn would be refused then or
+        was accepted before.
         """
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        """Puts a decision or a cancel ahead of the session's messages; False if the task has ended."""
+        """Puts a decision or a cancel ahead of the session's messages; False if the task is unknown or has ended."""
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id, or of the newest task with that alias; None if there is none.

@@ -303,13 +303,12 @@ class Sessions(LeaseExtender, Protocol):
         the claim began. The turn stays queued until it is finished. Returns None, and releases the lease, if no turn
         waits.
 
-        While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn``.
+        While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn`` and ``LeaseLost``.
         """
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
-        """Releases the lease although work waits. Another executor is asked to claim the session after ``retry_in``
-        seconds.
-
+        """Releases the lease although work waits; raises ``LeaseLost``. Another executor is asked to claim the session
+        after ``retry_in`` seconds.
         ``handed_over``: this process stops in good order, so the begun turn does not count as an attempt. ``error``:
         what broke the turn, kept for the report if it is given up later.
         """
@@ -363,13 +362,13 @@ class SessionWakes(Protocol):
     """A queue of sessions for executors to claim. Entries may be lost: the reaper finds such sessions."""
 
     async def wake_ahead(self, tenant: str, session_id: str) -> None:
-        """Queues a session, unless it is queued, ahead of all others, because its work was begun before."""
+        """Queues a session ahead of all others, because its work was begun before; a queued one moves to the front."""
 
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queues those sessions that are neither queued nor just taken from the queue; returns them.
-        ``has_begun``: their turns were begun before, so they go ahead of others.
+        """Queues those sessions that are neither queued nor just taken from the queue; returns them. ``has_begun``:
+        their turns were begun before, so they go ahead of others, and those that are queued move to the front.
         """
 
 
