@@ -110,7 +110,7 @@ def _print_new_key(key: JsonObject) -> None:
 def _build_table(rows: list[JsonObject]) -> Table:
     columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN_FIELDS)
     cells = (
-        [*(_as_cell(name, row.get(name)) for name in _SHOWN_FIELDS), _describe_limits(row), _validity_cell(row)]
+        [*(_format_cell(name, row.get(name)) for name in _SHOWN_FIELDS), _describe_limits(row), _validity_cell(row)]
         for row in rows
     )
     table = text_table([*columns, "limits", "good"], cells)
@@ -129,5 +129,5 @@ def _validity_cell(row: JsonObject) -> Text:
     return Text(str(row["warning"]), "yellow") if row.get("warning") else Text("yes")
 
 
-def _as_cell(name: str, value: Json) -> str:
+def _format_cell(name: str, value: Json) -> str:
     return format_local_time(value) if name.endswith("_at") else join_values(value)

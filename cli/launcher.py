@@ -39,7 +39,7 @@ UNRULED_WORDS = ("approve", "allow")
 
 def are_unruled_writes_undecided(options: StackOptions) -> bool:
     """Whether no tenant record, variable or earlier answer says if a write that no rule covers needs approval."""
-    if options.uses_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES):
+    if options.uses_example_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES):
         return False
     return not _tenant_record_path(options).exists()
 
@@ -63,7 +63,7 @@ def record_unruled_writes_choice(options: StackOptions) -> StackOptions:
             "At a terminal `purple up` asks for it, once. A record of your own in TENANT_FILE says it in "
             "unruled_writes.",
         )
-    if options.environ.get("TENANT_FILE") or (options.uses_company and not word):
+    if options.environ.get("TENANT_FILE") or (options.uses_example_company and not word):
         return options
     return replace(options, environ={**options.environ, "TENANT_FILE": str(_write_tenant_record(options, word))})
 
@@ -79,7 +79,7 @@ def _write_tenant_record(options: StackOptions, word: str) -> Path:
     the record's path.
     """
     record = _tenant_record_path(options)
-    source = record if record.exists() and not options.uses_company else default_tenant_file(options)
+    source = record if record.exists() and not options.uses_example_company else default_tenant_file(options)
     try:
         content = loads_object(source.read_text("utf-8"))
     except (OSError, ValueError) as error:

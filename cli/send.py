@@ -131,10 +131,10 @@ def _print_task_view(view: TaskView, url: str, *, is_answer: bool) -> None:
         show = f"{own_command_name()} task show {view.id}{_url_option(url)}"
         err.print(f"It waits for an operator: {show}", soft_wrap=True)
     elif is_waiting:
-        err.print(f"It waits: {approve_command(view, url)}", soft_wrap=True)
+        err.print(f"It waits: {approve_command_line(view, url)}", soft_wrap=True)
 
 
-def approve_command(view: TaskView, url: str) -> str:
+def approve_command_line(view: TaskView, url: str) -> str:
     """The command line that approves what the task waits for."""
     approve = f"{own_command_name()} approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(API_KEY_VARIABLE):

@@ -98,7 +98,7 @@ _MEANING_OF_CLASSES = (
 )
 
 
-class Protocol(StrEnum):
+class DiscoveryProtocol(StrEnum):
     AUTO = "auto"
     MCP = "mcp"
     REST = "rest"
@@ -119,7 +119,9 @@ def discover_tools(
             envvar="GREEN_AGENT_MCP_URL",
         ),
     ] = "",
-    protocol: Annotated[Protocol, typer.Option(help="Ask in this protocol alone: a2a is never tried.")] = Protocol.AUTO,
+    protocol: Annotated[
+        DiscoveryProtocol, typer.Option(help="Ask in this protocol alone: a2a is never tried.")
+    ] = DiscoveryProtocol.AUTO,
     tenant_file: Annotated[
         Path | None,
         typer.Option(

@@ -116,7 +116,7 @@ def _print_stack(stack: Stack) -> None:
 
 def suggest_command(options: StackOptions) -> str:
     """A first command to try; for tools other than the example's, a dry run, which writes nothing."""
-    if options.uses_company:
+    if options.uses_example_company:
         return f'{own_command_name()} send "{EXAMPLE_TASK}"'
     return (
         f'{own_command_name()} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'

@@ -38,11 +38,11 @@ class StackOptions:
     assessment_key: str = field(default="", repr=False)  # of the launcher's own; empty for none
 
     @property
-    def uses_planner(self) -> bool:
+    def uses_bundled_planner(self) -> bool:
         return not (self.environ.get("ANTHROPIC_API_KEY") or self.environ.get("ANTHROPIC_BASE_URL"))
 
     @property
-    def uses_company(self) -> bool:
+    def uses_example_company(self) -> bool:
         return not self.environ.get("GREEN_AGENT_MCP_URL")
 
     @property
@@ -94,9 +94,9 @@ def plan_stack(
     """
     base = _common_environ(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
     specs = [_plan_plain_service("policy", ports.policy, base)]
-    if options.uses_planner:
+    if options.uses_bundled_planner:
         specs.append(_plan_plain_service("planner", ports.planner, base))
-    if options.uses_company:
+    if options.uses_example_company:
         specs.append(_plan_company(options, ports.company, base))
     specs.append(_plan_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
     specs.append(_plan_learner(options, ports, base))
@@ -108,12 +108,12 @@ def plan_stack(
 
 def model_notice(options: StackOptions) -> str:
     """The notice shown with each task when no real model is used; empty if a real model is configured."""
-    return PLANNER_NOTICE if options.uses_planner else options.environ.get("MODEL_NOTICE", "")
+    return PLANNER_NOTICE if options.uses_bundled_planner else options.environ.get("MODEL_NOTICE", "")
 
 
 def default_tenant_file(options: StackOptions) -> Path:
     """The tenant record that the launcher ships: the example company's, or one without rules."""
-    name = "company_tenant.json" if options.uses_company else "tenant.json"
+    name = "company_tenant.json" if options.uses_example_company else "tenant.json"
     return Path(__file__).resolve().parents[1] / "defaults" / name
 
 
@@ -198,7 +198,7 @@ def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpe
 
 
 def _model_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
-    if not options.uses_planner:
+    if not options.uses_bundled_planner:
         return _copy_variables(options, *_MODEL_SECRET_VARIABLES)
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
     planner = {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed"}
@@ -213,7 +213,7 @@ def _copy_variables(options: StackOptions, *names: str) -> dict[str, str]:
 def _tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     """The variables for the tool server, and for the tenant record whose policy is about its tools."""
     tenant = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
-    return {**tenant, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else tenant
+    return {**tenant, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_example_company else tenant
 
 
 def _archive_variables(options: StackOptions) -> dict[str, str]:

@@ -51,7 +51,7 @@ from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     WebhookWiring,
-    build_assessment_reader,
+    build_assessor_message_handler,
     build_identity,
     build_message_files,
     build_notifier,
@@ -175,13 +175,13 @@ def _build_services(
     tasks = TaskService(
         tasks=store,
         client_ids=RedisClientIds(state, store),
-        take_time_and_id=_take_time_and_id,
+        take_time_and_id=_make_time_and_fresh_id,
         rules=rules,
         wait_seconds=settings.blocking_limit,
         shutdown=shutdown,
-        handle_assessor_message=build_assessment_reader(settings, state, store),
+        handle_assessor_message=build_assessor_message_handler(settings, state, store),
     )
-    signals = TaskSignals(store, tasks, _take_time_and_id)
+    signals = TaskSignals(store, tasks, _make_time_and_fresh_id)
     return FeatureServices(
         tasks=tasks,
         signals=signals,
@@ -259,5 +259,5 @@ def _add_middleware(
     return GetTaskFastPath(counted, rpc.a2a_methods, limiter, origin_guard, callers, opened.identity, counts)
 
 
-def _take_time_and_id() -> TimeAndFreshId:
+def _make_time_and_fresh_id() -> TimeAndFreshId:
     return TimeAndFreshId(utc_now(), str(uuid4()))

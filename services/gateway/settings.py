@@ -117,7 +117,7 @@ class GatewaySettings(A2aSettings, SentFileSettings, ShutdownSettings, Assessmen
         return self
 
     @model_validator(mode="after")
-    def _check_open_is_allowed(self) -> Self:
+    def _check_unauthenticated_host(self) -> Self:
         problem = why_open_host_refused(self.host, self.authentication, allow_open=self.allow_open)
         if self.profile == "embedded" and problem:
             raise PydanticCustomError("open", "{why}", {"why": problem})

@@ -122,7 +122,7 @@ def build_notifier(push: WebhookWiring, state: Redis, public_url: str) -> Notifi
     )
 
 
-def build_assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:
+def build_assessor_message_handler(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:
     if not (keys := settings.world_sealing_keys):
         return refuse_assessments
     addresses = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")

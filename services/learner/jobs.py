@@ -9,13 +9,13 @@ import structlog
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.learner.adapters.cache_folder import CacheFolder
+from services.learner.adapters.learning_folder import LearningFolder
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
+from services.learner.core.files.benchmark_report import build_report_rows, make_report_importer
 from services.learner.core.files.importer import Importer
-from services.learner.core.files.report import build_report_rows, make_report_importer
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFactFinder, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower
@@ -123,7 +123,7 @@ class FolderBackup:
     """Keeps a copy of what is learned of one tenant in a folder's files; imports them if Redis holds nothing of it."""
 
     def __init__(
-        self, folder: CacheFolder, redis: Redis, importer: Importer, tenant: str, every_seconds: float
+        self, folder: LearningFolder, redis: Redis, importer: Importer, tenant: str, every_seconds: float
     ) -> None:
         self._folder, self._redis, self._importer = folder, redis, importer
         self._tenant, self._every = tenant, every_seconds
@@ -178,9 +178,11 @@ class FolderBackup:
 
 @dataclass
 class FileJobs:
+    """The jobs that import files, load training rows and reports from a bucket, and back up to a folder."""
+
     redis: Redis
     settings: LearnerSettings
-    cache: FolderBackup | None
+    backup: FolderBackup | None
     importer: Importer
     seeding: SeedingStatus = field(default_factory=SeedingStatus)
     reports: SeedingStatus = field(default_factory=SeedingStatus)
@@ -195,12 +197,12 @@ class FileJobs:
                 every = self.settings.s3_training_hours * 3600
                 group.create_task(keep_seeding(self._make_row_seeder, self.seeding, every))
                 group.create_task(keep_seeding(self._make_report_seeder, self.reports, every))
-            if self.cache is not None:
-                group.create_task(self.cache.run())
+            if self.backup is not None:
+                group.create_task(self.backup.run())
 
     async def close(self) -> None:
-        if self.cache is not None:
-            await self.cache.close()
+        if self.backup is not None:
+            await self.backup.close()
 
     def _make_row_seeder(self) -> Seeder:
         bucket = self._open_bucket(self.settings.s3_training_prefix)
@@ -224,13 +226,13 @@ def build_file_jobs(settings: LearnerSettings, redis: Redis) -> FileJobs:
     importer = Importer(RedisImportRepository(redis), _now)
     if settings.rl_cache_dir is None:
         return FileJobs(redis, settings, None, importer)
-    folder = CacheFolder(settings.rl_cache_dir)
+    folder = LearningFolder(settings.rl_cache_dir)
     try:
         folder.prepare()
     except OSError as error:
         raise CannotStart(f"RL_CACHE_DIR cannot be used: {error}") from error
-    cache = FolderBackup(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
-    return FileJobs(redis, settings, cache, importer)
+    backup = FolderBackup(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)
+    return FileJobs(redis, settings, backup, importer)
 
 
 def _now() -> datetime:

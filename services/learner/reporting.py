@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.learner.core.files.report import (
+from services.learner.core.files.benchmark_report import (
     BadReport,
+    BenchmarkReport,
     PreparedRows,
-    Report,
     convert_report_to_json,
     prepare_training_rows,
     read_report,
@@ -29,7 +29,7 @@ _EXIT_REFUSED = 1
 class FoundReports(NamedTuple):
     """Reports, the newest first. ``unread``: why others could not be read."""
 
-    reports: Sequence[Report]
+    reports: Sequence[BenchmarkReport]
     unread: Sequence[str]
 
 
@@ -52,7 +52,9 @@ def report_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _as_json(newest_reports: Sequence[Report], reports: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
+def _as_json(
+    newest_reports: Sequence[BenchmarkReport], reports: FoundReports, training: PreparedRows
+) -> dict[str, JsonValue]:
     tables: list[JsonValue] = [convert_report_to_json(report) for report in newest_reports]
     rows: list[JsonValue] = [*training.rows]
     return {
@@ -82,14 +84,14 @@ async def _read_from_bucket(bucket: str, most_reports: int) -> FoundReports:
 
 
 def _read_reports(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
-    reports: list[Report] = []
+    reports: list[BenchmarkReport] = []
     unread: list[str] = []
     for name, content in contents:
         try:
             reports.append(read_report(name, content))
         except BadReport as error:
             unread.append(str(error))
-    return FoundReports(sorted(reports, key=lambda report: report.at, reverse=True), unread)
+    return FoundReports(sorted(reports, key=lambda report: report.made_at, reverse=True), unread)
 
 
 def _print_error(sentence: str) -> int:

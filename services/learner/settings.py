@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from services.learner.core.files.report import REPORTS_PREFIX
+from services.learner.core.files.benchmark_report import REPORTS_PREFIX
 from services.learner.core.training import TRAINING_PREFIX
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.redis import START_SECONDS, StateSettings

@@ -6,7 +6,7 @@ from services.executor.ports.services import PolicyService
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare_policies
-from services.policy.core.prose import check_candidates
+from services.policy.core.prose import check_translated_rules
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -30,4 +30,4 @@ class LocalPolicy(PolicyService):
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return check_candidates(ProseRequest.from_json(request.to_json()))
+        return check_translated_rules(ProseRequest.from_json(request.to_json()))

@@ -175,10 +175,10 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
     with pytest.raises(InvalidField, match="too large"):
         await store.write("acme", KeptAssessment(build_assessment_summary("huge", "casey", huge), huge))
 
-    assert [card.assessment_id for card in await store.list_cards(ANN)] == ["id4", "id3", "id2"]
+    assert [card.assessment_id for card in await store.list_summaries(ANN)] == ["id4", "id3", "id2"]
     with pytest.raises(NotFound):
         await store.get_assessment("id0", ANN)
-    assert await store.list_cards(ANN._replace(tenant="globex")) == ()
+    assert await store.list_summaries(ANN._replace(tenant="globex")) == ()
     for name in assessment_keys("acme"):
         assert kind_of(name).lifetime == "short"
         assert 0 < await redis.ttl(name) <= ASSESSMENT_SECONDS
@@ -192,7 +192,7 @@ async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
     await redis.hset(assessment_keys("acme").cards, "odd", "{}")  # type: ignore[misc]  # redis-py
     await redis.hset(assessment_keys("acme").bodies, "good", "!")  # type: ignore[misc]  # redis-py
 
-    assert [card.assessment_id for card in await store.list_cards(ANN)] == ["good"]
+    assert [card.assessment_id for card in await store.list_summaries(ANN)] == ["good"]
     for name in ("odd", "good"):
         with pytest.raises(NotFound):
             await store.get_assessment(name, ANN)

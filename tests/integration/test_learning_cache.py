@@ -19,8 +19,8 @@ from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.s3_training import S3Training
+from services.learner.core.files.benchmark_report import REPORTS_PREFIX, build_report_rows, make_report_importer
 from services.learner.core.files.importer import Importer
-from services.learner.core.files.report import REPORTS_PREFIX, build_report_rows, make_report_importer
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
 from services.learner.jobs import FileJobs, build_file_jobs

@@ -40,7 +40,7 @@ _FILE_TYPES = (
 
 
 def build_agent_card(settings: A2aSettings) -> new.AgentCard:
-    schemes = _build_schemes(settings)
+    schemes = _build_security_schemes(settings)
     card = new.AgentCard(
         name="Purple Agent",
         description=f"{_DESCRIPTION} Model: {settings.model_notice}." if settings.model_notice else _DESCRIPTION,
@@ -81,7 +81,7 @@ def card_routes(card: new.AgentCard, last_modified: datetime, settings: A2aSetti
     """
     router, changed, keys = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0), settings.card_keys
     shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
-    shapes = {"merged": _merged_card, "1.0": FORMAT_1_0.show_card, "0.3": FORMAT_0_3.show_card}
+    shapes = {"merged": _build_merged_card, "1.0": FORMAT_1_0.show_card, "0.3": FORMAT_0_3.show_card}
 
     @cache
     def serialize_card(name: str) -> bytes:
@@ -118,7 +118,7 @@ def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:
         yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
 
 
-def _build_schemes(settings: A2aSettings) -> dict[str, new.SecurityScheme]:
+def _build_security_schemes(settings: A2aSettings) -> dict[str, new.SecurityScheme]:
     schemes: dict[str, new.SecurityScheme] = {}
     if "keys" in settings.auth_methods:
         in_header = new.APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
@@ -138,7 +138,7 @@ def _build_schemes(settings: A2aSettings) -> dict[str, new.SecurityScheme]:
     return schemes
 
 
-def _merged_card(card: new.AgentCard, _: CardKeys | None) -> Mapping[str, object]:
+def _build_merged_card(card: new.AgentCard, _: CardKeys | None) -> Mapping[str, object]:
     from a2a.server.request_handlers.response_helpers import agent_card_to_dict  # it loads all of the SDK's server
 
     return agent_card_to_dict(card)

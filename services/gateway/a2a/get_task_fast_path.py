@@ -167,11 +167,11 @@ def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
     call_id, params = call["id"], call["params"]
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
     is_number = type(call_id) is int and abs(call_id) < _LARGEST_NUMERIC_ID
-    if not (_is_valid_id(task_id) and (is_number or _is_valid_id(call_id))):
+    if not (_is_plain_id(task_id) and (is_number or _is_plain_id(call_id))):
         return None
     return _GetTask(task_id, call_id=call_id)
 
 
-def _is_valid_id(value: object) -> TypeGuard[str]:
-    """Whether the value is an id that ``id_at`` takes; of those that begin with a tilde it takes some only."""
+def _is_plain_id(value: object) -> TypeGuard[str]:
+    """Whether the value is certainly an id that ``id_at`` takes; those that begin with ``~`` are left to ``app``."""
     return type(value) is str and 0 < len(value) <= MAX_ID_LENGTH and value.isprintable() and value[0] != "~"

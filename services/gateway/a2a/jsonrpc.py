@@ -58,7 +58,7 @@ def _rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         for name, handle in handlers_1_0.items()
     }
     hook = "tasks/pushNotificationConfig"
-    read, read_id = schema.read_params, schema.read_webhook_id_0_3
+    read, read_id = schema.read_params_0_3, schema.read_webhook_id_0_3
     return of_1_0 | {
         "message/send": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.send_message),
         "message/stream": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.stream_message),
@@ -88,7 +88,7 @@ def _keep_params(params: JsonObject) -> JsonObject:
     return params
 
 
-_VERSION_CHECKS = {FORMAT_1_0: replies.check_1_0, FORMAT_0_3: replies.check_0_3}
+_VERSION_CHECKS = {FORMAT_1_0: replies.require_protocol_1_0, FORMAT_0_3: replies.require_protocol_0_3}
 _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of 0.3 that the early protocol had too
 
 

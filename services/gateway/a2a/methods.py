@@ -22,7 +22,6 @@ from services.gateway.edge.errors import (
     UnsupportedContent,
 )
 from services.gateway.edge.fields import (
-    count_at,
     flag_at,
     id_at,
     json_type_name,
@@ -31,6 +30,7 @@ from services.gateway.edge.fields import (
     parse_time,
     required_id_at,
     text_at,
+    whole_number_at,
 )
 from services.gateway.edge.replies import encode_json
 from services.gateway.features.identity.model import Caller, Identity, may_set_webhooks
@@ -151,7 +151,7 @@ class A2aMethods:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
         task_id, caller = self._read_webhook_task_id(call, answer_format)
         after_id = text_at(call.params, "pageToken", "pageToken") or ""
-        size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
+        size = min(whole_number_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
         record = await self._services.tasks.get_task(task_id, caller)
         webhooks = [registered.webhook for registered in await self._services.webhooks.list_webhooks(record)]
         page = [webhook for webhook in webhooks if webhook.config_id > after_id]
@@ -249,7 +249,7 @@ def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, i
     if dialect is A2aVersion.LEGACY:
         return True, _read_history_length(params, "params.historyLength", dialect)
     configuration = object_at(params, "configuration", "configuration")
-    _check_modes(configuration)
+    _check_output_modes(configuration)
     length = _read_history_length(configuration, "configuration.historyLength", dialect)
     if dialect is A2aVersion.A2A_1_0:
         _check_role(params)
@@ -259,7 +259,7 @@ def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, i
 
 def _read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
     """Parse ``historyLength``. None means all messages, in the early protocol none; in 0.3, zero means all, too."""
-    length = count_at(source, "historyLength", path)
+    length = whole_number_at(source, "historyLength", path)
     if length is not None and length >= 2**31 and dialect is not A2aVersion.LEGACY:
         raise InvalidField(path, "is too large")
     return length if dialect is A2aVersion.A2A_1_0 else length or None
@@ -272,9 +272,9 @@ def _read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]
     """
     query = TaskQuery(
         session_id=id_at(params, "contextId", "contextId"),
-        states=_parse_states(text_at(params, "status", "status")),
+        states=_parse_status_filter(text_at(params, "status", "status")),
         since=parse_time(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
-        size=_page_size(params),
+        size=_read_page_size(params),
         page_token=text_at(params, "pageToken", "pageToken") or "",
     )
     length = _read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
@@ -288,23 +288,23 @@ def _check_role(params: JsonObject) -> None:
         raise InvalidField("message.role", "is required: ROLE_USER")
 
 
-def _check_modes(configuration: JsonObject) -> None:
+def _check_output_modes(configuration: JsonObject) -> None:
     key, path = "acceptedOutputModes", "configuration.acceptedOutputModes"
     if not configuration.get(key):
         return
-    modes = [_media_type(item, path) for item in list_at(configuration, key, path)]
+    modes = [_read_media_type(item, path) for item in list_at(configuration, key, path)]
     if not _ACCEPTED_MODES.intersection(modes):
         raise UnsupportedContent(f"{path}: the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
 
 
-def _media_type(item: Json, path: str) -> str:
+def _read_media_type(item: Json, path: str) -> str:
     if not isinstance(item, str):
         raise InvalidField(path, f"must be a list of media types; there is {json_type_name(item)} in it")
     return item.partition(";")[0].strip().lower()
 
 
-def _page_size(params: JsonObject) -> int:
-    size = count_at(params, "pageSize", "pageSize")
+def _read_page_size(params: JsonObject) -> int:
+    size = whole_number_at(params, "pageSize", "pageSize")
     if size is None:
         return USUAL_LISTED_TASKS
     if not 1 <= size <= MOST_LISTED_TASKS:
@@ -312,7 +312,7 @@ def _page_size(params: JsonObject) -> int:
     return size
 
 
-def _parse_states(word: str | None) -> tuple[TaskState, ...]:
+def _parse_status_filter(word: str | None) -> tuple[TaskState, ...]:
     if not word or word == "TASK_STATE_UNSPECIFIED":
         return tuple(TaskState)
     if word in _NO_SUCH_TASKS:

@@ -24,10 +24,10 @@ from services.gateway.edge.fields import check_content_type, read_object
 from services.gateway.edge.replies import (
     PRIVATE_HEADERS,
     AnyRefusal,
-    check_0_3,
-    check_1_0,
     choose_media_type,
     protocol_version_of,
+    require_protocol_0_3,
+    require_protocol_1_0,
     rest_fault_reply,
 )
 from services.gateway.features.identity.middleware import caller_of_request
@@ -109,7 +109,7 @@ class A2aRest:
     async def _answer_request(self, path: RestPath, request: Request) -> Response:
         """Call the path's method; returns its answer, or its refusal as an error of the path's protocol version."""
         try:
-            check = check_0_3 if path.is_0_3 else check_1_0
+            check = require_protocol_0_3 if path.is_0_3 else require_protocol_1_0
             check(protocol_version_of(request), f"{request.method} {request.url.path}")
             body = await self._read_body(path, request) if path.verb == "POST" else {}
             answer_format = _choose_answer_format(path, body)

@@ -150,7 +150,7 @@ _CONFIG_KEY = "pushNotificationConfig"
 _is_camel_case = re.compile(r"[a-z][A-Za-z]*").fullmatch
 
 
-def read_params(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
+def read_params_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     """The parameters of a 0.3 method under their JSON names, checked by ``schema``; raises ``InvalidField``."""
     camel_params = cast(JsonObject, _keys_to_camel_case(params, ""))
     try:
@@ -170,7 +170,7 @@ class _FailFastMessageSendParams(types.MessageSendParams):
 
 def read_message_0_3(params: JsonObject) -> JsonObject:
     """Parse the parameters of message/send and message/stream, also as the early protocol's clients send them."""
-    return read_params(_convert_legacy_params(params), _FailFastMessageSendParams)
+    return read_params_0_3(_convert_legacy_params(params), _FailFastMessageSendParams)
 
 
 def read_legacy_webhook(params: JsonObject) -> JsonObject:
@@ -187,13 +187,13 @@ def read_legacy_webhook_id(params: JsonObject) -> JsonObject:
 
 def read_webhook_0_3(params: JsonObject) -> JsonObject:
     """Convert the parameters of tasks/pushNotificationConfig/set to those of 1.0: a webhook with its task id."""
-    camel_params = read_params(params, types.TaskPushNotificationConfig)
+    camel_params = read_params_0_3(params, types.TaskPushNotificationConfig)
     return {**object_at(camel_params, _CONFIG_KEY, _CONFIG_KEY), "taskId": camel_params["taskId"]}
 
 
 def read_webhook_id_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     """Convert the 0.3 parameters that name a task and its webhook to those of 1.0."""
-    camel_params = read_params(params, schema)
+    camel_params = read_params_0_3(params, schema)
     return {**camel_params, "taskId": camel_params["id"], "id": camel_params.get(f"{_CONFIG_KEY}Id")}
 
 

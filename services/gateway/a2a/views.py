@@ -259,8 +259,8 @@ class AnswerFormat:
         """A webhook as JSON. ``token``: shown unless it is empty."""
         return {**build_webhook_view_1_0(webhook, task_id), **_drop_empty(token=token)}
 
-    def show_webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
-        return {"configs": configs, "nextPageToken": token}
+    def show_webhooks(self, configs: list[JsonValue], next_page_token: str) -> JsonValue:
+        return {"configs": configs, "nextPageToken": next_page_token}
 
     def show_card(self, card: AgentCard, _: CardKeys | None) -> JsonFields:
         """The card as JSON. It is already signed for 1.0; older formats sign it again with the keys."""
@@ -286,7 +286,7 @@ class JsonRpc03Format(AnswerFormat):
         return {"taskId": task_id, "pushNotificationConfig": config}
 
     @override
-    def show_webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+    def show_webhooks(self, configs: list[JsonValue], next_page_token: str) -> JsonValue:
         return configs
 
     @override
@@ -313,7 +313,7 @@ class Rest03Format(JsonRpc03Format):
         return {"name": name, "pushNotificationConfig": config}
 
     @override
-    def show_webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+    def show_webhooks(self, configs: list[JsonValue], next_page_token: str) -> JsonValue:
         return {"configs": configs}
 
 

@@ -135,7 +135,7 @@ def required_id_at(source: JsonObject, key: str, path: str) -> str:
     return value
 
 
-def count_at(source: JsonObject, key: str, path: str) -> int | None:
+def whole_number_at(source: JsonObject, key: str, path: str) -> int | None:
     value = source.get(key)
     if value is None:
         return None

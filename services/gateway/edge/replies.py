@@ -47,13 +47,13 @@ def _is_1_0(version: str) -> bool:
     return _VERSION_1_0_PATTERN.fullmatch(version) is not None
 
 
-def check_1_0(version: str, subject: str) -> None:
+def require_protocol_1_0(version: str, subject: str) -> None:
     if not _is_1_0(version):
         problem = f"says {version!r}" if version else "is missing, which means 0.3"
         raise VersionMismatch(f"{subject} belongs to protocol 1.0, but the header {VERSION_HEADER} {problem}")
 
 
-def check_0_3(version: str, subject: str) -> None:
+def require_protocol_0_3(version: str, subject: str) -> None:
     if not _VERSION_0_3_PATTERN.fullmatch(version):
         raise VersionMismatch(f"{subject} belongs to protocol 0.3, but the header {VERSION_HEADER} says {version!r}")
 

@@ -33,13 +33,13 @@ def is_own_page(origin: str, host: str, public_url: str) -> bool:
 
     The ``Host`` counts only if no foreign DNS name can be it: an IP address, localhost, or a name without a dot.
     """
-    page = _read_origin(_ORIGIN_PATTERN.fullmatch(origin))
+    page = _parse_origin_match(_ORIGIN_PATTERN.fullmatch(origin))
     if page is None:
         return False
-    if page == _read_origin(_ORIGIN_PATTERN.match(public_url)):
+    if page == _parse_origin_match(_ORIGIN_PATTERN.match(public_url)):
         return True
     scheme = origin.partition("://")[0]
-    return page == _read_origin(_ORIGIN_PATTERN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
+    return page == _parse_origin_match(_ORIGIN_PATTERN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
 
 
 @lru_cache(_MOST_CACHED_ADDRESSES)
@@ -48,8 +48,8 @@ def is_own_or_local_host(host: str, public_url: str) -> bool:
 
     Against DNS rebinding: no foreign DNS name is among them. Ports are not compared, since a port may be mapped.
     """
-    origin = _read_origin(_ORIGIN_PATTERN.fullmatch(f"http://{host}"))
-    public_origin = _read_origin(_ORIGIN_PATTERN.match(public_url))
+    origin = _parse_origin_match(_ORIGIN_PATTERN.fullmatch(f"http://{host}"))
+    public_origin = _parse_origin_match(_ORIGIN_PATTERN.match(public_url))
     if origin is None:
         return False
     return (public_origin is not None and origin.host == public_origin.host) or _is_local_name(origin.host)
@@ -63,7 +63,7 @@ def _is_local_name(name: str) -> bool:
     return True
 
 
-def _read_origin(match: re.Match[str] | None) -> _PageOrigin | None:
+def _parse_origin_match(match: re.Match[str] | None) -> _PageOrigin | None:
     """Host and port of a matched origin; None if there is none or its port is invalid."""
     if match is None:
         return None

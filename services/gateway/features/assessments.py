@@ -27,7 +27,7 @@ from shared.infra.lua import ScriptedStore, parse_scores
 
 
 class KeptAssessment(NamedTuple):
-    card: AssessmentSummary
+    summary: AssessmentSummary
     assessment: Assessment
 
 
@@ -50,13 +50,13 @@ def _parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
     return KeptAssessment(build_assessment_summary(name, owner, assessment), assessment)
 
 
-def may_see(caller: Caller, card: AssessmentSummary) -> bool:
+def may_see_assessment(caller: Caller, summary: AssessmentSummary) -> bool:
     """Whether the caller may see an assessment: operators see all of their tenant, others those they stored.
 
     Without authentication everybody sees all.
     """
     principal = caller.principal
-    return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
+    return not principal.verified or Role.OPERATOR in principal.roles or principal.id == summary.owner
 
 
 def _strip_credentials(assessment: Assessment) -> Assessment:
@@ -99,23 +99,23 @@ class AssessmentRepository(ScriptedStore):
         """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
         kept_assessment = _parse_assessment(caller, body)
         await self.write(caller.tenant, kept_assessment)
-        return kept_assessment.card
+        return kept_assessment.summary
 
     async def write(self, tenant: str, kept_assessment: KeptAssessment) -> None:
         body = b64encode(zlib.compress(kept_assessment.assessment.model_dump_json().encode(), 6)).decode()
         if len(body) > MOST_CHARACTERS_OF_ASSESSMENT:
             raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
-        card = kept_assessment.card
+        summary = kept_assessment.summary
         arguments: list[str | int | float] = [
-            card.assessment_id,
-            card.model_dump_json(),
+            summary.assessment_id,
+            summary.model_dump_json(),
             body,
             self._most,
             keys.ASSESSMENT_SECONDS,
         ]
         await self._scripts.run("keep_assessment", keys.assessment_keys(tenant), arguments)
 
-    async def list_cards(self, caller: Caller) -> Sequence[AssessmentSummary]:
+    async def list_summaries(self, caller: Caller) -> Sequence[AssessmentSummary]:
         """The summaries of the assessments that the caller may see, the newest first."""
         hashes = keys.assessment_keys(caller.tenant)
         order = await self._scripts.execute("ZREVRANGEBYSCORE", hashes.order, "+inf", "-inf", "WITHSCORES")
@@ -123,30 +123,30 @@ class AssessmentRepository(ScriptedStore):
         if not times:
             return ()
         rows = cast("Sequence[str | None]", await self._scripts.execute("HMGET", hashes.cards, *times))
-        cards = (_read_card(row, time) for row, time in zip(rows, times.values(), strict=True) if row)
-        return tuple(card for card in cards if card is not None and may_see(caller, card))
+        summaries = (_read_summary(row, time) for row, time in zip(rows, times.values(), strict=True) if row)
+        return tuple(summary for summary in summaries if summary is not None and may_see_assessment(caller, summary))
 
     async def get_assessment(self, assessment_id: str, caller: Caller) -> KeptAssessment:
         """One assessment; raises ``NotFound``."""
         kept_assessment = await self._find(caller.tenant, assessment_id)
-        if kept_assessment is None or not may_see(caller, kept_assessment.card):
+        if kept_assessment is None or not may_see_assessment(caller, kept_assessment.summary):
             raise NotFound(f"assessment {assessment_id!r}")
         return kept_assessment
 
     async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         hashes = keys.assessment_keys(tenant)
         commands = (("ZSCORE", hashes.order), ("HGET", hashes.cards), ("HGET", hashes.bodies))
-        score, card, body = await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
-        if score is None or card is None or body is None:
+        score, row, body = await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
+        if score is None or row is None or body is None:
             return None
-        summary, assessment = _read_card(card, _parse_score_time(score)), _read_assessment(str(body))
+        summary, assessment = _read_summary(row, _parse_score_time(score)), _read_assessment(str(body))
         return KeptAssessment(summary, assessment) if summary and assessment else None
 
     async def delete(self, assessment_id: str, caller: Caller) -> None:
         """Delete an assessment; whoever may see it may do so. Raises ``NotFound``."""
         await self.get_assessment(assessment_id, caller)
-        order, cards, bodies = keys.assessment_keys(caller.tenant)
-        commands = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
+        order, summaries, bodies = keys.assessment_keys(caller.tenant)
+        commands = (("HDEL", summaries), ("HDEL", bodies), ("ZREM", order))
         await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
 
 
@@ -154,13 +154,13 @@ def _parse_score_time(score: object) -> datetime:
     return datetime.fromtimestamp(float(str(score)) / 1000, UTC)
 
 
-def _read_card(row: object, time: datetime) -> AssessmentSummary | None:
+def _read_summary(row: object, time: datetime) -> AssessmentSummary | None:
     """The summary in a row; None if another version wrote it, since a list without it is better than none."""
-    card = AssessmentSummary.read_row(row)
-    if card is None:
+    summary = AssessmentSummary.read_row(row)
+    if summary is None:
         log.warning("assessment_unreadable", kept_at=time.isoformat())
         return None
-    return card.model_copy(update={"kept_at": time})
+    return summary.model_copy(update={"kept_at": time})
 
 
 def _read_assessment(body: str) -> Assessment | None:
@@ -178,14 +178,14 @@ class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
     @api_path("POST", "/assessments")
     async def store_assessment(self, call: ApiCall) -> Response:
         """Store an assessment for the console: ``{"assessment"}``; 201 with its id and the path of its page."""
-        card = await self._service.store_assessment(call.caller, call.body)
-        return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE_PATH + card.assessment_id}, 201)
+        summary = await self._service.store_assessment(call.caller, call.body)
+        return JSONResponse({"assessment_id": summary.assessment_id, "page": PAGE_PATH + summary.assessment_id}, 201)
 
     @api_path("GET", "/assessments")
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the stored assessments, the newest first."""
-        cards = await self._service.list_cards(call.caller)
-        return {"assessments": [card.model_dump(mode="json", exclude={"v"}) for card in cards]}
+        summaries = await self._service.list_summaries(call.caller)
+        return {"assessments": [summary.model_dump(mode="json", exclude={"v"}) for summary in summaries]}
 
     @api_path("GET", "/assessments/{assessment_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:

@@ -350,8 +350,8 @@ class AuditExport(ScriptedStore):
             return await self._build_rows_of_task(caller, query.task_id), ""
         where, position = _parse_page_token(query.page_token)
         if where == _FROM_ARCHIVE and self._archive is not None:
-            return await self._archived_rows(self._archive, query, caller.tenant, position)
-        return await self._stored_rows(query, caller.tenant, position)
+            return await self._read_rows_from_archive(self._archive, query, caller.tenant, position)
+        return await self._read_rows_from_store(query, caller.tenant, position)
 
     async def _build_rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
         record = await self._tasks.get_record(caller.tenant, task_id)
@@ -362,7 +362,7 @@ class AuditExport(ScriptedStore):
             raise NoVisibleTask(task_id)
         return rows
 
-    async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
+    async def _read_rows_from_store(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         position = parse_position("token", *place.partition(" ")[::2]) if place else None
         listed = TaskQuery(session_id=query.session_id, since=query.since, size=query.size)
         page = await self._lists.read_page(tenant, listed, position)
@@ -396,7 +396,7 @@ class AuditExport(ScriptedStore):
             return None, [_build_problem_row(task_id, "archive", str(error))]
         return (task.record, build_audit_rows(task, "archive")) if task else (None, [])
 
-    async def _archived_rows(
+    async def _read_rows_from_archive(
         self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str
     ) -> tuple[list[JsonObject], str]:
         """A page of the writes of archived tasks that have left the store's list; earlier pages have the others."""

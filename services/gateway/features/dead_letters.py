@@ -96,7 +96,7 @@ class _LetterAddress(NamedTuple):
     entry_id: str
 
     @property
-    def stream(self) -> str:
+    def stream_key(self) -> str:
         names = keys.partition_keys(self.partition)
         return names.dead_turns if self.kind is LetterKind.TURN else names.dead
 
@@ -128,7 +128,8 @@ class DeadLetters(ScriptedStore):
         for _ in range(_MOST_READS_OF_STREAMS):
             starts = ("+" if end.entry_id == "+" else f"({end.entry_id}" for end in ends)
             commands = (
-                ("XREVRANGE", end.stream, start, "-", "COUNT", count) for end, start in zip(ends, starts, strict=True)
+                ("XREVRANGE", end.stream_key, start, "-", "COUNT", count)
+                for end, start in zip(ends, starts, strict=True)
             )
             replies = cast("list[list[StreamRow]]", await self._scripts.execute_many(*commands))
             rows = [
@@ -182,7 +183,8 @@ class DeadLetters(ScriptedStore):
         if address is None:
             raise _letter_not_found(letter_id)
         rows = cast(
-            "list[StreamRow]", await self._scripts.execute("XRANGE", address.stream, address.entry_id, address.entry_id)
+            "list[StreamRow]",
+            await self._scripts.execute("XRANGE", address.stream_key, address.entry_id, address.entry_id),
         )
         letter = _parse_letter_of_tenant(address, rows[0][1], tenant) if rows else None
         if letter is None:
@@ -198,7 +200,7 @@ class DeadLetters(ScriptedStore):
         return accepted.record.task_id
 
     async def _delete(self, address: _LetterAddress) -> bool:
-        return await self._scripts.execute("XDEL", address.stream, address.entry_id) == 1
+        return await self._scripts.execute("XDEL", address.stream_key, address.entry_id) == 1
 
 
 def _letter_not_found(letter_id: str) -> NotFound:

@@ -8,7 +8,7 @@ import httpx
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, Unavailable
-from services.gateway.edge.fields import count_at, short_text_at
+from services.gateway.edge.fields import short_text_at, whole_number_at
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.identity.model import Caller
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
@@ -42,10 +42,10 @@ async def find_policy_problems(url: str, policies: Sequence[Policy]) -> tuple[Fi
             answer = await client.post(f"{url.rstrip('/')}/v1/evaluate", content=request.to_json(), headers=headers)
     except httpx.HTTPError as error:
         raise Unavailable(f"the policy service does not answer ({type(error).__name__})") from error
-    return _read_problems(policies, answer)
+    return _read_rule_problems(policies, answer)
 
 
-def _read_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[FieldProblem, ...]:
+def _read_rule_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[FieldProblem, ...]:
     if answer.status_code in (400, 413, 422):
         return (FieldProblem("policies", f"the policy service takes none of them: {answer.text[:300]}"),)
     try:
@@ -65,7 +65,7 @@ PolicyCheck = Callable[[Sequence[Policy]], Awaitable[tuple[FieldProblem, ...]]] 
 _LONGEST_COMMENT = 500
 
 
-class NoRecord(GatewayRefusal):
+class NoTenantRecord(GatewayRefusal):
     status = 404
 
 
@@ -92,12 +92,12 @@ class TenantRecordService:
         self._server_addresses, self._notice_addresses = server_addresses, notice_addresses
 
     async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
-        """The version of that number, or the latest; raises ``NoRecord``."""
+        """The version of that number, or the latest; raises ``NoTenantRecord``."""
         wanted_number = await self._records.get_latest_number(tenant) if number is None else number
         version = await self._records.get_version(tenant, wanted_number) if wanted_number else None
         if version is None or version.withdrawn:
             detail = "; without one, that of TENANT_FILE holds" if number is None else f" of version {number}"
-            raise NoRecord(f"tenant {tenant!r} has no stored record{detail}")
+            raise NoTenantRecord(f"tenant {tenant!r} has no stored record{detail}")
         return version
 
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
@@ -157,7 +157,7 @@ class TenantRecordService:
         return await self.put(tenant, earlier.document, base, comment, caller, number)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
-        """Withdraw the tenant's stored record, as a new version without document. Raises ``NoRecord``."""
+        """Withdraw the tenant's stored record, as a new version without document. Raises ``NoTenantRecord``."""
         latest = await self.get_version(tenant, None)
         version = TenantVersion(
             version=(latest.version if base is None else base) + 1,
@@ -194,7 +194,7 @@ def _read_comment(body: JsonObject) -> str:
 
 def _parse_version_number(body: JsonObject) -> int:
     """Parse ``{"version"}``; raises ``InvalidField``."""
-    number = count_at(body, "version", "version")
+    number = whole_number_at(body, "version", "version")
     if not number:
         raise InvalidField("version", "must be the number of a version")
     return number

@@ -36,7 +36,7 @@ def _judge_allowance(
 ) -> contracts.ToolAllowance | None:
     bars: list[contracts.Prohibition | None] = []
     for policy in prepared:
-        bars += _prohibit_by_policy(policy, tool, earlier, confirmations)
+        bars += _find_policy_prohibitions(policy, tool, earlier, confirmations)
     if not bars:
         return None
     return contracts.ToolAllowance(
@@ -48,7 +48,7 @@ def _judge_allowance(
     )
 
 
-def _prohibit_by_policy(
+def _find_policy_prohibitions(
     policy: PreparedPolicy,
     tool: contracts.OfferedTool,
     earlier: Sequence[EarlierCall],
@@ -61,10 +61,10 @@ def _prohibit_by_policy(
         )
     for prepared in policy.tool_rules:
         if prepared.matches(tool.tool) and not prepared.rule.report_only:
-            yield from _prohibit_by_rule(prepared, tool.tool, earlier, confirmations)
+            yield from _find_rule_prohibitions(prepared, tool.tool, earlier, confirmations)
 
 
-def _prohibit_by_rule(
+def _find_rule_prohibitions(
     prepared: PreparedToolRule, tool: str, earlier: Sequence[EarlierCall], confirmations: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
     prohibition = contracts.Prohibition(

@@ -91,7 +91,7 @@ def prepare_policies(policies: Sequence[Policy]) -> PreparedPolicies:
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
     """Raises ``RequestTooLarge`` if rules or patterns have too many characters; nothing is parsed before that."""
-    if (text := sum(size for policy in policies for size in _list_sizes(policy))) > MAX_RULE_CHARACTERS:
+    if (text := sum(size for policy in policies for size in _list_text_lengths(policy))) > MAX_RULE_CHARACTERS:
         raise RequestTooLarge(f"the rules have {text} characters; the limit is {MAX_RULE_CHARACTERS}", "policies")
     patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
     if patterns > MAX_ALL_PATTERNS:
@@ -130,7 +130,7 @@ def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> PreparedPo
     )
 
 
-def _list_sizes(policy: Policy) -> Iterator[int]:
+def _list_text_lengths(policy: Policy) -> Iterator[int]:
     yield len(policy.id) * (1 + len(policy.rules) + len(policy.tool_rules) + len(policy.text_rules))
     for rule in policy.rules:
         yield len(rule.id) + len(rule.condition) + len(rule.reason or "")

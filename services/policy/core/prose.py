@@ -24,8 +24,9 @@ _FIELDS_OF_EVERY_CALL = ("tool", "call_id")  # every call has these
 _POLICY_ID = "prose"  # of the accepted rules
 
 
-def check_candidates(request: ProseRequest) -> ProseAnswer:
-    """The accepted rules as a policy, the refused ones with their reasons, and the untranslated sentences.
+def check_translated_rules(request: ProseRequest) -> ProseAnswer:
+    """Checks rules that a model translated from prose. Returns the accepted ones as a policy, the refused ones
+    with their reasons, and the sentences of the prose that no accepted rule quotes.
 
     Raises ``RequestTooLarge``.
     """

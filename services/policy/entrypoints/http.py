@@ -15,7 +15,7 @@ from starlette.routing import Route
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, PreparedPolicyCache, RequestTooLarge
-from services.policy.core.prose import check_candidates
+from services.policy.core.prose import check_translated_rules
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
 from shared.contracts.policy_document import find_first_unknown_field
@@ -51,7 +51,7 @@ _NO_VALUE_TEXT = "a text, number, boolean or null is needed, a list of these, or
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
-class _Policies(PolicyContract):
+class _PoliciesBody(PolicyContract):
     policies: tuple[Policy, ...] = ()
 
 
@@ -112,7 +112,7 @@ def _get_prepared_policies(
 def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies in a document. Unknown fields are refused, since a misspelt one would silently have no effect."""
     documents = document.get("policies", [])
-    policies = _validate_document(_Policies, {"policies": documents}).policies
+    policies = _validate_document(_PoliciesBody, {"policies": documents}).policies
     for index, policy in enumerate(documents if isinstance(documents, list) else ()):
         if strange := find_first_unknown_field(policy):
             raise RequestRejected(422, f"policies.{index}: nobody reads the field {strange}", f"policies.{index}")
@@ -176,7 +176,7 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> Starlette
         return decide_allowances(_validate_document(AllowanceRequest, document, policies=()), policies)
 
     def check_prose(document: JsonObject, _: str | None) -> ProseAnswer:
-        return check_candidates(_validate_document(ProseRequest, document))
+        return check_translated_rules(_validate_document(ProseRequest, document))
 
     verdict = "Decide rules over a context, over each planned call, and over the task's text."
     allowances = "Say what a turn may do with tools that it calls without a plan."

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
-from services.learner.core.files.formats import read_facts
-from services.learner.core.files.report import (
+from services.learner.core.files.benchmark_report import (
     BadReport,
-    Report,
+    BenchmarkReport,
     build_failure_facts,
     build_report_rows,
     convert_report_to_json,
     prepare_training_rows,
     read_report,
 )
+from services.learner.core.files.formats import read_facts
 from services.learner.core.training import MOST_ROWS, read_rows
 from tests.each_row import each_row
 from tests.unit.learner.training import a_row, lines_of
@@ -31,7 +31,7 @@ SHAPES: tuple[JsonValue, ...] = (
 )
 
 
-def _report(**parts: JsonValue) -> Report:
+def _report(**parts: JsonValue) -> BenchmarkReport:
     told = {"generated_at": "2026-01-05T04:00:00Z", "pass_rate": 0.5, **parts}
     return read_report("r.json", json.dumps(told).encode())
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import RequestTooLarge
-from services.policy.core.prose import check_candidates
+from services.policy.core.prose import check_translated_rules
 from services.policy.core.quotes import split_sentences
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, TextFinding, TextRule, ToolRule, Verdict
 from shared.contracts.policy_document import parse_rules_in_text, sort_rules_by_kind
@@ -264,7 +264,7 @@ LIMIT = TranslatedRule(
 
 
 def _check(*candidates: TranslatedRule, source: str = SOURCE, fields: tuple[str, ...] = ()) -> ProseAnswer:
-    return check_candidates(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields))
+    return check_translated_rules(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields))
 
 
 def _rule(condition: str, quote: str = LIMIT.quote, action: str = "block", level: str | None = None) -> TranslatedRule:
@@ -382,7 +382,7 @@ def test_prose_is_cut_into_sentences(source: str, expected: list[str]) -> None:
 def test_more_prose_than_the_others_can_wait_for_is_refused(request_: ProseRequest, field: str) -> None:
     """The source, the candidates, and what they are compared with."""
     with pytest.raises(RequestTooLarge) as caught:
-        check_candidates(request_)
+        check_translated_rules(request_)
 
     assert caught.value.field == field
 
@@ -402,7 +402,7 @@ _RULE = Rule(id="R", condition="amount > 5000", action="block")
 )
 def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> None:
     """Repetition is what makes searching dear; its own processor time counts, for the machine may be busy."""
-    assert soon(lambda: check_candidates(request_))
+    assert soon(lambda: check_translated_rules(request_))
 
 
 @pytest.mark.promise("policy.text_rules")

@@ -45,7 +45,7 @@ class ApprovalListPage(NamedTuple):
 _WaitingPosition = tuple[int, str]  # a waiting approval's: its deadline in milliseconds, and its id
 
 
-def _parse_token(token: str) -> _WaitingPosition:
+def _parse_page_token(token: str) -> _WaitingPosition:
     deadline, approval_id = decode_page_token(token) if token else ("0", "")
     if not (deadline.isascii() and deadline.isdecimal() and len(deadline) < 20):
         raise InvalidField("token", "is none that this server gave")
@@ -70,7 +70,7 @@ class Approvals(ScriptedStore):
         At most ``limit`` of them, or all. ``page_token``: of the page before; empty for the first. Raises
         ``InvalidField`` for a wrong one.
         """
-        last_position = _parse_token(page_token)
+        last_position = _parse_page_token(page_token)
         positions = [row for row in await self._list_positions(tenant) if row[0] > last_position]
         requests: list[ApprovalRequest] = []
         for start in range(0, len(positions), _READ_AT_ONCE):
@@ -190,13 +190,13 @@ class ApprovalService:
 def _check_waiting(request: ApprovalRequest) -> None:
     approval = request.approval
     if approval.status is ApprovalStatus.SUPERSEDED:
-        raise DecisionNotCounted(approval.approval_id, _withdrawal_reason(request))
+        raise DecisionNotCounted(approval.approval_id, _why_superseded(request))
     if approval.status is not ApprovalStatus.WAITING:
         by = ", ".join(decision.by.id for decision in approval.decisions)
         raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
 
 
-def _withdrawal_reason(request: ApprovalRequest) -> str:
+def _why_superseded(request: ApprovalRequest) -> str:
     """Why an approval was superseded, as a sentence for its approver."""
     current_id = request.record.metadata.get("approval_id")
     if request.record.state is not TaskState.INPUT_REQUIRED or current_id in (None, request.approval.approval_id):

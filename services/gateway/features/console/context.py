@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links
+from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links_if_several
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import select_answerable_requests
 from services.gateway.features.console.views.health import (
@@ -73,11 +73,11 @@ class InboxCache:
 
     async def _describe_newest_change(self, caller: Caller) -> str:
         page = await self._lists.list_tasks(TaskQuery(size=1), caller)
-        learned = await self._count_learned(caller.tenant)
+        learned = await self._read_learned_count(caller.tenant)
         changes = [f"{record.task_id} {record.state} {record.updated_at}" for record in page.records]
         return " ".join([*changes, str(page.total), learned])
 
-    async def _count_learned(self, tenant: str) -> str:
+    async def _read_learned_count(self, tenant: str) -> str:
         try:
             return str((await self._learned.read_totals(tenant)).counts.get("events", 0))
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
@@ -180,7 +180,7 @@ class ConsoleContext:
         frame = {
             "badge": len(select_answerable_requests(waiting, caller.principal, inbox.clock())),
             "version": version,
-            "tabs": visible_links(tabs, visitor),
+            "tabs": visible_links_if_several(tabs, visitor),
         }
         return self.pages.render(request, template, visitor, status, **frame, **values)
 

@@ -154,7 +154,7 @@ class LearningPages(PageGroup):
             quality_small=draw_quality_chart(quality, is_small=True) if quality else "",
             cards=[(card, draw_arms_chart(card)) for card in cards[:_MOST_CARDS]],
             left_out=len(cards[_MOST_CARDS:]),
-            accuracy=await self._read_accuracy(visitor),
+            accuracy=await self._read_accuracy_for_operators(visitor),
         )
 
     async def show_cases(self, request: Request, visitor: Visitor) -> Response:
@@ -173,7 +173,7 @@ class LearningPages(PageGroup):
         page = memory.build_entities_page(remembered.linked_entities, _read_memory_query(request))
         return await self._context.render_page(request, "entities.html", visitor, tabs=LEARNING_TABS, page=page)
 
-    async def _read_accuracy(self, visitor: Visitor) -> object:
+    async def _read_accuracy_for_operators(self, visitor: Visitor) -> object:
         if not visitor.has_any_role(Role.OPERATOR):
             return ()
         return sorted((await self._context.services.memory.read_memory(visitor.caller.tenant)).accuracy.items())

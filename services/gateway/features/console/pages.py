@@ -66,7 +66,7 @@ OPERATIONS_TABS = (
 WEBHOOKS_TAB = Link("/console/webhooks", "Webhooks", requires_operator=True)
 
 
-def visible_links(links: Sequence[Link], visitor: Visitor) -> tuple[Link, ...]:
+def visible_links_if_several(links: Sequence[Link], visitor: Visitor) -> tuple[Link, ...]:
     """The links that the visitor may follow; empty if there is only one."""
     visible = tuple(link for link in links if visitor.has_any_role(Role.OPERATOR) or not link.requires_operator)
     return visible if len(visible) > 1 else ()
@@ -195,7 +195,7 @@ def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> M
         "path": request.url.path,
         "clock": formatting.PageClock(now, formatting.find_zone(unquote(request.cookies.get(ZONE_COOKIE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
-        "links": visible_links(_PAGE_LINKS, visitor) if visitor else (),
+        "links": visible_links_if_several(_PAGE_LINKS, visitor) if visitor else (),
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,
         "roles": [role for role in Role if visitor and visitor.has_any_role(role)],

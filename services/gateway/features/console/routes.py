@@ -83,14 +83,14 @@ _ASSESSMENTS_PATH = "/console/learning/assessments"
 
 class AssessmentPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
-        cards = await self._context.services.assessments.list_cards(visitor.caller)
-        return await self._context.render_page(request, "assessments.html", visitor, tabs=LEARNING_TABS, rows=cards)
+        rows = await self._context.services.assessments.list_summaries(visitor.caller)
+        return await self._context.render_page(request, "assessments.html", visitor, tabs=LEARNING_TABS, rows=rows)
 
     async def show_assessment(self, request: Request, visitor: Visitor) -> Response:
         kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
         groups, runs = assessments.group_by_dimension(kept_assessment.assessment), kept_assessment.assessment.runs
         return await self._context.render_page(
-            request, "assessment.html", visitor, card=kept_assessment.card, groups=groups, runs=runs
+            request, "assessment.html", visitor, card=kept_assessment.summary, groups=groups, runs=runs
         )
 
     async def show_replay(self, request: Request, visitor: Visitor) -> Response:
@@ -107,8 +107,8 @@ class AssessmentPages(PageGroup):
             request,
             "replay.html",
             visitor,
-            card=kept_assessment.card,
-            place=f"{_ASSESSMENTS_PATH}/{kept_assessment.card.assessment_id}",
+            card=kept_assessment.summary,
+            place=f"{_ASSESSMENTS_PATH}/{kept_assessment.summary.assessment_id}",
             run=run,
             run_number=number,
             stops=turns[max(0, shown_number - TURNS_SHOWN_EACH_WAY) : shown_number + TURNS_SHOWN_EACH_WAY + 1],

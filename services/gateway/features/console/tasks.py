@@ -123,7 +123,7 @@ class TaskPages(PageGroup):
         return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
     async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
-        task_filter = views.find_filter(request.query_params.get("state", ""))
+        task_filter = views.find_task_filter(request.query_params.get("state", ""))
         token = request.query_params.get("page", "")
         query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, page_token=token)
         page = await self._context.services.lists.list_tasks(query, visitor.caller)

@@ -112,7 +112,7 @@ class RedisDeliveryQueue:
     ) -> str:
         """Store how far the delivery has come. ``seconds``: how long it stays claimed, or until the next try.
 
-        Returns the token of the claim; empty if another process has the line by now, or it is gone.
+        Returns the token of the claim; empty if another process has claimed it by now, or it is gone.
         """
         if progress.tries or progress.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))

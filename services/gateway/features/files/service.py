@@ -58,12 +58,12 @@ def read_file(part: JsonObject, path: str) -> ClientFile:
         return ClientFile(file.model_copy(update={"url": text}), None, key_path)
     content = decode_base64(text, key_path)
     if key == "fileWithBytes":
-        content = _decode_twice(content)
+        content = _decode_if_still_base64(content)
     stored = {"file_id": hashlib.sha256(content).hexdigest(), "size": len(content)}
     return ClientFile(file.model_copy(update=stored), content, key_path)
 
 
-def _decode_twice(content: bytes) -> bytes:
+def _decode_if_still_base64(content: bytes) -> bytes:
     """The content, decoded again if it is base64 still, as the official library of 0.3 sends it over REST."""
     if len(content) < _SHORTEST_DOUBLE_BASE64 or len(content) % 4:
         return content

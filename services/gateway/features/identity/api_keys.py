@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from typing_extensions import override
 
 from services.gateway.edge.errors import InvalidField, NotFound, RateLimitStatus, Unauthenticated
-from services.gateway.edge.fields import count_at, object_at, required_id_at, short_text_at
+from services.gateway.edge.fields import object_at, required_id_at, short_text_at, whole_number_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from services.gateway.features.identity.middleware import check_rate_limits
@@ -89,19 +89,19 @@ def parse_key_request(body: JsonObject) -> KeyRequest:
     if unread := sorted(body.keys() - _KEY_FIELDS):
         raise InvalidField(f"key.{unread[0]}", "nobody reads this field")  # a misspelled "days" would never expire
     label = short_text_at(body, "label", _LONGEST_LABEL, "key.label")
-    days = count_at(body, "days", "key.days")
+    days = whole_number_at(body, "days", "key.days")
     if days is not None and not 1 <= days <= _MOST_DAYS:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id_at(body, "principal", "key.principal")
-    limits = {name: _limit_at(body, name) for name in LIMIT_FIELDS}
+    limits = {name: _rate_limit_at(body, name) for name in LIMIT_FIELDS}
     roles, levels = identity.parse_roles(body, "key"), identity.parse_levels(body, "key")
     if levels and Role.APPROVER not in roles:
         raise InvalidField("key.levels", "only the role approver decides at levels, and it is not among the roles")
     return KeyRequest(principal_id, roles, levels, label, days, **limits)
 
 
-def _limit_at(body: JsonObject, name: str) -> int | None:
-    limit = count_at(body, name, f"key.{name}")
+def _rate_limit_at(body: JsonObject, name: str) -> int | None:
+    limit = whole_number_at(body, name, f"key.{name}")
     if limit is not None and limit > _MOST_LIMIT:
         raise InvalidField(f"key.{name}", f"must be at most {_MOST_LIMIT}")
     return limit

@@ -161,13 +161,13 @@ class HttpJwks:
         self._http, self._issuer, self._url = http, issuer, url
 
     async def fetch(self) -> list[JsonObject]:
-        published = await self._fetch_object(self._url or await self._discover())
+        published = await self._fetch_object(self._url or await self._discover_keys_url())
         keys = published.get("keys")
         if not isinstance(keys, list):
             raise IssuerUnavailable("what the issuer publishes is no key set: it has no list of keys")
         return [key for key in keys if isinstance(key, dict)]
 
-    async def _discover(self) -> str:
+    async def _discover_keys_url(self) -> str:
         document = await self._fetch_object(discovery_url(self._issuer))
         issuer, url = document.get("issuer"), document.get("jwks_uri")
         if issuer != self._issuer:

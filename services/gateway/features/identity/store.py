@@ -40,10 +40,10 @@ class RateMeter(ScriptedStore):
         return _parse_rate_limits((await self._count_request(names, use, default_allowance, ""))[3:])
 
     async def _count_request(
-        self, names: Sequence[str], use: identity.LimitUse, default_allowance: RateAllowance, digest: str
+        self, key_names: Sequence[str], use: identity.LimitUse, default_allowance: RateAllowance, digest: str
     ) -> list[str]:
         counted: list[Argument] = [int(use in _USES_COUNTED_AS_REQUEST), int(use in _USES_COUNTED_AS_MESSAGE)]
-        reply = await self._scripts.run("admit", names, [*counted, *default_allowance, digest, _LAST_USE_SECONDS])
+        reply = await self._scripts.run("admit", key_names, [*counted, *default_allowance, digest, _LAST_USE_SECONDS])
         return cast("list[str]", reply)
 
 

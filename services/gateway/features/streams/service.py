@@ -11,7 +11,7 @@ from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import EventPosition, Resumption, SeenEvents, Snapshot, TasklessReply
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import AcceptedMessage, TaskService
-from services.gateway.features.tasks.views import ends_task, is_end_of
+from services.gateway.features.tasks.views import ends_task, ends_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
 from shared.ports.tasks import EventsLost, TaskSnapshot
@@ -39,7 +39,7 @@ class StreamEnd:
         if ends_task(event):
             return True
         if self.turn_id is not None:
-            return is_end_of(event, self.turn_id)
+            return ends_turn(event, self.turn_id)
         is_newest = record is not None and updates.ends_newest_ended_turn(event, record)
         return self.ends_at_rest and is_newest and updates.leaves_task_waiting(event)
 

@@ -69,7 +69,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
         raise InvalidField(session_field_of(message.dialect), cause)
     turn = incoming.build_turn(record.task_id).model_copy(update={"files": _sent_files(message)})
     if decision:
-        return SignalTurn(record, _as_decision(turn, decision, record))
+        return SignalTurn(record, _make_decision_turn(turn, decision, record))
     return AcceptTurn(record, turn, incoming.dedupe)
 
 
@@ -179,7 +179,7 @@ def compute_fingerprint(message: ClientMessage, caller: Caller) -> str:
     return digest([caller.principal.id, *content])
 
 
-def _as_decision(turn: Turn, decision: MessageDecision, record: TaskRecord) -> Turn:
+def _make_decision_turn(turn: Turn, decision: MessageDecision, record: TaskRecord) -> Turn:
     """The turn as a decision on the approval that the message names, else on the one that the task waits for."""
     approval_id = decision.approval_id or record.metadata.get("approval_id")
     data = {"decision": decision.decision, "comment": decision.comment, "approval_id": approval_id}

@@ -75,7 +75,7 @@ class TaskLists(ScriptedStore):
         since = str(int(query.since.timestamp() * 1_000_000)) if query.since else "-inf"
         arguments: list[Argument] = [query.size + 1, *place, since]
         calls: list[ScriptCall] = [
-            (_names_of_lists(tenant, owner, query, partition), arguments) for partition in partitions
+            (_task_list_keys(tenant, owner, query, partition), arguments) for partition in partitions
         ]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         places = (
@@ -104,7 +104,7 @@ class TaskLists(ScriptedStore):
         for task in tasks:
             partition, member = partition_of(task.tenant, task.session_id), keys.pack_member((task.task_id,))
             query = TaskQuery(session_id=session_id, states=(task.state,))
-            commands += [("ZSCORE", name, member) for name in _names_of_lists(task.tenant, None, query, partition)]
+            commands += [("ZSCORE", name, member) for name in _task_list_keys(task.tenant, None, query, partition)]
             commands.append(("HEXISTS", keys.listed_record_key(partition, task.tenant, member), "json"))
         answers = await self._scripts.execute_many(*commands) if commands else []
         rows = zip(tasks, answers[::2], answers[1::2], strict=True)
@@ -135,7 +135,7 @@ def parse_position(field: str, micros: str, member: str) -> TaskListPosition:
     return TaskListPosition(int(micros), member)
 
 
-def _names_of_lists(tenant: str, owner: str | None, query: TaskQuery, partition: int) -> list[str]:
+def _task_list_keys(tenant: str, owner: str | None, query: TaskQuery, partition: int) -> list[str]:
     """The store's lists of a partition's tasks, one for each state."""
     stems = keys.task_list_prefixes(partition, tenant, owner or "", query.session_id or "")
     stem = stems.tenant if owner is None else stems.owner

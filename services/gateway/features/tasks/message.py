@@ -79,9 +79,13 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
     """Parse the parameters of ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
     if dialect is A2aVersion.LEGACY:
         task_id: str | None = required_id_at(params, "id", "params.id")
-        session, message, message_id = id_at(params, "sessionId", "params.sessionId"), _read_message(params), None
+        session, message, message_id = (
+            id_at(params, "sessionId", "params.sessionId"),
+            _read_message_object(params),
+            None,
+        )
     else:
-        message = _read_message(params)
+        message = _read_message_object(params)
         message_id = required_id_at(message, "messageId", "message.messageId")
         task_id = id_at(message, "taskId", "message.taskId")
         session = id_at(message, "contextId", "message.contextId")
@@ -138,7 +142,7 @@ def _read_practice(metadata: JsonObject) -> PracticeRun | None:
         raise to_invalid_field(error, "metadata.practice") from None
 
 
-def _read_message(params: JsonObject) -> JsonObject:
+def _read_message_object(params: JsonObject) -> JsonObject:
     if params.get("message") is None:
         raise InvalidField("params.message", "is required")
     message = object_at(params, "message", "params.message")

@@ -22,7 +22,7 @@ from services.gateway.features.tasks.intake import (
 )
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.store import FoundTask, MessageKey, RedisClientIds
-from services.gateway.features.tasks.views import is_assessment_turn, is_end_of
+from services.gateway.features.tasks.views import ends_turn, is_assessment_turn
 from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant_document import BadRecord
@@ -211,7 +211,7 @@ class TaskService:
                     last_event_id = task_snapshot.newest or "0"
                 async with aclosing(self.watch(record, last_event_id)) as events:
                     async for _, event in events:
-                        if is_end_of(event, turn_id):
+                        if ends_turn(event, turn_id):
                             return
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands

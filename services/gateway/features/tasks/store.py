@@ -137,10 +137,10 @@ class RedisReadiness:
         """Why this replica should get no requests, one sentence each; empty if it is ready."""
         if self._shutdown.is_announced:
             return ("draining: this replica was told to stop, and finishes what it has begun",)
-        problems = await asyncio.gather(self._state_problem(), self._queue_problem())
+        problems = await asyncio.gather(self._find_state_store_problem(), self._find_queue_problem())
         return tuple(problem for problem in problems if problem)
 
-    async def _state_problem(self) -> str | None:
+    async def _find_state_store_problem(self) -> str | None:
         try:
             async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 await check_writable(self._state)
@@ -151,7 +151,7 @@ class RedisReadiness:
             return f"The state store (REDIS_URL) cannot be used: {error}"
         return None
 
-    async def _queue_problem(self) -> str | None:
+    async def _find_queue_problem(self) -> str | None:
         try:
             async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 await self._queue.ping()

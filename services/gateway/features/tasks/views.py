@@ -25,7 +25,7 @@ def is_assessment_turn(record: TaskRecord) -> bool:
     return record.request.practice is not None and record.request.practice.turn > 0
 
 
-def is_end_of(event: TaskEvent, turn_id: str) -> bool:
+def ends_turn(event: TaskEvent, turn_id: str) -> bool:
     """Whether an event ends the turn, or the whole task with it."""
     return ends_task(event) or (event.kind == "turn_finished" and event.data.get("turn_id") == turn_id)
 

@@ -57,7 +57,7 @@ class PushSettings(Settings):
 
     @property
     def delivery_lease(self) -> float:
-        """The seconds for which a line is claimed: enough for one delivery and storing its result."""
+        """The seconds for which a delivery is claimed: enough for one delivery and storing its result."""
         return 2 * self.push_timeout + 1
 
     @property

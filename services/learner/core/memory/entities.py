@@ -287,7 +287,7 @@ def _find_overlapping_entities(text: str) -> Iterator[FoundEntity]:
         address = match[0].rstrip(".").lower()
         yield FoundEntity(EntityKind.EMAIL, address, address, match.start(), match.end())
     yield from find_dates(text)
-    yield from find_number_notations(text)
+    yield from find_money_amounts(text)
     yield from _find_percentages(text)
     for match in _REFERENCE_PATTERN.finditer(text):
         yield FoundEntity(EntityKind.REFERENCE, match[0], match[0].casefold(), match.start(), match.end())
@@ -354,7 +354,7 @@ _PERCENT_PATTERN = re.compile(
 )
 
 
-def find_number_notations(text: str) -> Iterator[FoundEntity]:
+def find_money_amounts(text: str) -> Iterator[FoundEntity]:
     """Yields the amounts of money with a currency."""
     for pattern in (_SIGN_BEFORE_NUMBER_PATTERN, _SIGN_AFTER_NUMBER_PATTERN):
         for match in pattern.finditer(text):

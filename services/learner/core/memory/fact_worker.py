@@ -66,7 +66,7 @@ class ModelFactFinder:
                 reply = await self._model.complete(_build_request({**sections, "correction": problem}))
             except ModelUnavailable as error:
                 raise memory.FactsUnavailable(str(error), cost) from error
-            cost = _add_reply(cost, reply, self._price)
+            cost = _add_reply_cost(cost, reply, self._price)
             try:
                 return _FactsAnswer.model_validate_json(reply.text).facts, cost
             except ValidationError as error:
@@ -88,7 +88,7 @@ def _render_sections(sections: JsonObject) -> str:
     return render_sections({name: sections[name] for name in _SECTION_ORDER if name in sections})
 
 
-def _add_reply(cost: memory.FactCost, reply: ModelReply, price: Price) -> memory.FactCost:
+def _add_reply_cost(cost: memory.FactCost, reply: ModelReply, price: Price) -> memory.FactCost:
     usage, nanos = reply.usage, cost.nanos + price.cost_of(reply.usage)
     input_tokens = cost.input_tokens + usage.all_input
     return memory.FactCost(cost.calls + 1, input_tokens, cost.output_tokens + usage.output, nanos)

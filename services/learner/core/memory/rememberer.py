@@ -52,7 +52,7 @@ def _make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
 
 
 def _predictions_held(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
-    """Yields one sample for each kind of threshold, whether the task had one or ten of it."""
+    """Yields each kind of threshold that the task had, with whether all checked predictions of it came true."""
     for kind in ThresholdKind:
         results = {threshold.held for threshold in outcome.thresholds if threshold.kind is kind} - {None}
         if results:

@@ -47,11 +47,11 @@ def build_score_row(name: str, score: OverallScore) -> ScoreRow:
     return ScoreRow(name, format_number(score.score), format_number(score.max_score), min(share, 100), tone)
 
 
-def pass_chances_text(card: AssessmentSummary) -> str:
+def pass_chances_text(summary: AssessmentSummary) -> str:
     """The chance that k runs all pass, for k up to 5 and for all runs: ``pass^1 67 %, pass^2 33 %``."""
-    chances = pass_hat(card.passed, card.runs)
+    chances = pass_hat(summary.passed, summary.runs)
     return ", ".join(
-        f"pass^{k} {round(100 * chances[k])} %" for k in chances if k <= _MOST_PASS_CHANCES_SHOWN or k == card.runs
+        f"pass^{k} {round(100 * chances[k])} %" for k in chances if k <= _MOST_PASS_CHANCES_SHOWN or k == summary.runs
     )
 
 
@@ -67,10 +67,10 @@ def format_number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def verdict_badge(card: AssessmentSummary) -> Badge:
-    if card.passed == card.runs:
+def verdict_badge(summary: AssessmentSummary) -> Badge:
+    if summary.passed == summary.runs:
         return Badge("Passed", "good")
-    return Badge(f"{card.passed} of {card.runs} passed", "warn") if card.passed else Badge("Not passed", "bad")
+    return Badge(f"{summary.passed} of {summary.runs} passed", "warn") if summary.passed else Badge("Not passed", "bad")
 
 
 def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> tuple[ScoreRow, tuple[CriterionRow, ...]]:

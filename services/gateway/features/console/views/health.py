@@ -228,7 +228,7 @@ def build_waiting_tile(waiting: WaitingCounts, for_others: int, deadline: dateti
     nouns = ("approval", "write in doubt", "dead letter", "lost webhook")
     parts = tuple(count_with_noun(count, noun) for count, noun in zip(waiting, nouns, strict=True) if count)
     due_remark = f"; first due {relative_time(deadline, now)}" if deadline else ""
-    return Tile(question, str(waiting.total), f"{join_in_prose(parts)}{due_remark}", _page_of_waiting(waiting), "warn")
+    return Tile(question, str(waiting.total), f"{join_in_prose(parts)}{due_remark}", _path_of_waiting(waiting), "warn")
 
 
 def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
@@ -248,7 +248,7 @@ def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], t
     return Tile(question, format_nanos_as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
 
 
-def _page_of_waiting(waiting: WaitingCounts) -> str:
+def _path_of_waiting(waiting: WaitingCounts) -> str:
     if waiting.approvals:
         return _INBOX_PATH
     if waiting.tasks_in_doubt:

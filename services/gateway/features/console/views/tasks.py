@@ -120,7 +120,7 @@ class TaskPage(NamedTuple):
     asks: str  # the approval that the task waits for
 
 
-def find_filter(name: str) -> TaskFilter:
+def find_task_filter(name: str) -> TaskFilter:
     return next((task_filter for task_filter in TASK_FILTERS if task_filter.name == name), TASK_FILTERS[0])
 
 
@@ -183,11 +183,11 @@ def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Process", process_title(record), ""),
         ("Strategy", strategy_title(text_or_empty(data.get("strategy"))), text_or_empty(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", format_duration(until - record.accepted_at), ""),
-        ("Cost", _format_money(spend.get("dollars")), _format_limit("limit $", spend.get("dollar_limit"))),
+        ("Cost", _format_money(spend.get("dollars")), _prefix_if_set("limit $", spend.get("dollar_limit"))),
         (
             "Tokens",
             _format_number(spend.get("tokens")),
-            _format_limit("limit ", _format_number(spend.get("token_limit"))),
+            _prefix_if_set("limit ", _format_number(spend.get("token_limit"))),
         ),
         ("Model calls", _format_number(data.get("model_calls")), ""),
         ("Tool calls", _format_number(data.get("tool_calls")), ""),
@@ -239,5 +239,5 @@ def _format_money(value: object) -> str:
         return ""
 
 
-def _format_limit(words: str, value: object) -> str:
+def _prefix_if_set(words: str, value: object) -> str:
     return f"{words}{value}" if value else ""

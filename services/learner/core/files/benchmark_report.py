@@ -26,8 +26,8 @@ _TEXT_FIELDS = ("task_text", "task", "prompt", "request", "input", "text", "ques
 _VALUE_FIELD = "value"
 
 
-class Entry(NamedTuple):
-    """One line of a part of a report: its subject, and the values given for it."""
+class ReportEntry(NamedTuple):
+    """One line of a part of a benchmark report: its subject, and the values given for it."""
 
     name: str
     fields: Mapping[str, JsonValue]
@@ -47,19 +47,19 @@ class Entry(NamedTuple):
         return _first_named_text(self.fields, _TEXT_FIELDS)
 
 
-def list_entries(content: JsonValue) -> list[Entry]:
+def list_entries(content: JsonValue) -> list[ReportEntry]:
     """The lines of a part in order."""
     if isinstance(content, dict):
         if _is_one_entry(content):
             return [_entry_of_object(content)]
         fields_by_name = {name: row if isinstance(row, dict) else {_VALUE_FIELD: row} for name, row in content.items()}
-        return [Entry(name, fields) for name, fields in fields_by_name.items()]
+        return [ReportEntry(name, fields) for name, fields in fields_by_name.items()]
     if isinstance(content, list):
         return [_entry_of_list_item(list_item) for list_item in content]
     return [] if content in (None, "") else [_entry_of_list_item(content)]
 
 
-def column_names(entries: Iterable[Entry]) -> list[str]:
+def column_names(entries: Iterable[ReportEntry]) -> list[str]:
     """The names of all values in the lines, in the order of their first appearance."""
     return list(dict.fromkeys(name for entry in entries for name in entry.fields))
 
@@ -67,11 +67,11 @@ def column_names(entries: Iterable[Entry]) -> list[str]:
 class ReportScores:
     """Scores scaled to 0 to 1. If any score of a name exceeds 1, all scores of that name are out of 100."""
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[ReportEntry]) -> None:
         named_scores = [entry.named_score for entry in entries]
         self._percent = {name for name, score in filter(None, named_scores) if score > 1}
 
-    def get_score(self, entry: Entry | None) -> float | None:
+    def get_score(self, entry: ReportEntry | None) -> float | None:
         if entry is None or entry.named_score is None:
             return None
         name, score = entry.named_score
@@ -85,13 +85,13 @@ def _is_one_entry(mapping: Mapping[str, JsonValue]) -> bool:
     )
 
 
-def _entry_of_list_item(list_item: JsonValue) -> Entry:
-    return _entry_of_object(list_item) if isinstance(list_item, dict) else Entry(_format_name(list_item), {})
+def _entry_of_list_item(list_item: JsonValue) -> ReportEntry:
+    return _entry_of_object(list_item) if isinstance(list_item, dict) else ReportEntry(_format_name(list_item), {})
 
 
-def _entry_of_object(fields: Mapping[str, JsonValue]) -> Entry:
+def _entry_of_object(fields: Mapping[str, JsonValue]) -> ReportEntry:
     name = next((name for name in _NAME_FIELDS if isinstance(fields.get(name), str | int) and fields[name] != ""), None)
-    return Entry(_format_name(fields[name]) if name else "", {key: fields[key] for key in fields if key != name})
+    return ReportEntry(_format_name(fields[name]) if name else "", {key: fields[key] for key in fields if key != name})
 
 
 def _format_name(value: JsonValue) -> str:
@@ -124,17 +124,17 @@ class BadReport(Exception):
     """The content is not a report; the message says why."""
 
 
-class Report(NamedTuple):
+class BenchmarkReport(NamedTuple):
     """A parsed report. ``content``: its whole content; ``source``: the name of its file or object."""
 
     source: str
     content: dict[str, JsonValue]
 
-    def read_part(self, name: str) -> list[Entry]:
+    def read_part(self, name: str) -> list[ReportEntry]:
         return list_entries(self.content.get(name))
 
     @property
-    def at(self) -> datetime:
+    def made_at(self) -> datetime:
         """When the report was made; a date long ago if it does not say."""
         date_text = self.content.get("generated_at")
         try:
@@ -144,7 +144,7 @@ class Report(NamedTuple):
         return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def read_report(source: str, content: bytes) -> Report:
+def read_report(source: str, content: bytes) -> BenchmarkReport:
     """Parse a report. Raises ``BadReport`` for what is not a JSON object or has none of a report's parts."""
     try:
         parsed_content: JsonValue = json.loads(content)
@@ -157,10 +157,10 @@ def read_report(source: str, content: bytes) -> Report:
         parsed_content = inner_report
     if not _is_report(parsed_content):
         raise BadReport(f"{source} has no part of a report: {', '.join(_PART_NAMES)}")
-    return Report(source, parsed_content)
+    return BenchmarkReport(source, parsed_content)
 
 
-def convert_report_to_json(report: Report) -> dict[str, JsonValue]:
+def convert_report_to_json(report: BenchmarkReport) -> dict[str, JsonValue]:
     """The report for display: its head, and each part as columns and rows."""
     head: dict[str, JsonValue] = {
         name: report.content.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
@@ -173,7 +173,7 @@ def _is_report(fields: dict[str, JsonValue]) -> bool:
     return any(name in fields for name in (*_PART_NAMES, "pass_rate", "total_runs"))
 
 
-def _build_table(entries: list[Entry]) -> JsonValue:
+def _build_table(entries: list[ReportEntry]) -> JsonValue:
     names = column_names(entries)
     rows: list[JsonValue] = [[entry.name, *(entry.fields.get(name) for name in names)] for entry in entries]
     return {"columns": ["name", *names], "rows": rows}
@@ -191,7 +191,7 @@ class PreparedRows(NamedTuple):
     skipped: Sequence[str]
 
 
-def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
+def prepare_training_rows(reports: Iterable[BenchmarkReport]) -> PreparedRows:
     """Training rows from reports. An entry gives no row if neither it nor its scenario has a score."""
     rows: list[dict[str, JsonValue]] = []
     reasons: list[str] = []
@@ -201,7 +201,7 @@ def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
     return PreparedRows(list({str(row): row for row in rows}.values()), reasons)
 
 
-def _list_training_signals(report: Report) -> Iterator[dict[str, JsonValue] | str]:
+def _list_training_signals(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
     for number, signal in enumerate(_read_signal_rows(report.content.get(_SIGNALS)), 1):
         if not _is_training_signal(signal):
             continue
@@ -223,7 +223,7 @@ def _read_signal_rows(content: JsonValue) -> list[JsonValue]:
     return content if isinstance(content, list) else []
 
 
-def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
+def _list_failures(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.read_part(_RANKING)}
     all_signals = _read_signal_rows(report.content.get(_SIGNALS))
     plain_signals = [signal for signal in all_signals if not _is_training_signal(signal)]
@@ -235,7 +235,7 @@ def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
         yield _build_row(report, part_name, entry, ranked_entry, kind, scores)
 
 
-def _read_training_type(entry: Entry) -> TrainingType | None:
+def _read_training_type(entry: ReportEntry) -> TrainingType | None:
     try:
         return TrainingType(str(entry.fields.get("training_type")))
     except ValueError:
@@ -243,7 +243,12 @@ def _read_training_type(entry: Entry) -> TrainingType | None:
 
 
 def _build_row(
-    report: Report, part: str, entry: Entry, ranked_entry: Entry | None, kind: TrainingType | None, scores: ReportScores
+    report: BenchmarkReport,
+    part: str,
+    entry: ReportEntry,
+    ranked_entry: ReportEntry | None,
+    kind: TrainingType | None,
+    scores: ReportScores,
 ) -> dict[str, JsonValue] | str:
     """A training row, or the reason why the entry gives none."""
     name = entry.name or _read_scenario(entry)
@@ -299,7 +304,7 @@ def build_failure_facts(name: str, content: bytes, now: datetime) -> list[dict[s
         entries = (*report.read_part(_FAILURES), *report.read_part(_SIGNALS))
     except (BadReport, RecursionError):
         return []
-    at = report.at if report.at >= EARLIEST_MOMENT else now
+    at = report.made_at if report.made_at >= EARLIEST_MOMENT else now
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
     for entry in entries:
         if fact := _build_fact(entry, min(at, now), name):
@@ -307,7 +312,7 @@ def build_failure_facts(name: str, content: bytes, now: datetime) -> list[dict[s
     return [*facts.values()][:_MOST_FACTS]
 
 
-def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue] | None:
+def _build_fact(entry: ReportEntry, at: datetime, source: str) -> dict[str, JsonValue] | None:
     """The entry as a fact; None if it gives no cause, or contains a protected value."""
     subject, cause = _clean_text(_read_scenario(entry) or entry.name), _clean_text(entry.cause)
     text = f"Tasks of the kind {subject!r} failed in a benchmark: {cause}"
@@ -327,7 +332,7 @@ def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue]
     }
 
 
-def _read_scenario(entry: Entry) -> str:
+def _read_scenario(entry: ReportEntry) -> str:
     scenario = entry.fields.get("scenario")
     return scenario.strip() if isinstance(scenario, str) else ""
 

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from shared.contracts.learning_files import LearningFile
 
 
-class CacheFolder:
-    """The files of one tenant's memory. Methods block briefly, and raise ``OSError``.
+class LearningFolder:
+    """The folder with one tenant's learning files. Methods block briefly, and raise ``OSError``.
 
     A file that somebody else has changed is kept as ``NAME.before`` when it is replaced.
     """
