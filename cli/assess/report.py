@@ -68,7 +68,7 @@ def compare_points(before: Assessment, after: Assessment) -> JsonObject:
         "scenario": before.scenario,
         "agents": [before.agent, after.agent],
         "runs": [len(before.runs), len(after.runs)],
-        "passed": [before.passed, after.passed],
+        "passed": [before.passed_runs, after.passed_runs],
         "dimensions": {
             name: _describe_change(_run_totals(points_before, name), _run_totals(points_after, name))
             for name in dict.fromkeys(criteria.values())

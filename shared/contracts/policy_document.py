@@ -115,9 +115,9 @@ def sort_rules_by_kind(document: JsonObject) -> JsonObject:
     rules = document.get("rules")
     if not isinstance(rules, list):
         return document
-    sorted_ = {**document, "rules": [rule for rule in rules if _rule_list_key(rule) == "rules"]}
+    sorted_ = {**document, "rules": [rule for rule in rules if _choose_rule_list(rule) == "rules"]}
     for list_name, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
-        if rules_of_kind := [rule for rule in rules if _rule_list_key(rule) == list_name]:
+        if rules_of_kind := [rule for rule in rules if _choose_rule_list(rule) == list_name]:
             earlier = [*_items_of_list(sorted_.pop(camel, None)), *_items_of_list(sorted_.get(list_name))]
             sorted_[list_name] = [*earlier, *rules_of_kind]
     for name in ("default_action", "defaultAction"):
@@ -143,7 +143,7 @@ def _find_unknown_fields(document: JsonObject, model: type[PolicyContract], pref
     return (f"{prefix}.{name}" for name in document if name not in known_names)
 
 
-def _rule_list_key(rule: Json) -> str:
+def _choose_rule_list(rule: Json) -> str:
     fields = rule if isinstance(rule, dict) else {}
     return next((list_name for field, list_name in _RULE_LIST_BY_DISTINCTIVE_FIELD.items() if field in fields), "rules")
 

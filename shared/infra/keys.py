@@ -133,12 +133,12 @@ FORGOTTEN_OF_TENANT = (
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:
-    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:s:{_quote(tenant)}:{_quote(session_id)}"
+    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:s:{_escape(tenant)}:{_escape(session_id)}"
     return SessionKeys(*(f"{stem}:{field.name}" for field in fields(SessionKeys)))
 
 
 def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
-    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:t:{_quote(tenant)}:{_quote(task_id)}"
+    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:t:{_escape(tenant)}:{_escape(task_id)}"
     return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
 
 
@@ -151,19 +151,19 @@ class TaskListPrefixes(NamedTuple):
 
 
 def task_list_prefixes(partition: int, tenant: str, owner: str = "", session_id: str = "") -> TaskListPrefixes:
-    stem = f"{_partition_prefix(partition)}:listed:{_quote(tenant)}"
-    return TaskListPrefixes(f"{stem}:of:{_quote(owner)}:", f"{stem}:all:", f"{stem}:in:{_quote(session_id)}:")
+    stem = f"{_partition_prefix(partition)}:listed:{_escape(tenant)}"
+    return TaskListPrefixes(f"{stem}:of:{_escape(owner)}:", f"{stem}:all:", f"{stem}:in:{_escape(session_id)}:")
 
 
 def task_lists_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
     """The lists that a task belongs to and its member in them, as one script argument."""
     stems = task_list_prefixes(partition_of(tenant, session_id), tenant, owner, session_id)
-    return "\n".join((*stems, _quote(task_id), str(TASK_RETENTION_SECONDS)))
+    return "\n".join((*stems, _escape(task_id), str(TASK_RETENTION_SECONDS)))
 
 
 def listed_record_key(partition: int, tenant: str, member: str) -> str:
     """The record key of a task in a partition's list. Members of older releases also name tenant and session."""
-    return f"{_partition_prefix(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
+    return f"{_partition_prefix(partition)}:t:{_escape(tenant)}:{member.rpartition(':')[2]}:record"
 
 
 @cache
@@ -182,17 +182,17 @@ def all_partitions() -> Iterator[PartitionKeys]:
 @lru_cache(maxsize=1_024)
 def learned_keys(tenant: str) -> LearnedKeys:
     """The keys of what is learned for a tenant, in one slot, so that one script applies an outcome."""
-    return LearnedKeys(*(f"pa:{{t:{_quote(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
+    return LearnedKeys(*(f"pa:{{t:{_escape(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
 
 
 def shared_text_key(tenant: str, name: str) -> str:
     """The key of a shared text that the tenant's journals refer to by ``name``."""
-    return f"pa:{{t:{_quote(tenant)}}}:shared:{name}"
+    return f"pa:{{t:{_escape(tenant)}}}:shared:{name}"
 
 
 def made_tool_field(name: str, version: int) -> str:
     """The hash field of one version of a made tool."""
-    return f"{_quote(name)}@{version}"
+    return f"{_escape(name)}@{version}"
 
 
 class ArmFields(NamedTuple):
@@ -203,12 +203,12 @@ class ArmFields(NamedTuple):
 
 
 def arm_fields(process_type: str, strategy: str) -> ArmFields:
-    stem = f"{_quote(process_type)}:{_quote(strategy)}"
+    stem = f"{_escape(process_type)}:{_escape(strategy)}"
     return ArmFields(f"{stem}:n", f"{stem}:units")
 
 
 def accuracy_field(process_type: str, kind: str) -> str:
-    return f"{_quote(process_type)}:{kind}"
+    return f"{_escape(process_type)}:{kind}"
 
 
 def unpack_accuracy_field(field: str) -> tuple[str, str]:
@@ -221,7 +221,7 @@ QUALITY_TREND = "quality"
 
 def trend_field(process_type: str, strategy: str) -> str:
     """The hash field of an arm's trend."""
-    return f"arm:{_quote(process_type)}:{_quote(strategy)}"
+    return f"arm:{_escape(process_type)}:{_escape(strategy)}"
 
 
 def unpack_trend_field(field: str) -> tuple[str, str] | None:
@@ -238,28 +238,30 @@ def unpack_arm_field(field: str) -> tuple[str, str, str]:
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
     """The key by which a repeated message is recognised, within its session."""
-    names = ":".join(map(_quote, (tenant, session_id, principal_id, message)))
+    names = ":".join(map(_escape, (tenant, session_id, principal_id, message)))
     return f"{_partition_prefix(partition_of(tenant, session_id))}:dedupe:{names}"
 
 
 def task_location_key(tenant: str, task_id: str) -> str:
     """The key from a task's id to the task, in its own slot, because a caller may know only the id."""
-    return f"pa:alias:{_quote(tenant)}:{_quote(task_id)}"
+    return f"pa:alias:{_escape(tenant)}:{_escape(task_id)}"
 
 
 def client_task_key(tenant: str, alias: str) -> str:
     """The key of what is stored under a client's own task id, in its own slot, because the session is not known yet."""
-    return f"pa:thread:{_quote(tenant)}:{_quote(alias)}"
+    return f"pa:thread:{_escape(tenant)}:{_escape(alias)}"
 
 
 def participation_key(tenant: str, session_id: str) -> str:
     """The key of a session's participation in an assessment, in the session's slot."""
-    return f"{_partition_prefix(partition_of(tenant, session_id))}:participation:{_quote(tenant)}:{_quote(session_id)}"
+    return (
+        f"{_partition_prefix(partition_of(tenant, session_id))}:participation:{_escape(tenant)}:{_escape(session_id)}"
+    )
 
 
 def participant_key(tenant: str, principal_id: str) -> str:
     """The key of an assessment's participant, in its own slot, because it is read before the session is known."""
-    return f"pa:participant:{_quote(tenant)}:{_quote(principal_id)}"
+    return f"pa:participant:{_escape(tenant)}:{_escape(principal_id)}"
 
 
 def tenant_stop_key(tenant: str, session_id: str) -> str:
@@ -268,20 +270,20 @@ def tenant_stop_key(tenant: str, session_id: str) -> str:
 
 
 def tenant_stop_key_in(partition: int, tenant: str) -> str:
-    return f"{_partition_prefix(partition)}:stopped:{_quote(tenant)}"
+    return f"{_partition_prefix(partition)}:stopped:{_escape(tenant)}"
 
 
 def waiting_approvals_key(partition: int, tenant: str) -> str:
-    return f"{_partition_prefix(partition)}:asked:{_quote(tenant)}"
+    return f"{_partition_prefix(partition)}:asked:{_escape(tenant)}"
 
 
 def approval_key(partition: int, tenant: str, approval_id: str) -> str:
-    return f"{_partition_prefix(partition)}:approval:{_quote(tenant)}:{_quote(approval_id)}"
+    return f"{_partition_prefix(partition)}:approval:{_escape(tenant)}:{_escape(approval_id)}"
 
 
 def _make_key_builder(kind: str) -> Callable[[str], str]:
     """Returns a function that builds keys of this kind, each in a slot of its own."""
-    return lambda text: f"pa:{kind}:{_quote(text)}"
+    return lambda text: f"pa:{kind}:{_escape(text)}"
 
 
 api_key = _make_key_builder("key")  # the record of an API key: who sends one names no tenant
@@ -306,7 +308,7 @@ def rate_keys_of_api_key(key_id: str) -> RateKeys:
 
 
 def rate_keys_of_bearer(tenant: str, principal_id: str) -> RateKeys:
-    return _rate_keys(f"pa:bearer:{_quote(tenant)}:{_quote(principal_id)}")
+    return _rate_keys(f"pa:bearer:{_escape(tenant)}:{_escape(principal_id)}")
 
 
 def _rate_keys(subject: str) -> RateKeys:
@@ -321,17 +323,17 @@ class AssessmentKeys(NamedTuple):
 
 def assessment_keys(tenant: str) -> AssessmentKeys:
     """The keys of a tenant's assessments, in one slot, so that one script adds one and drops the oldest."""
-    return AssessmentKeys(*(f"pa:assessments:{{{_quote(tenant)}}}:{name}" for name in AssessmentKeys._fields))
+    return AssessmentKeys(*(f"pa:assessments:{{{_escape(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
 def tenant_member_prefix(tenant: str) -> str:
     """The prefix of the members for a tenant's sessions in a partition's sets."""
-    return f"{_quote(tenant)}:"
+    return f"{_escape(tenant)}:"
 
 
 def spend_key(tenant: str, day: str) -> str:
     """The key of what a tenant spent on one day (YYYY-MM-DD by the tenant's calendar)."""
-    return f"pa:spend:{_quote(tenant)}:{day}"
+    return f"pa:spend:{_escape(tenant)}:{day}"
 
 
 class SlotKeys(NamedTuple):
@@ -341,12 +343,12 @@ class SlotKeys(NamedTuple):
 
 def slot_keys(tenant: str) -> SlotKeys:
     """The keys of a tenant's running sessions and of those that wait for a slot, in one cluster slot."""
-    stem = f"pa:seats:{{{_quote(tenant)}}}"
+    stem = f"pa:seats:{{{_escape(tenant)}}}"
     return SlotKeys(f"{stem}:running", f"{stem}:queue")
 
 
 def prose_translation_key(tenant: str, key: str) -> str:
-    return f"pa:translated:{_quote(tenant)}:{_quote(key)}"
+    return f"pa:translated:{_escape(tenant)}:{_escape(key)}"
 
 
 class SessionMember(NamedTuple):
@@ -374,7 +376,7 @@ class WebhookMember(NamedTuple):
     config_id: str
 
 
-class PostMember(NamedTuple):
+class NoticeDeliveryMember(NamedTuple):
     """A single notice to deliver, as a member of a partition's deliveries."""
 
     tenant: str
@@ -428,7 +430,7 @@ M = TypeVar("M")
 
 def pack_member(parts: tuple[str, ...]) -> str:
     """One of the ``...Member`` tuples as the text that is a member of its Redis set."""
-    return ":".join(map(_quote, parts))
+    return ":".join(map(_escape, parts))
 
 
 def pack_session(tenant: str, session_id: str) -> str:
@@ -441,8 +443,10 @@ def unpack_member(kind: Callable[..., M], member: str) -> M:
     return kind(*map(unquote, member.split(":")))
 
 
-def unpack_delivery(member: str) -> WebhookMember | PostMember:
-    return unpack_member(PostMember, member) if member.count(":") == 1 else unpack_member(WebhookMember, member)
+def unpack_delivery(member: str) -> WebhookMember | NoticeDeliveryMember:
+    return (
+        unpack_member(NoticeDeliveryMember, member) if member.count(":") == 1 else unpack_member(WebhookMember, member)
+    )
 
 
 def _partition_prefix(partition: int) -> str:
@@ -450,7 +454,7 @@ def _partition_prefix(partition: int) -> str:
 
 
 @lru_cache(maxsize=8_192)  # a name is quoted for each key that it stands in
-def _quote(part: str) -> str:
+def _escape(part: str) -> str:
     return part if _UNESCAPED_TEXT_PATTERN.fullmatch(part) else quote(part, safe="")
 
 

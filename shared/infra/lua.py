@@ -112,10 +112,10 @@ def script_digest(text: str) -> str:
 
 
 @runtime_checkable
-class ExchangingPool(Protocol):
+class CommandPool(Protocol):
     """A connection pool that sends commands without redis-py's client around each."""
 
-    async def exchange(self, commands: Sequence[Command], seconds: float) -> list[object]:
+    async def send_commands(self, commands: Sequence[Command], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, within ``seconds``."""
 
 
@@ -129,7 +129,7 @@ class _SharedRoundTrip:
     def __init__(self, redis: Redis) -> None:
         self._joining: list[tuple[Sequence[Command], asyncio.Future[list[object]]]] | None = None
         pool = getattr(redis, "connection_pool", None)  # a cluster has one for each node
-        self._pool = pool if isinstance(pool, ExchangingPool) else None
+        self._pool = pool if isinstance(pool, CommandPool) else None
         self._reply_parsers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
 
     async def execute(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
@@ -160,7 +160,7 @@ class _SharedRoundTrip:
         if self._pool is None:
             async with asyncio.timeout(ROUND_TRIP_SECONDS):
                 return await _send_pipeline(redis, rows) if len(rows) > 1 else [await _send_command(redis, rows[0])]
-        replies = await self._pool.exchange(rows, ROUND_TRIP_SECONDS)
+        replies = await self._pool.send_commands(rows, ROUND_TRIP_SECONDS)
         for index, (words, reply) in enumerate(zip(rows, replies, strict=True)):
             parse_reply = self._reply_parsers.get(words[0])
             if parse_reply is not None and not isinstance(reply, Exception):

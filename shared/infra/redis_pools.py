@@ -95,7 +95,7 @@ class _PrimaryConnection(AbstractConnection):
             await self.disconnect(nowait=True)
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
-    async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
+    async def send_commands(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """Sends commands; returns the reply to each, or the server's error.
 
         redis-py's client takes twice as long. Any other failure closes the connection, because the next command would
@@ -208,12 +208,12 @@ class PrimaryPool(ConnectionPool):
         options |= {"connection_class": _PRIMARY_TYPE_BY_TYPE[kind], "lineage": lineage, "locate": locate}
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py
 
-    async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
+    async def send_commands(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, in one round trip."""
         if self._has_free_connection:
-            return await self._exchange(commands, seconds)
+            return await self._send_commands(commands, seconds)
         async with asyncio.timeout(seconds):
-            return await self._exchange(commands, seconds)
+            return await self._send_commands(commands, seconds)
 
     @property
     def _has_free_connection(self) -> bool:
@@ -223,10 +223,10 @@ class PrimaryPool(ConnectionPool):
         waiting = cast("list[_PrimaryConnection]", self._available_connections)
         return bool(waiting) and waiting[-1].is_quiet
 
-    async def _exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
+    async def _send_commands(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         connection = cast(_PrimaryConnection, await self.get_connection())
         try:
-            return await connection.exchange(commands, seconds)
+            return await connection.send_commands(commands, seconds)
         finally:
             await self.release(connection)
 

@@ -11,9 +11,9 @@ def pack_outcome(outcome: TaskOutcome) -> bytes:
     return pack_with_digest(make_outcome_digest(outcome), outcome.stored_json())
 
 
-def pack_with_digest(digest: OutcomeDigest, event: str) -> bytes:
-    """Three lines: header and case of the digest, and the outcome as JSON."""
-    return _COMPRESSOR.pack("\n".join((*digest, event)))
+def pack_with_digest(digest: OutcomeDigest, outcome_json: str) -> bytes:
+    """Packs three lines: header and case of the digest, and the outcome as JSON."""
+    return _COMPRESSOR.pack("\n".join((*digest, outcome_json)))
 
 
 def unpack_outcome(packed: str) -> tuple[OutcomeDigest | None, str]:

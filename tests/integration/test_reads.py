@@ -68,8 +68,8 @@ async def test_a_reply_that_does_not_come_in_time_is_nobody_elses(redis: Redis) 
     """The connection that waited for it is closed; whoever asks next has another."""
     pool = redis.connection_pool
     assert isinstance(pool, PrimaryPool)
-    await pool.exchange([("SET", "a", "1")], 5.0)
+    await pool.send_commands([("SET", "a", "1")], 5.0)
     with pytest.raises(TimeoutError):
-        await pool.exchange([("BLPOP", "nothing", 5)], 0.1)
-    value, refusal = await pool.exchange([("GET", "a"), ("HGET", "a", "f")], 5.0)
+        await pool.send_commands([("BLPOP", "nothing", 5)], 0.1)
+    value, refusal = await pool.send_commands([("GET", "a"), ("HGET", "a", "f")], 5.0)
     assert (value, type(refusal)) == ("1", ResponseError)

@@ -109,8 +109,8 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
 async def test_a_crowd_too_large_for_one_look_hides_nobody_elses_line_for_long(redis: Redis) -> None:
     """The next looks read on from where the last one ended, and the oldest line is in each of them."""
     partition = keys.partition_keys(0).deliveries
-    crowd = {keys.pack_member(keys.PostMember("acme", f"n{number:05}")): number for number in range(25_000)}
-    await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 30_000})
+    crowd = {keys.pack_member(keys.NoticeDeliveryMember("acme", f"n{number:05}")): number for number in range(25_000)}
+    await redis.zadd(partition, {**crowd, keys.pack_member(keys.NoticeDeliveryMember("other", "n1")): 30_000})
     lines = RedisDeliveryQueue(redis, SEAL)
     looks = [[one.tenant for one in (await lines.list_due(32, 8))[0]] for _ in range(6)]
     assert [look[:8] for look in looks] == [["acme"] * 8] * 6

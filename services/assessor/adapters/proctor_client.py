@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.assessor.ports import simulation
-from shared.contracts.ues.modalities import ActionDone, JsonObject, TimeState
+from shared.contracts.ues.modalities import ActionResult, JsonObject, TimeState
 from shared.infra.ues.client import AsyncUESClient, TimeEndpoints
 from shared.infra.ues.connection import NotFoundError, WorldConnection, WorldEndpoints, without_none
 
@@ -223,11 +223,11 @@ class PlainEndpoints:
     async def query(self, **asked: JsonValue) -> JsonValue:
         return await self._connection.post_json(f"/{self._name}/query", without_none(**asked))
 
-    async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
+    async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionResult:
         """Carry out an action, named by its route: update (location, weather), create, block,
         group/add ... (contacts).
         """
-        return await self._connection.post(ActionDone, f"/{self._name}/{action}", body)
+        return await self._connection.post(ActionResult, f"/{self._name}/{action}", body)
 
 
 class ProctorClient(AsyncUESClient):

@@ -17,7 +17,7 @@ from services.assessor.ports.simulation import (
     Started,
 )
 from shared.contracts.ues.modalities import (
-    ActionDone,
+    ActionResult,
     CalendarState,
     ChatState,
     EmailsFound,
@@ -61,7 +61,7 @@ class Appointments(Protocol):
 class Chat(Protocol):
     async def get_state(self) -> ChatState: ...
 
-    async def send(self, role: str, content: str, conversation_id: str = "default") -> ActionDone: ...
+    async def send(self, role: str, content: str, conversation_id: str = "default") -> ActionResult: ...
 
 
 class Time(Protocol):

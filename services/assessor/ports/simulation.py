@@ -2,17 +2,17 @@
 
 from pydantic import JsonValue
 
-from shared.contracts.ues.modalities import JsonObject, Moment, UesAnswer
+from shared.contracts.ues.modalities import JsonObject, Moment, SimulatorAnswer
 
 
-class Execution(UesAnswer):
+class Execution(SimulatorAnswer):
     event_id: str
     modality: str = ""
     status: str
     error: str | None = None
 
 
-class Advanced(UesAnswer):
+class Advanced(SimulatorAnswer):
     """The result of advancing time. ``events_executed`` counts every event that ran, failed ones too."""
 
     previous_time: Moment
@@ -22,7 +22,7 @@ class Advanced(UesAnswer):
     execution_details: tuple[Execution, ...] = ()
 
 
-class TimeSet(UesAnswer):
+class TimeSet(SimulatorAnswer):
     previous_time: Moment
     current_time: Moment
     skipped_events: int = 0
@@ -31,20 +31,20 @@ class TimeSet(UesAnswer):
     reset_skipped_events: int = 0
 
 
-class Skipped(UesAnswer):
+class Skipped(SimulatorAnswer):
     previous_time: Moment
     current_time: Moment
     events_executed: int = 0
     next_event_time: Moment | None = None
 
 
-class Started(UesAnswer):
+class Started(SimulatorAnswer):
     simulation_id: str
     status: str
     current_time: Moment
 
 
-class SimulationStatus(UesAnswer):
+class SimulationStatus(SimulatorAnswer):
     is_running: bool
     current_time: Moment
     is_paused: bool = False
@@ -56,7 +56,7 @@ class SimulationStatus(UesAnswer):
     next_event_time: Moment | None = None
 
 
-class Steps(UesAnswer):
+class Steps(SimulatorAnswer):
     """The result of undo or redo."""
 
     undone_count: int = 0
@@ -66,13 +66,13 @@ class Steps(UesAnswer):
     message: str = ""
 
 
-class Hold(UesAnswer):
+class Hold(SimulatorAnswer):
     hold_id: str
     reason: str | None = None
     expires_at: Moment | None = None
 
 
-class SimulatorEvent(UesAnswer):
+class SimulatorEvent(SimulatorAnswer):
     """A change of the world. ``agent_id``: the key that caused it; ``data``: left out of short answers."""
 
     event_id: str
@@ -92,7 +92,7 @@ class SimulatorEvent(UesAnswer):
         return str((self.data or {}).get("operation") or (self.data or {}).get("action") or "update")
 
 
-class EventList(UesAnswer):
+class EventList(SimulatorAnswer):
     """A page of events. ``total`` counts the events that match, the other numbers the whole queue."""
 
     events: tuple[SimulatorEvent, ...] = ()
@@ -103,7 +103,7 @@ class EventList(UesAnswer):
     skipped: int = 0
 
 
-class EventSummary(UesAnswer):
+class EventSummary(SimulatorAnswer):
     total: int = 0
     pending: int = 0
     executed: int = 0
@@ -113,7 +113,7 @@ class EventSummary(UesAnswer):
     next_event_time: Moment | None = None
 
 
-class ScenarioImport(UesAnswer):
+class ScenarioImport(SimulatorAnswer):
     success: bool = True
     events_loaded: int | bool = 0
     modalities_loaded: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class ScenarioImport(UesAnswer):
     scenario_metadata: dict[str, JsonValue] | None = None
 
 
-class KeyMade(UesAnswer):
+class KeyMade(SimulatorAnswer):
     """A new key. ``secret`` is shown only here."""
 
     key_id: str
@@ -131,7 +131,7 @@ class KeyMade(UesAnswer):
     permissions: tuple[str, ...] = ()
 
 
-class KeyInfo(UesAnswer):
+class KeyInfo(SimulatorAnswer):
     key_id: str
     name: str = ""
     permissions: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class KeyInfo(UesAnswer):
     last_used_at: Moment | None = None
 
 
-class Access(UesAnswer):
+class Access(SimulatorAnswer):
     """One request that somebody made, as the server logged it."""
 
     timestamp: Moment
@@ -149,14 +149,14 @@ class Access(UesAnswer):
     key_id: str | None = None
 
 
-class AccessLog(UesAnswer):
+class AccessLog(SimulatorAnswer):
     """Logged requests, newest first; ``total`` counts all that match."""
 
     logs: tuple[Access, ...] = ()
     total: int = 0
 
 
-class World(UesAnswer):
+class World(SimulatorAnswer):
     """One of several worlds in one server, with its routes under ``/worlds/{world_id}``."""
 
     world_id: str

@@ -282,7 +282,7 @@ class RedisTurnStore(ports.TurnStore):
     async def read_ledger(self) -> Mapping[str, LedgerEntry]:
         """The entries by key, sorted by the time of sending."""
         if self._entries is None:
-            self._entries = await self._read_entries()
+            self._entries = await self._read_ledger_entries()
         return dict(self._entries)
 
     async def open_write(
@@ -315,7 +315,7 @@ class RedisTurnStore(ports.TurnStore):
         except ports.LedgerConflict:
             if not self._intents.may_be_lost(entry):
                 raise
-        stored_entry = (await self._read_entries()).get(entry.key)
+        stored_entry = (await self._read_ledger_entries()).get(entry.key)
         if stored_entry is not None and stored_entry.status not in SENDABLE_STATUSES:
             return await self._store_settlement(entry, stored_entry.status, batch)
         sending = entry.model_copy(update={"status": WriteStatus.SENDING})
@@ -350,7 +350,7 @@ class RedisTurnStore(ports.TurnStore):
         self._cache_entry(entry)
         return stop_state
 
-    async def _read_entries(self) -> dict[str, LedgerEntry]:
+    async def _read_ledger_entries(self) -> dict[str, LedgerEntry]:
         reply = self._scripts.claimed
         rows = reply.ledger if reply else await self._redis.execute("HGETALL", self._scripts.task.ledger)
         return _index_in_sending_order(map(read_entry, cast("dict[str, str]", rows).values()))

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, JsonValue, create_model
 
 from services.gateway.features.identity.middleware import WORLDS_PATH
-from shared.contracts.ues.modalities import ActionDone, UesAnswer
+from shared.contracts.ues.modalities import ActionResult, SimulatorAnswer
 from shared.domain.exact_json import Json, JsonObject, to_exact
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.connection import FieldValue
@@ -41,7 +41,7 @@ class ConnectedWorld:
         self.ues = client
         self.has_acted = False
 
-    async def carry_out_change(self, action: Awaitable[ActionDone]) -> ActionDone:
+    async def carry_out_change(self, action: Awaitable[ActionResult]) -> ActionResult:
         """Await the request that makes an operation's change; raises ``WorldRefused`` if it failed."""
         self.has_acted = True
         response = await action
@@ -105,13 +105,13 @@ def make_message_change(
     return operation
 
 
-def select_record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
+def select_record_fields(answer: SimulatorAnswer, *left_out: str) -> JsonObject:
     """The answer's fields as JSON, without empty ones and those left out."""
     fields = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
     return {name: value for name, value in _to_exact_json(fields).items() if value not in ([], {}, "")}
 
 
-def select_row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
+def select_row_fields(answer: SimulatorAnswer, *left_out: str) -> JsonObject:
     """The answer's fields for a row of a list: without empty ones, those at their defaults and those left out."""
     fields = type(answer).model_fields.items()
     usual = (
@@ -129,6 +129,6 @@ def _to_exact_json(fields: dict[str, JsonValue]) -> JsonObject:
     return cast(JsonObject, to_exact(fields))
 
 
-def build_created_ids(response: ActionDone, name: str) -> JsonObject:
+def build_created_ids(response: ActionResult, name: str) -> JsonObject:
     """The id of what an action created, as ``id`` and under ``name``; ``accepted`` if the server returns no id."""
     return {"id": response.entity_id, name: response.entity_id} if response.entity_id else {"accepted": True}

@@ -174,14 +174,14 @@ class Assessment(FrozenModel):
     runs: tuple[Run, ...] = Field(min_length=1)
 
     @property
-    def passed(self) -> int:
+    def passed_runs(self) -> int:
         """How many of the runs passed."""
         return sum(run.passed for run in self.runs)
 
     @property
     def pass_interval(self) -> ConfidenceInterval:
         """The 95 % confidence interval of the chance that a run passes."""
-        return chance_interval(self.passed, len(self.runs))
+        return chance_interval(self.passed_runs, len(self.runs))
 
     @property
     def points_interval(self) -> ConfidenceInterval | None:
@@ -193,7 +193,7 @@ class Assessment(FrozenModel):
     @property
     def pass_hat(self) -> dict[int, float]:
         """For each k: the probability that k of these runs all pass."""
-        return pass_hat(self.passed, len(self.runs))
+        return pass_hat(self.passed_runs, len(self.runs))
 
 
 AGENT_KEY_HEADER = "X-Agent-Key"
@@ -247,7 +247,7 @@ def build_assessment_summary(assessment_id: str, owner: str, assessment: Assessm
         agent=assessment.agent,
         began=assessment.began,
         runs=len(assessment.runs),
-        passed=assessment.passed,
+        passed=assessment.passed_runs,
         score=_mean_score([result.scores.overall for result in results]),
         judged=_mean_score([run.points for run in assessment.runs]),
         unjudged=max(len(result.unjudged) for result in results),

@@ -13,11 +13,11 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 Moment = Annotated[datetime, AfterValidator(to_utc)]
 
 
-class UesAnswer(FrozenModel):
+class SimulatorAnswer(FrozenModel):
     """Base of a simulator's answers, whose unknown fields are ignored, since the server may be newer."""
 
 
-class ActionDone(UesAnswer):
+class ActionResult(SimulatorAnswer):
     """An action's result. ``event_id``: the simulator's event; ``entity_ids``: messages or appointments, if named."""
 
     event_id: str
@@ -29,7 +29,7 @@ class ActionDone(UesAnswer):
     entity_ids: tuple[str, ...] = ()
 
 
-class Attendee(UesAnswer):
+class Attendee(SimulatorAnswer):
     """An attendee. ``response``: accepted, declined, tentative or needs-action, under either name servers use."""
 
     email: str
@@ -39,7 +39,7 @@ class Attendee(UesAnswer):
     comment: str | None = None
 
 
-class CalendarEvent(UesAnswer):
+class CalendarEvent(SimulatorAnswer):
     event_id: str
     calendar_id: str = "primary"
     title: str
@@ -64,13 +64,13 @@ class CalendarEvent(UesAnswer):
     deleted_at: Moment | None = None
 
 
-class Calendar(UesAnswer):
+class Calendar(SimulatorAnswer):
     calendar_id: str
     name: str = ""
     event_ids: tuple[str, ...] = ()
 
 
-class CalendarState(UesAnswer):
+class CalendarState(SimulatorAnswer):
     """The calendars and their events. Unlike other states it has no time of its own."""
 
     default_calendar_id: str | None = None
@@ -81,13 +81,13 @@ class CalendarState(UesAnswer):
     event_count: int = 0
 
 
-class EventsFound(UesAnswer):
+class EventsFound(SimulatorAnswer):
     events: tuple[CalendarEvent, ...] = ()
     count: int = 0
     total_count: int = 0
 
 
-class ChatMessage(UesAnswer):
+class ChatMessage(SimulatorAnswer):
     """A chat message. ``content``: a text, or blocks of which some may be texts."""
 
     message_id: str
@@ -107,13 +107,13 @@ class ChatMessage(UesAnswer):
         )
 
 
-class ChatConversation(UesAnswer):
+class ChatConversation(SimulatorAnswer):
     conversation_id: str
     message_count: int = 0
     participant_roles: tuple[str, ...] = ()
 
 
-class ChatState(UesAnswer):
+class ChatState(SimulatorAnswer):
     current_time: Moment | None = None
     conversations: Mapping[str, ChatConversation] = {}
     messages: tuple[ChatMessage, ...] = ()
@@ -121,14 +121,14 @@ class ChatState(UesAnswer):
     conversation_count: int = 0
 
 
-class ChatFound(UesAnswer):
+class ChatFound(SimulatorAnswer):
     messages: tuple[ChatMessage, ...] = ()
     total_count: int = 0
     returned_count: int = 0
     query: Mapping[str, JsonValue] = {}
 
 
-class Email(UesAnswer):
+class Email(SimulatorAnswer):
     message_id: str
     thread_id: str = ""
     from_address: str
@@ -151,7 +151,7 @@ class Email(UesAnswer):
     labels: tuple[str, ...] = ()
 
 
-class EmailThread(UesAnswer):
+class EmailThread(SimulatorAnswer):
     thread_id: str
     subject: str = ""
     participant_addresses: tuple[str, ...] = ()
@@ -160,7 +160,7 @@ class EmailThread(UesAnswer):
     unread_count: int = 0
 
 
-class EmailState(UesAnswer):
+class EmailState(SimulatorAnswer):
     """The mails. ``folders`` and ``labels``: the ids under each name, or on older servers only their number."""
 
     current_time: Moment | None = None
@@ -179,14 +179,14 @@ class EmailState(UesAnswer):
         return mails if isinstance(mails, int) else len(mails)
 
 
-class EmailsFound(UesAnswer):
+class EmailsFound(SimulatorAnswer):
     emails: tuple[Email, ...] = ()
     total_count: int = 0
     returned_count: int = 0
     query: Mapping[str, JsonValue] = {}
 
 
-class SmsMessage(UesAnswer):
+class SmsMessage(SimulatorAnswer):
     message_id: str
     thread_id: str = ""
     from_number: str
@@ -207,12 +207,12 @@ class SmsMessage(UesAnswer):
     is_spam: bool = False
 
 
-class SmsParticipant(UesAnswer):
+class SmsParticipant(SimulatorAnswer):
     phone_number: str
     is_admin: bool = False
 
 
-class SmsConversation(UesAnswer):
+class SmsConversation(SimulatorAnswer):
     thread_id: str
     conversation_type: str = "one_on_one"
     participants: tuple[SmsParticipant, ...] = ()
@@ -221,7 +221,7 @@ class SmsConversation(UesAnswer):
     unread_count: int = 0
 
 
-class SmsState(UesAnswer):
+class SmsState(SimulatorAnswer):
     current_time: Moment | None = None
     user_phone_number: str | None = None
     messages: Mapping[str, SmsMessage] = {}
@@ -231,14 +231,14 @@ class SmsState(UesAnswer):
     total_conversation_count: int = 0
 
 
-class SmsFound(UesAnswer):
+class SmsFound(SimulatorAnswer):
     messages: tuple[SmsMessage, ...] = ()
     total_count: int = 0
     returned_count: int = 0
     query: Mapping[str, JsonValue] = {}
 
 
-class TimeState(UesAnswer):
+class TimeState(SimulatorAnswer):
     current_time: Moment
     time_scale: float = 1.0
     is_paused: bool = False

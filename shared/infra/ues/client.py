@@ -28,23 +28,23 @@ class CalendarEndpoints(WorldEndpoints):
 
     async def create(
         self, *, title: str, start: datetime, end: datetime, **fields: FieldValue | None
-    ) -> modalities.ActionDone:
+    ) -> modalities.ActionResult:
         """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
         return await self.post_action("create", title=title, start=start, end=end, **fields)
 
-    async def update(self, event_id: str, **changes: FieldValue | None) -> modalities.ActionDone:
+    async def update(self, event_id: str, **changes: FieldValue | None) -> modalities.ActionResult:
         return await self.post_action("update", event_id=event_id, **changes)
 
     async def delete(
         self, event_id: str, recurrence_scope: str | None = None, recurrence_id: str | None = None
-    ) -> modalities.ActionDone:
+    ) -> modalities.ActionResult:
         return await self.post_action(
             "delete", event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id
         )
 
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
-    ) -> modalities.ActionDone:
+    ) -> modalities.ActionResult:
         """Answers an invitation for an attendee. ``response``: accepted, declined or tentative."""
         answer = {"attendee_email": attendee_email, "response": response, "comment": comment}
         return await self.post_action("respond", event_id=event_id, **answer)
@@ -65,16 +65,16 @@ class ChatEndpoints(WorldEndpoints):
         content: str | Sequence[Mapping[str, JsonValue]],
         conversation_id: str = "default",
         metadata: Mapping[str, JsonValue] | None = None,
-    ) -> modalities.ActionDone:
+    ) -> modalities.ActionResult:
         """Adds a message to a conversation. ``role``: user or assistant."""
         return await self.post_action(
             "send", role=role, content=content, conversation_id=conversation_id, metadata=metadata
         )
 
-    async def delete(self, message_id: str) -> modalities.ActionDone:
+    async def delete(self, message_id: str) -> modalities.ActionResult:
         return await self.post_action("delete", message_id=message_id)
 
-    async def clear(self, conversation_id: str) -> modalities.ActionDone:
+    async def clear(self, conversation_id: str) -> modalities.ActionResult:
         return await self.post_action("clear", conversation_id=conversation_id)
 
 
@@ -87,40 +87,40 @@ class EmailEndpoints(WorldEndpoints):
     async def query(self, **filters: FieldValue | None) -> modalities.EmailsFound:
         return await self._connection.post_read(modalities.EmailsFound, "/email/query", without_none(**filters))
 
-    async def send(self, **mail: FieldValue | None) -> modalities.ActionDone:
+    async def send(self, **mail: FieldValue | None) -> modalities.ActionResult:
         """Sends a mail from the user."""
         return await self.post_action("send", **mail)
 
-    async def receive(self, **mail: FieldValue | None) -> modalities.ActionDone:
+    async def receive(self, **mail: FieldValue | None) -> modalities.ActionResult:
         """Delivers a mail to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
         return await self.post_action("receive", **mail)
 
-    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("read", message_ids=message_ids)
 
-    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("unread", message_ids=message_ids)
 
-    async def star(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def star(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("star", message_ids=message_ids)
 
-    async def unstar(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def unstar(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("unstar", message_ids=message_ids)
 
-    async def archive(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def archive(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("archive", message_ids=message_ids)
 
-    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         """Moves mails to the trash."""
         return await self.post_action("delete", message_ids=message_ids)
 
-    async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> modalities.ActionDone:
+    async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("label", message_ids=message_ids, labels=labels)
 
-    async def unlabel(self, message_ids: Sequence[str], labels: Sequence[str]) -> modalities.ActionDone:
+    async def unlabel(self, message_ids: Sequence[str], labels: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("unlabel", message_ids=message_ids, labels=labels)
 
-    async def move(self, message_ids: Sequence[str], folder: str) -> modalities.ActionDone:
+    async def move(self, message_ids: Sequence[str], folder: str) -> modalities.ActionResult:
         return await self.post_action("move", message_ids=message_ids, folder=folder)
 
 
@@ -133,24 +133,24 @@ class SmsEndpoints(WorldEndpoints):
     async def query(self, **filters: FieldValue | None) -> modalities.SmsFound:
         return await self._connection.post_read(modalities.SmsFound, "/sms/query", without_none(**filters))
 
-    async def send(self, **message: FieldValue | None) -> modalities.ActionDone:
+    async def send(self, **message: FieldValue | None) -> modalities.ActionResult:
         """Sends a message from the user."""
         return await self.post_action("send", **message)
 
-    async def receive(self, **message: FieldValue | None) -> modalities.ActionDone:
+    async def receive(self, **message: FieldValue | None) -> modalities.ActionResult:
         """Delivers a message to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
         return await self.post_action("receive", **message)
 
-    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("read", message_ids=message_ids)
 
-    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("unread", message_ids=message_ids)
 
-    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionDone:
+    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("delete", message_ids=message_ids)
 
-    async def react(self, message_id: str, phone_number: str, emoji: str) -> modalities.ActionDone:
+    async def react(self, message_id: str, phone_number: str, emoji: str) -> modalities.ActionResult:
         return await self.post_action("react", message_id=message_id, phone_number=phone_number, emoji=emoji)
 
 

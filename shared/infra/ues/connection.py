@@ -9,7 +9,7 @@ import httpx
 from pydantic import BaseModel, JsonValue, ValidationError as Unreadable
 
 from shared.contracts.base import describe_first_error
-from shared.contracts.ues.modalities import ActionDone
+from shared.contracts.ues.modalities import ActionResult
 from shared.ports.simulator import SimulatorFailed, SimulatorRefused
 
 
@@ -141,9 +141,9 @@ class WorldEndpoints:
     async def get_compact_state(self) -> JsonValue:
         return await self._connection.get_json(f"/{self.modality}/state", compact=True)
 
-    async def post_action(self, action: str, **body: FieldValue | None) -> ActionDone:
+    async def post_action(self, action: str, **body: FieldValue | None) -> ActionResult:
         """Carries out an action, such as ``send``. ``body``: its fields as the server names them."""
-        return await self._connection.post(ActionDone, f"/{self.modality}/{action}", without_none(**body))
+        return await self._connection.post(ActionResult, f"/{self.modality}/{action}", without_none(**body))
 
 
 def without_none(**values: FieldValue | None) -> dict[str, JsonValue]:

@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shared.contracts.assessment.messages import read_reply
-from shared.contracts.ues.modalities import Moment, UesAnswer
+from shared.contracts.ues.modalities import Moment, SimulatorAnswer
 from shared.domain.instants import parse_duration, to_utc
 from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assessor.errors")
 
 
-class Shown(UesAnswer):
+class Shown(SimulatorAnswer):
     at: Moment
 
 

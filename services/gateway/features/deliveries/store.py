@@ -46,7 +46,7 @@ class RedisDeliveryQueue:
 
     async def enqueue(self, delivery: SignedPost) -> None:
         """Queue a post, which is tried until it is delivered or given up. It may be repeated."""
-        member = keys.PostMember(delivery.tenant, delivery.delivery_id)
+        member = keys.NoticeDeliveryMember(delivery.tenant, delivery.delivery_id)
         delivery_keys = _keys_of_delivery(member)
         sealed = self._seal.encrypt(delivery.model_dump_json())
         arguments = [keys.pack_member(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
@@ -130,14 +130,17 @@ class RedisDeliveryQueue:
         return token
 
     async def _read_work(
-        self, member: keys.WebhookMember | keys.PostMember, delivery_keys: _DeliveryKeys, row: rows.DeliveryRow
+        self,
+        member: keys.WebhookMember | keys.NoticeDeliveryMember,
+        delivery_keys: _DeliveryKeys,
+        row: rows.DeliveryRow,
     ) -> deliveries.DeliveryWork | None:
         """What a stored row is to deliver; None if the webhook's task is gone. Raises ``ValueError``."""
         try:
             content = self._seal.decrypt(row.sealed)
         except CannotDecrypt:
             content = None
-        if isinstance(member, keys.PostMember):
+        if isinstance(member, keys.NoticeDeliveryMember):
             if content is None:
                 return deliveries.UnreadableDelivery(row.progress, "a notice", member.post_id)
             return deliveries.SignedPostWork(SignedPost.model_validate_json(content), row.progress)
@@ -156,8 +159,8 @@ class RedisDeliveryQueue:
         return deliveries.WebhookWork(webhook, row.progress, read_record(story.record), tuple(story.rows))
 
 
-def _keys_of_delivery(member: keys.WebhookMember | keys.PostMember) -> _DeliveryKeys:
-    if isinstance(member, keys.PostMember):
+def _keys_of_delivery(member: keys.WebhookMember | keys.NoticeDeliveryMember) -> _DeliveryKeys:
+    if isinstance(member, keys.NoticeDeliveryMember):
         partition = keys.partition_keys(partition_of(member.tenant, member.post_id))
         return _DeliveryKeys(partition.deliveries, partition.posts, partition.posts, "", True)
     task = keys.task_keys(member.tenant, member.session_id, member.task_id)
