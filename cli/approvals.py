@@ -102,9 +102,9 @@ def reject(
 
 
 def _submit_decision(
-    decision: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
+    decision: str, approval_id: str, comment: str, speaker: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
-    claim = build_speaker_claim(name, Role.APPROVER, parse_levels(level))
+    claim = build_speaker_claim(speaker, Role.APPROVER, parse_levels(level))
     body: JsonObject = {"decision": decision, "comment": comment, **claim}
     if as_json:
         return print_json(dumps(ask_gateway(url, "POST", build_path("approvals", approval_id), body)))

@@ -84,13 +84,13 @@ def drop(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_j
     print_answer(ask_as_operator(url, speaker, "dlq", letter_id, "drop"), _print_result, as_json=as_json)
 
 
-def _requeue_outcomes(url: str, name: str) -> JsonObject:
+def _requeue_outcomes(url: str, speaker: str) -> JsonObject:
     """Requeue the outcomes among the newest letters, at most one list of them: repeat the call for the rest."""
-    letters = objects_in(ask_as_operator(url, name, "dlq", "list", body={"limit": _MOST_LISTED}).get("letters"))
+    letters = objects_in(ask_as_operator(url, speaker, "dlq", "list", body={"limit": _MOST_LISTED}).get("letters"))
     outcomes = [letter for letter in letters if letter.get("kind") == "outcome"]
     readable_ids = [str(letter["id"]) for letter in outcomes if letter.get("task_id")]
     for letter_id in reversed(readable_ids):  # the oldest first, as they came
-        ask_as_operator(url, name, "dlq", letter_id, "requeue")
+        ask_as_operator(url, speaker, "dlq", letter_id, "requeue")
     return {"requeued_outcomes": len(readable_ids), "unreadable": len(outcomes) - len(readable_ids)}
 
 

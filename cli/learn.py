@@ -102,8 +102,13 @@ def split_for_requests(file: LearningFile, content: Json) -> list[tuple[Learning
     ]
 
 
-def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
-    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run, **gateway.build_speaker_claim(name)}
+def _import_file(url: str, speaker: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
+    body: JsonObject = {
+        "file": file.value,
+        "content": content,
+        "dry_run": dry_run,
+        **gateway.build_speaker_claim(speaker),
+    }
     with err.status(f"{'Checking' if dry_run else 'Importing'} {file.value} ..."):
         return gateway.ask_gateway(url, "POST", "/learn/import", body)
 
@@ -181,17 +186,17 @@ def _confirm_forget(scope: str, subject: str) -> None:
         raise typer.Exit(_EXIT_DECLINED)
 
 
-async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
+async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: str, speaker: str) -> JsonObject:
     """Send a request to forget and wait until it is done or a time limit is reached; returns the request's state."""
     request = await client.request_json(
-        "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.build_speaker_claim(name)}
+        "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.build_speaker_claim(speaker)}
     )
     until = asyncio.get_running_loop().time() + _FORGET_WAIT_SECONDS
     with err.status("Waiting for a learner ...") as status:
         while request.get("state") != "done" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_POLL_SECONDS)
             path = gateway.build_path("memory", "forget", str(request["request_id"]), "show")
-            request = await client.request_json("POST", path, gateway.build_speaker_claim(name))
+            request = await client.request_json("POST", path, gateway.build_speaker_claim(speaker))
             if request.get("state") == "working":
                 status.update("Removed; waiting for outcomes that were under way ...")
     return request

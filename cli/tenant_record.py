@@ -163,21 +163,21 @@ def _record_lines(document: Json) -> list[str]:
     return indent_json(fields).splitlines()
 
 
-def _fetch_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
+def _fetch_record(url: str, tenant_id: str, speaker: str, version: int | None = None) -> JsonObject:
     body: JsonObject = {} if version is None else {"version": version}
-    return ask_as_operator(url, name, "tenants", tenant_id, "record", "show", body=body)
+    return ask_as_operator(url, speaker, "tenants", tenant_id, "record", "show", body=body)
 
 
-def _fetch_history(url: str, tenant_id: str, name: str) -> JsonObject:
-    return ask_as_operator(url, name, "tenants", tenant_id, "record", "history")
+def _fetch_history(url: str, tenant_id: str, speaker: str) -> JsonObject:
+    return ask_as_operator(url, speaker, "tenants", tenant_id, "record", "history")
 
 
-def _base_version(url: str, tenant_id: str, name: str, edited_version: Json, *, force: bool) -> str:
+def _base_version(url: str, tenant_id: str, speaker: str, edited_version: Json, *, force: bool) -> str:
     """The version to replace: that which the file was made from (``edited_version``), or with ``force`` the stored one.
 
     "0" if no record is stored. Raises ``CommandError`` if the file does not say it.
     """
-    rows = objects_in(_fetch_history(url, tenant_id, name).get("versions"))
+    rows = objects_in(_fetch_history(url, tenant_id, speaker).get("versions"))
     if not rows:
         return "0"
     if force or rows[0].get("withdrawn"):

@@ -208,9 +208,9 @@ def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) 
     return run_with_gateway(url, lambda client: client.request_json(verb, path, body))
 
 
-def ask_as_operator(url: str, name: str, *segments: str, body: JsonObject | None = None) -> JsonObject:
-    """POST to the path of these segments as the operator ``name``, and return the JSON answer."""
-    return ask_gateway(url, "POST", build_path(*segments), {**(body or {}), **build_speaker_claim(name)})
+def ask_as_operator(url: str, speaker: str, *segments: str, body: JsonObject | None = None) -> JsonObject:
+    """POST to the path of these segments as the operator ``speaker``, and return the JSON answer."""
+    return ask_gateway(url, "POST", build_path(*segments), {**(body or {}), **build_speaker_claim(speaker)})
 
 
 def run_with_gateway(url: str, action: Callable[[GatewayClient], Awaitable[T]]) -> T:

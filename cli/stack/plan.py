@@ -107,7 +107,7 @@ def plan_stack(
 
 
 def model_notice(options: StackOptions) -> str:
-    """The notice shown with each task when no real model is used; empty if a real model is configured."""
+    """The notice about the model that is shown with each task: the bundled planner's, else ``MODEL_NOTICE``."""
     return PLANNER_NOTICE if options.uses_bundled_planner else options.environ.get("MODEL_NOTICE", "")
 
 

@@ -26,7 +26,7 @@ _EXIT_REFUSED = 1
 
 
 def run_first_key_command(arguments: Sequence[str]) -> int:
-    """Create the key, and print it with its token as a line of JSON.
+    """Create a tenant's first key, an operator's, and print it with its token as a line of JSON.
 
     Returns the exit code: 1 if the tenant has an operator's key already, 2 if Redis does not answer.
     """

@@ -216,9 +216,9 @@ class FileJobs:
         return Seeder(bucket, repository, tenant, _now, build_report_rows, teacher)
 
     def _open_bucket(self, prefix: str) -> TrainingBucket:
-        from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
+        from services.learner.adapters.s3_training import S3TrainingBucket  # boto3 takes long to load, and few need it
 
-        return S3Training(self.settings.s3_training_bucket, prefix)
+        return S3TrainingBucket(self.settings.s3_training_bucket, prefix)
 
 
 def build_file_jobs(settings: LearnerSettings, redis: Redis) -> FileJobs:

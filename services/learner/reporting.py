@@ -71,9 +71,11 @@ async def _read_from_bucket(bucket: str, most_reports: int) -> FoundReports:
     settings = read_settings(TrainingSettings, **({"s3_training_bucket": bucket} if bucket else {}))
     if not settings.s3_training_bucket:
         raise CannotStart("S3_TRAINING_BUCKET is not set, and no file was named.")
-    from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and files need none of it
+    from services.learner.adapters.s3_training import (
+        S3TrainingBucket,
+    )  # boto3 takes long to load, and files need none of it
 
-    store = S3Training(settings.s3_training_bucket, settings.s3_reports_prefix)
+    store = S3TrainingBucket(settings.s3_training_bucket, settings.s3_reports_prefix)
     contents: list[tuple[str, bytes]] = []
     for listed_object in list(reversed(await store.list_objects()))[: 2 * most_reports]:
         try:

@@ -22,7 +22,7 @@ from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_seeding
-from services.learner.ports.files import StoredFile
+from services.learner.ports.files import LearnedSnapshot
 from shared.contracts.learning_files import ForgetRequest, LearningFile, LearningImportReport, LearningImportRequest
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.outcome_digest import OutcomeDigest, make_outcome_digest
@@ -129,7 +129,7 @@ _A_CASE: JsonValue = {"summary": "Pay", "outcome": "success", "quality": 0.7, "a
 
 class _Broken(RedisImportRepository):
     @override
-    async def read_stored(self, tenant: str) -> StoredFile:
+    async def read_stored(self, tenant: str) -> LearnedSnapshot:
         raise TypeError(tenant)
 
 

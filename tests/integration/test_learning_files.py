@@ -21,7 +21,7 @@ from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import make_lesson
-from services.learner.ports.files import ArmRecord, FileChanges, StoredVersions
+from services.learner.ports.files import ArmRecord, ImportChanges, StoredVersions
 from services.learner.reporting import report_command
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
@@ -232,9 +232,9 @@ async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> No
     stored = await repository.read_stored("acme")
     await RedisLessons(redis).store_all([make_lesson(an_outcome(1, tenant="acme"))])
     arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
-    assert not await repository.store_changes("acme", FileChanges(arms=arms), stored.versions)
-    assert await repository.store_changes("acme", FileChanges(facts=["x"]), stored.versions)
-    assert not await repository.store_changes("acme", FileChanges(cases=["x"]), stored.versions)
+    assert not await repository.store_changes("acme", ImportChanges(arms=arms), stored.versions)
+    assert await repository.store_changes("acme", ImportChanges(facts=["x"]), stored.versions)
+    assert not await repository.store_changes("acme", ImportChanges(cases=["x"]), stored.versions)
     assert len(cast("list[str]", (await _everything(redis, "acme"))["cases"])) == 1
 
 
@@ -268,7 +268,7 @@ class _LosingRepository(RedisImportRepository):
         self.losses = 0
 
     @override
-    async def store_changes(self, tenant: str, changes: FileChanges, versions: StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, changes: ImportChanges, versions: StoredVersions) -> bool:
         self._way.cut_at(1)
         self.losses += 1
         return await super().store_changes(tenant, changes, versions)

@@ -99,7 +99,7 @@ class JsonRpcEndpoint:
 
     async def __call__(self, request: Request) -> Response:
         """Answer a JSON-RPC call of A2A 1.0, A2A 0.3 or the early protocol."""
-        call, names_1_0 = RpcCall(None, "", {}), replies.has_version_1_header(request)
+        call, names_1_0 = RpcCall(None, "", {}), replies.names_version_1(request)
         try:
             check_content_type(request)
             body = await read_body(request, self._settings.message_bytes)
@@ -127,7 +127,7 @@ class JsonRpcEndpoint:
     async def _answer_call(self, call: RpcCall, request: Request) -> Response:
         method, version = self.methods.get(call.method), replies.protocol_version_of(request)
         if method is None:
-            reason = replies.NO_METHOD_CODES.reason if replies.has_version_1_header(request) else ""
+            reason = replies.NO_METHOD_CODES.reason if replies.names_version_1(request) else ""
             message = f"there is no method {call.method!r}"
             return replies.rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, message, reason=reason)
         answer_format = method.answer_format

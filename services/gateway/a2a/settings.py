@@ -98,7 +98,7 @@ class LimitSettings(Settings):
 
 
 class A2aSettings(CardSettings, IdentitySettings, LimitSettings, PushSettings, ArchiveSettings, ServiceSettings):
-    """What the A2A protocols go by."""
+    """The settings that the A2A endpoints and the agent card use."""
 
     port: int = Field(default=9010, ge=0, le=65535, description="the port to bind")
     purple_agent_card_url: str = Field(

@@ -64,9 +64,9 @@ def _build_reply_view(record: TaskRecord, model_notice: str) -> JsonFields:
 
 
 def build_update_view(
-    update: Update, name: str, record: TaskRecord, model_notice: str, length: int | None = None
+    update: Update, update_name: str, record: TaskRecord, model_notice: str, length: int | None = None
 ) -> JsonFields:
-    """An update as JSON of protocol 1.0: one field, named after its kind. ``name``: unique among the task's updates."""
+    """An update as JSON of protocol 1.0: one field, named after its kind. ``update_name``: unique within the task."""
     match update:
         case Snapshot():
             gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
@@ -75,16 +75,18 @@ def build_update_view(
         case updates.TasklessReply(replied):
             return {"message": _build_reply_view(replied, model_notice)}
         case StatusUpdate():
-            return {"statusUpdate": _build_status_update_view(update, name, record, model_notice)}
+            return {"statusUpdate": _build_status_update_view(update, update_name, record, model_notice)}
         case updates.ArtifactUpdate():
             artifact = _build_artifact_view(update.number, update.artifact)
             flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
 
-def _build_status_update_view(update: StatusUpdate, name: str, record: TaskRecord, model_notice: str) -> JsonFields:
+def _build_status_update_view(
+    update: StatusUpdate, update_name: str, record: TaskRecord, model_notice: str
+) -> JsonFields:
     metadata = build_client_metadata(update.record, model_notice) if update.record else update.metadata
-    status = _build_status_view(record, update.state, update.text, update.at, name)
+    status = _build_status_view(record, update.state, update.text, update.at, update_name)
     return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_build_metadata_view(metadata))}
 
 
@@ -92,10 +94,12 @@ def _ids_of_task(record: TaskRecord) -> JsonFields:
     return {"taskId": record.task_id, "contextId": record.session_id}
 
 
-def _build_status_view(record: TaskRecord, state: TaskState, text: str | None, time: datetime, name: str) -> JsonFields:
+def _build_status_view(
+    record: TaskRecord, state: TaskState, text: str | None, time: datetime, update_name: str
+) -> JsonFields:
     status: JsonFields = {"state": f"TASK_STATE_{state.name}", "timestamp": _format_time(time)}
     if text:
-        message = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=time)
+        message = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{update_name}", at=time)
         status["message"] = _build_message_view(record, message)
     return status
 
@@ -251,9 +255,11 @@ class AnswerFormat:
             return self.convert({"message": _build_reply_view(record, view.model_notice)})
         return self.convert({"task": build_task_view(record, view.model_notice, view.history_length)})
 
-    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
+    def show_update(self, update: Update, update_name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         is_final = isinstance(update, StatusUpdate) and update.is_final
-        return self.convert(build_update_view(update, name, record, view.model_notice, view.history_length), is_final)
+        return self.convert(
+            build_update_view(update, update_name, record, view.model_notice, view.history_length), is_final
+        )
 
     def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""
@@ -331,7 +337,7 @@ class LegacyFormat(AnswerFormat):
         return self.show_task(record, view)
 
     @override
-    def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
+    def show_update(self, update: Update, update_name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         return updates.build_legacy_update(update, view.shown_id, view.model_notice)
 
     @override

@@ -36,7 +36,7 @@ class GatewayRefusal(Exception):
 
 
 class InvalidField(GatewayRefusal):
-    """A field is missing, of the wrong type or not allowed. ``field`` is its path in ``params``."""
+    """A field is missing, of the wrong type or not allowed. ``field``: its path in the request."""
 
     def __init__(self, field: str, cause: str) -> None:
         super().__init__(f"{field}: {cause}")

@@ -37,7 +37,7 @@ def protocol_version_of(request: Request) -> str:
     return request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER) or ""
 
 
-def has_version_1_header(request: Request) -> bool:
+def names_version_1(request: Request) -> bool:
     """Whether the request names a protocol version that begins with 1."""
     return protocol_version_of(request).startswith("1")
 

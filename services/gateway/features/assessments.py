@@ -61,16 +61,16 @@ def may_see_assessment(caller: Caller, summary: AssessmentSummary) -> bool:
 
 def _strip_credentials(assessment: Assessment) -> Assessment:
     """The assessment with user info, query and fragment removed from all URLs of the agent."""
-    runs = tuple(_strip_run(run) for run in assessment.runs)
+    runs = tuple(_strip_urls_of_run(run) for run in assessment.runs)
     return assessment.model_copy(update={"agent": _strip_url(assessment.agent), "runs": runs})
 
 
-def _strip_run(run: Run) -> Run:
+def _strip_urls_of_run(run: Run) -> Run:
     results = run.results.model_copy(update={"participant": _strip_url(run.results.participant)})
-    return run.model_copy(update={"results": results, "updates": tuple(map(_strip_update, run.updates))})
+    return run.model_copy(update={"results": results, "updates": tuple(map(_strip_urls_of_update, run.updates))})
 
 
-def _strip_update(update: WireObject) -> WireObject:
+def _strip_urls_of_update(update: WireObject) -> WireObject:
     return {**update, _AGENT_URL_KEY: _strip_url(str(update[_AGENT_URL_KEY]))} if _AGENT_URL_KEY in update else update
 
 

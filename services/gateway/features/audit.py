@@ -45,7 +45,7 @@ def build_audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
 def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
     """A row with fewer fields for each write, from the task's record alone, if ledger and archive are gone."""
     known_values = find_protected_values(record.request.text)
-    rows = (_short_row(record, write) for write in objects_in(record.metadata.get("writes")))
+    rows = (_build_row_without_ledger(record, write) for write in objects_in(record.metadata.get("writes")))
     return [_mask_row(row, known_values) for row in rows]
 
 
@@ -114,7 +114,7 @@ def _describe_task(record: TaskRecord) -> JsonObject:
     }
 
 
-def _short_row(record: TaskRecord, write: JsonObject) -> JsonObject:
+def _build_row_without_ledger(record: TaskRecord, write: JsonObject) -> JsonObject:
     copied_fields = ("call_id", "connection", "tool", "arguments", "status", "attempt", "compensates")
     return {
         **_describe_task(record),
@@ -304,9 +304,9 @@ class ArchivedTaskReader:
 
 
 class AuditExport(ScriptedStore):
-    """The audit export, for operators.
+    """The audit export. Its pages are for operators: they raise ``NotAnOperator`` and ``InvalidField``.
 
-    All methods raise ``NotAnOperator``, ``InvalidField``, ``StoreUnavailable`` and ``ArchiveUnavailable``.
+    All methods may raise ``StoreUnavailable`` and, but for ``read_events``, ``ArchiveUnavailable``.
     """
 
     def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists, archive: ArchivedTaskReader | None) -> None:

@@ -152,8 +152,8 @@ class DeadLetters(ScriptedStore):
     async def requeue(self, tenant: str, letter_id: str, *, repeats_writes: bool) -> tuple[DeadLetter, str | None]:
         """Start a dead turn's task again in its session, or give an outcome back to the learner. It may be repeated.
 
-        Returns the letter, and the new task's id, None for an outcome. Raises ``WouldRepeatWrites`` if the task made
-        writes, or may have, unless ``repeats_writes`` is set.
+        Returns the letter, and the new task's id, None for an outcome. Raises ``UnreadableLetter``, and
+        ``WouldRepeatWrites`` if the task made writes, or may have, unless ``repeats_writes`` is set.
         """
         address, letter = await self._find(tenant, letter_id)
         if address.kind is LetterKind.OUTCOME:

@@ -402,7 +402,7 @@ def _session_without_context(caller: Caller, assessment: str) -> str:
 
 
 def _is_replaced(previous: Participation, participation: Participation, caller: Caller) -> bool:
-    """Whether another assessment ends with the new one: it runs in its session, or began without a context id."""
+    """Whether ``previous`` ends as the new one begins: it runs in the same session, or began without a context id."""
     if previous.assessment == participation.assessment:
         return False
     return previous.session_id in (participation.session_id, _session_without_context(caller, previous.assessment))

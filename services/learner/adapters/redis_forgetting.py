@@ -84,16 +84,16 @@ class RedisForgetting(Forgetting):
         await self._scripts.run("queue_due", [keys.OPEN_FORGET_REQUESTS], ["CH", int((seconds or 0) * 1000), member])
         return seconds is not None
 
-    async def _drop_oldest_requests(self, name: str) -> None:
+    async def _drop_oldest_requests(self, key: str) -> None:
         """Deletes the oldest finished requests beyond ``REQUESTS_KEPT``."""
-        if cast(int, await self._scripts.execute("HLEN", name)) <= REQUESTS_KEPT:
+        if cast(int, await self._scripts.execute("HLEN", key)) <= REQUESTS_KEPT:
             return
-        rows = cast("list[str]", await self._scripts.execute("HVALS", name))
+        rows = cast("list[str]", await self._scripts.execute("HVALS", key))
         requests = filter(None, map(ForgetRequest.read_row, rows))
         finished_requests = [request for request in requests if request.state is ForgetState.DONE]
         finished_requests.sort(key=lambda request: request.asked_at, reverse=True)
         if dropped_ids := [request.request_id for request in finished_requests[REQUESTS_KEPT:]]:
-            await self._scripts.execute("HDEL", name, *dropped_ids)
+            await self._scripts.execute("HDEL", key, *dropped_ids)
 
     async def _remove_tenant_memory(self, tenant: str) -> Mapping[str, int]:
         names = keys.learned_keys(tenant)

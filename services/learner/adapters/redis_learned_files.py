@@ -62,7 +62,7 @@ def _read_version(row: str) -> str:
 
 
 class RedisImportRepository(ScriptedStore, files.ImportRepository):
-    async def read_stored(self, tenant: str) -> files.StoredFile:
+    async def read_stored(self, tenant: str) -> files.LearnedSnapshot:
         """Reads what is stored of a tenant. Version counters are read first, so that any later change is noticed."""
         names = keys.learned_keys(tenant)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
@@ -77,7 +77,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             replies = await pipe.execute()
         version, events = (str(reply or "0") for reply in replies[:2])
         cases, facts = cast("list[str]", replies[2]), cast("list[str]", replies[4])
-        return files.StoredFile(
+        return files.LearnedSnapshot(
             files.StoredVersions(digest_of_list(cases), events, version, digest_of_list(facts)),
             _read_case_log(cases),
             _read_arms(replies[3]),
@@ -88,12 +88,12 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             {name: _read_version(row) for name, row in cast("dict[str, str]", replies[7]).items()},
         )
 
-    async def store_changes(self, tenant: str, changes: files.FileChanges, versions: files.StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, changes: files.ImportChanges, versions: files.StoredVersions) -> bool:
         commands = _list_commands(keys.learned_keys(tenant), changes)
         return await change_learned(self._scripts, tenant, commands, _versions_to_check(changes, versions))
 
 
-def _versions_to_check(changes: files.FileChanges, versions: files.StoredVersions) -> files.StoredVersions:
+def _versions_to_check(changes: files.ImportChanges, versions: files.StoredVersions) -> files.StoredVersions:
     """The versions of the parts to be changed; those of other parts are empty and not compared."""
     return files.StoredVersions(
         cases=versions.cases if changes.cases is not None else "",
@@ -103,7 +103,7 @@ def _versions_to_check(changes: files.FileChanges, versions: files.StoredVersion
     )
 
 
-def _list_commands(names: keys.LearnedKeys, changes: files.FileChanges) -> Iterator[LearnedCommand]:
+def _list_commands(names: keys.LearnedKeys, changes: files.ImportChanges) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, changes.cases), (names.knowledge, changes.facts)):
         if texts is not None:
             yield "DEL", name, ()

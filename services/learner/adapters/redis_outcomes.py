@@ -52,7 +52,7 @@ class RedisOutcomes(Outcomes):
     async def ping(self) -> None:
         await check_writable(self._redis)
 
-    async def list_learners(self) -> LivingLearners:
+    async def announce_and_list_learners(self) -> LivingLearners:
         alive = await self._scripts.run("register_learner", [keys.LIVE_LEARNERS_KEY], [self._owner, self._lease_ms])
         return LivingLearners(self._owner, cast("list[str]", alive))
 

@@ -16,7 +16,7 @@ _ERROR_CODES_OF_CHANGED_OBJECT = ("PreconditionFailed", "412", "NoSuchKey", "404
 T = TypeVar("T")
 
 
-class S3Training(TrainingBucket):
+class S3TrainingBucket(TrainingBucket):
     """Reads objects from a bucket. Region, keys and endpoint come from the usual ``AWS_*`` variables."""
 
     def __init__(self, bucket: str, prefix: str) -> None:

@@ -64,7 +64,7 @@ class Learner:
 
     async def update_share(self) -> None:
         """Takes or releases partitions, so that each living learner has its share."""
-        share = partitions_of_learner(await self._outcomes.list_learners())
+        share = partitions_of_learner(await self._outcomes.announce_and_list_learners())
         async with self._run_lock:
             if partitions_to_release := self._share - share:
                 await self._outcomes.release(partitions_to_release)

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError
 
 from services.learner.ports import outcomes
-from services.learner.ports.files import FileChanges, ImportRepository
+from services.learner.ports.files import ImportChanges, ImportRepository
 from shared.contracts.base import FrozenModel, describe_first_error
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_and_redact_note, shorten_and_redact_notes
@@ -43,7 +43,7 @@ class BadRow(NamedTuple):
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else str(value))]  # of any JSON value
 
 
-class Metadata(FrozenModel):
+class TrainingMetadata(FrozenModel):
     """A training row's metadata. ``overall_score``: out of 1, or out of 100 where any row beside it is over 1."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
@@ -75,7 +75,7 @@ class TrainingMessage(FrozenModel):
 
 class TrainingRow(FrozenModel):
     messages: tuple[TrainingMessage, ...]
-    metadata: Metadata
+    metadata: TrainingMetadata
 
     @property
     def request(self) -> str:
@@ -199,7 +199,7 @@ _MOST_TRIES = 100  # every other learner's step may change the log in between
 
 
 class SeedResult(NamedTuple):
-    """The result for one object. ``cases_in_log``: of its cases."""
+    """The result of loading one object. ``rows``: its good rows; ``cases_in_log``: how many of its cases were kept."""
 
     source: outcomes.TrainingObject
     rows: int
@@ -271,7 +271,7 @@ class Seeder:
             if stored.loaded.get(source.name) == source.version:
                 return None
             log = merge_cases(stored.cases, cases)
-            changes = FileChanges(cases=[entry.text for entry in log], loaded={source.name: source.version})
+            changes = ImportChanges(cases=[entry.text for entry in log], loaded={source.name: source.version})
             if await self._repository.store_changes(self._tenant, changes, stored.versions):
                 ids = {case.case_id for case in cases}
                 in_log = sum(bool(entry.case and entry.case.case_id in ids) for entry in log)

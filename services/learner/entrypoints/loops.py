@@ -53,7 +53,10 @@ class OutcomeWatch:
         self._swept = self._clock()
 
     async def wait(self) -> None:
-        """Waits until outcomes are expected somewhere, or the time is over; now and then they are everywhere."""
+        """Waits for new outcomes, or until the time is over, and tells the reader in which partitions they are.
+
+        Now and then it has the reader look in all of its partitions, without waiting.
+        """
         partitions = self._reader.partitions
         if self._clock() > self._swept + SWEEP_SECONDS:
             self._swept = self._clock()

@@ -47,9 +47,9 @@ class StoredVersions(NamedTuple):
     facts: str = ""
 
 
-class StoredFile(NamedTuple):
-    """What is stored of a tenant that an import compares with its file. ``versions``: for noticing changes in
-    between; ``loaded``: the version of each object of training rows that was loaded.
+class LearnedSnapshot(NamedTuple):
+    """What was learned for a tenant, as read before an import. ``versions``: for noticing changes since then;
+    ``loaded``: the version of each object of training rows that was loaded.
     """
 
     versions: StoredVersions
@@ -62,7 +62,7 @@ class StoredFile(NamedTuple):
     loaded: Mapping[str, str] = MappingProxyType({})
 
 
-class FileChanges(NamedTuple):
+class ImportChanges(NamedTuple):
     """What an import changes: the whole case log and list of facts as texts (None: unchanged), and rows.
 
     ``loaded``: the versions of objects of training rows that are loaded with it.
@@ -80,9 +80,9 @@ class FileChanges(NamedTuple):
 class ImportRepository(Protocol):
     """What is learned of a tenant, for imports. Both methods may raise ``StoreUnavailable``."""
 
-    async def read_stored(self, tenant: str) -> StoredFile: ...
+    async def read_stored(self, tenant: str) -> LearnedSnapshot: ...
 
-    async def store_changes(self, tenant: str, changes: FileChanges, versions: StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, changes: ImportChanges, versions: StoredVersions) -> bool:
         """Stores changes in one step; False, with nothing changed, if a part to be changed has another version
         by now.
         """

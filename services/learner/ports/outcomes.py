@@ -51,7 +51,7 @@ class ClaimedOutcomes(NamedTuple):
 class Outcomes(Protocol):
     """The partitions' streams of outcomes. Every method may raise ``StoreUnavailable``."""
 
-    async def list_learners(self) -> LivingLearners:
+    async def announce_and_list_learners(self) -> LivingLearners:
         """Reports this learner as living; returns all living ones."""
 
     async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:

@@ -41,7 +41,7 @@ class Condition(NamedTuple):
         return {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
 
     def find_missing_fields(self, context: Context) -> tuple[str, ...]:
-        """The absent or null fields without which the condition cannot be decided."""
+        """The names of the fields that the condition reads and that are absent or null."""
         values = self.read_values(context)
         return tuple(field.name for field in self.fields if values.get(field.name) is None)
 

@@ -243,7 +243,7 @@ def backtest_plan(plan: DecidedPlan, changed_policies: Sequence[contracts.Policy
 
 
 def describe_verdict(verdict: contracts.Verdict) -> str:
-    """The verdict in a few words, with its strictest findings."""
+    """The verdict in a few words: its strictest effect, such as ``blocked`` or ``passes``."""
     if verdict.problems:
         return "policy invalid"
     if verdict.blocked:

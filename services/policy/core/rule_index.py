@@ -60,7 +60,7 @@ class RuleIndex:
                 self._comparisons[comparison.field, type(comparison.literals[0])].add(comparison, number)
 
     def find_candidates(self, contexts: Sequence[Context]) -> Sequence[PreparedRule]:
-        """The rules that are not false in all of the contexts."""
+        """The rules whose condition is not false in at least one of the contexts."""
         term_numbers = set(self._without_comparisons)
         for (field, kind), comparisons in self._comparisons.items():
             for context in contexts:

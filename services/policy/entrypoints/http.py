@@ -150,7 +150,7 @@ class PathOperation(NamedTuple):
     summary: str
 
     def make_endpoint(self, limit: int) -> Callable[[Request], Awaitable[Response]]:
-        """``limit``: of a body, in bytes."""
+        """A request handler that answers with the decision on a body of at most ``limit`` bytes."""
 
         async def answer_request(request: Request) -> Response:
             request.scope["route"] = self  # by whose path it is counted

@@ -24,10 +24,10 @@ from services.learner.core.training import (
 from services.learner.ports.files import (
     ArmRecord,
     EntityRecord,
-    FileChanges,
     FileTotals,
+    ImportChanges,
     ImportRepository,
-    StoredFile,
+    LearnedSnapshot,
     StoredVersions,
 )
 from services.learner.ports.outcomes import StoredCase, TrainingBucket, TrainingObject
@@ -221,8 +221,10 @@ def _stored(
     facts: Sequence[tuple[str, KnownFact]] = (),
     entities: Mapping[str, KnownEntity] | None = None,
     accuracy: Mapping[str, PredictionAccuracy] | None = None,
-) -> StoredFile:
-    return StoredFile(StoredVersions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {})
+) -> LearnedSnapshot:
+    return LearnedSnapshot(
+        StoredVersions("", "", "", ""), cases, arms or {}, events, facts, entities or {}, accuracy or {}
+    )
 
 
 def _entity(name: str, seen: int) -> EntityRecord:
@@ -237,7 +239,7 @@ def _fact(subject: str, attribute: str, value: int, hours: int) -> KnownFact:
     )
 
 
-def _after_facts(stored: StoredFile, done: importer.FileDecision) -> StoredFile:
+def _after_facts(stored: LearnedSnapshot, done: importer.ImportDecision) -> LearnedSnapshot:
     rows = done.changes.facts
     return stored if rows is None else _stored(facts=[(row, KnownFact.model_validate_json(row)) for row in rows])
 
@@ -333,10 +335,10 @@ class _OneObject(TrainingBucket):
 
 
 class _EmptyLog(ImportRepository):
-    async def read_stored(self, tenant: str) -> StoredFile:
+    async def read_stored(self, tenant: str) -> LearnedSnapshot:
         return _stored()
 
-    async def store_changes(self, tenant: str, changes: FileChanges, versions: StoredVersions) -> bool:
+    async def store_changes(self, tenant: str, changes: ImportChanges, versions: StoredVersions) -> bool:
         return True
 
 

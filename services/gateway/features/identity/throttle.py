@@ -21,16 +21,16 @@ class FailureThrottle:
         self._failures = LruCache[str, tuple[float, int]](_MOST_ADDRESSES)  # address -> since when, how many
         self._recently_valid = LruCache[int, None](_MOST_ADDRESSES)
 
-    def seconds_to_wait(self, address: str, credential: int) -> float:
+    def seconds_to_wait(self, address: str, credential_hash: int) -> float:
         """The seconds until the address may try again; 0 if it is not throttled, or unknown."""
         since, failures = self._failures.get(address, (0.0, 0))
-        if not self._most_failures or failures < self._most_failures or credential in self._recently_valid:
+        if not self._most_failures or failures < self._most_failures or credential_hash in self._recently_valid:
             return 0.0
         return max(0.0, since + self._window - self._clock())
 
-    def count_failure(self, address: str, credential: int) -> bool:
+    def count_failure(self, address: str, credential_hash: int) -> bool:
         """Count a failure; returns whether it is the one that throttles the address."""
-        self._recently_valid.pop(credential, None)
+        self._recently_valid.pop(credential_hash, None)
         if not address:
             return False
         now = self._clock()
@@ -40,8 +40,8 @@ class FailureThrottle:
         self._failures.put(address, (since, failures + 1))
         return failures + 1 == self._most_failures
 
-    def count_success(self, credential: int) -> None:
-        self._recently_valid.put(credential, None)
+    def count_success(self, credential_hash: int) -> None:
+        self._recently_valid.put(credential_hash, None)
 
 
 Network = IPv4Network | IPv6Network

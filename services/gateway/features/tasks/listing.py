@@ -99,7 +99,7 @@ class TaskLists(ScriptedStore):
         return page._replace(records=visible)
 
     async def find_listed_ids(self, tasks: Sequence[TaskRecord], session_id: str | None) -> frozenset[str]:
-        """The ids of those of a tenant's tasks, or of its session's, that a page has: listed, and stored."""
+        """The ids of those of ``tasks`` that are in the tenant's (or the session's) list, and still have a record."""
         commands: list[Command] = []
         for task in tasks:
             partition, member = partition_of(task.tenant, task.session_id), keys.pack_member((task.task_id,))

@@ -119,11 +119,11 @@ class RedisClientIds(ScriptedStore):
         if count > MOST_RECORDED_MESSAGES:
             await self._evict_random_fields(name, field)
 
-    async def _evict_random_fields(self, name: str, newest: str) -> None:
+    async def _evict_random_fields(self, key: str, newest: str) -> None:
         """Delete some random entries: each matters only to a client that sends the very same message again."""
-        names = cast("list[str]", await self._scripts.execute("HRANDFIELD", name, MOST_RECORDED_MESSAGES // 4))
+        names = cast("list[str]", await self._scripts.execute("HRANDFIELD", key, MOST_RECORDED_MESSAGES // 4))
         if some := [field for field in names if field not in (_TASK_FIELD, newest)]:
-            await self._scripts.execute("HDEL", name, *some)
+            await self._scripts.execute("HDEL", key, *some)
 
 
 _TIMEOUT_SECONDS = 3.0

@@ -99,7 +99,7 @@ def _format_name(value: JsonValue) -> str:
 
 
 def _parse_number(value: JsonValue) -> float | None:
-    """A number from 0 to 100, also if written as a text, with or without a percent sign; else None."""
+    """A number from 0 to 100, also one written as a text; ``50%`` is 0.5. None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value).strip()

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from services.learner.core.files import formats
 from services.learner.core.memory.facts import merge_facts, says_the_same
 from services.learner.core.training import merge_cases
-from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
+from services.learner.ports.files import ArmRecord, EntityRecord, ImportChanges, ImportRepository, LearnedSnapshot
 from services.learner.ports.memory import KnownFacts
 from shared.contracts.knowledge import CaseEntry, KnownFact
 from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
@@ -19,39 +19,39 @@ from shared.domain.bandit import Arm
 from shared.ports.store import StoreUnavailable
 
 
-class FileDecision(NamedTuple):
+class ImportDecision(NamedTuple):
     """What to store of a file, and how many of its entries are taken and left out; the others are known already."""
 
-    changes: FileChanges
+    changes: ImportChanges
     taken: int
     left_out: int = 0
 
 
-def merge_file_cases(stored_file: StoredFile, new_cases: Sequence[CaseEntry]) -> FileDecision:
-    log = merge_cases(stored_file.cases, new_cases)
-    stored_texts = {entry.text for entry in stored_file.cases}
+def merge_file_cases(snapshot: LearnedSnapshot, new_cases: Sequence[CaseEntry]) -> ImportDecision:
+    log = merge_cases(snapshot.cases, new_cases)
+    stored_texts = {entry.text for entry in snapshot.cases}
     new_ids = {case.case_id for case in new_cases}
     ids_in_log = {entry.case.case_id for entry in log if entry.case}
     count = sum(entry.text not in stored_texts for entry in log)
-    changes = FileChanges(cases=[entry.text for entry in log] if count else None)
-    return FileDecision(changes, count, len(new_ids - ids_in_log))
+    changes = ImportChanges(cases=[entry.text for entry in log] if count else None)
+    return ImportDecision(changes, count, len(new_ids - ids_in_log))
 
 
-def merge_file_arms(stored_file: StoredFile, new_arms: Sequence[ArmRecord]) -> FileDecision:
-    arms = [record for record in new_arms if record.arm.n > stored_file.arms.get(record.name, Arm()).n]
-    return FileDecision(FileChanges(arms=arms), len(arms))
+def merge_file_arms(snapshot: LearnedSnapshot, new_arms: Sequence[ArmRecord]) -> ImportDecision:
+    arms = [record for record in new_arms if record.arm.n > snapshot.arms.get(record.name, Arm()).n]
+    return ImportDecision(ImportChanges(arms=arms), len(arms))
 
 
-def merge_file_facts(stored_file: StoredFile, new_facts: Sequence[KnownFact]) -> FileDecision:
+def merge_file_facts(snapshot: LearnedSnapshot, new_facts: Sequence[KnownFact]) -> ImportDecision:
     """Merges the newest of the facts with the stored ones.
 
     ``new_facts``: newest first. A tenant without facts takes them unchanged, including superseded ones.
     """
     new_facts, left_out = new_facts[:FACTS_KEPT], max(0, len(new_facts) - FACTS_KEPT)
-    if not stored_file.facts:
+    if not snapshot.facts:
         texts = [fact.model_dump_json() for fact in new_facts]
-        return FileDecision(FileChanges(facts=texts or None), len(texts), left_out)
-    rows = tuple((text, fact) for text, fact in stored_file.facts if fact is not None)
+        return ImportDecision(ImportChanges(facts=texts or None), len(texts), left_out)
+    rows = tuple((text, fact) for text, fact in snapshot.facts if fact is not None)
     latest_times = {fact.text: fact.at for _, fact in sorted(rows, key=lambda row: row[1].at)}
     newer_facts = [fact for fact in new_facts if fact.text not in latest_times or latest_times[fact.text] < fact.at]
     known_facts = [fact for _, fact in rows]
@@ -59,28 +59,28 @@ def merge_file_facts(stored_file: StoredFile, new_facts: Sequence[KnownFact]) ->
     change = merge_facts(KnownFacts("", rows), facts_to_add[::-1])
     removed_texts = set(change.removed_rows)
     texts = [fact.model_dump_json() for fact in reversed(change.added_facts)]
-    texts_to_store = [*texts, *(text for text, _ in stored_file.facts if text not in removed_texts)][:FACTS_KEPT]
-    return FileDecision(FileChanges(facts=texts_to_store if facts_to_add else None), len(facts_to_add), left_out)
+    texts_to_store = [*texts, *(text for text, _ in snapshot.facts if text not in removed_texts)][:FACTS_KEPT]
+    return ImportDecision(ImportChanges(facts=texts_to_store if facts_to_add else None), len(facts_to_add), left_out)
 
 
-def merge_file_entities(stored_file: StoredFile, records: Sequence[EntityRecord], now: datetime) -> FileDecision:
+def merge_file_entities(snapshot: LearnedSnapshot, records: Sequence[EntityRecord], now: datetime) -> ImportDecision:
     recent_records = [record for record in records if now - record.entity.last_seen <= ENTITY_LIFETIME]
-    newer_records = [record for record in recent_records if _has_newer_counts(stored_file, record)]
-    replacing_records = [record for record in newer_records if record.field in stored_file.entities]
-    new_records = [record for record in newer_records if record.field not in stored_file.entities]
+    newer_records = [record for record in recent_records if _has_newer_counts(snapshot, record)]
+    replacing_records = [record for record in newer_records if record.field in snapshot.entities]
+    new_records = [record for record in newer_records if record.field not in snapshot.entities]
     new_records.sort(key=lambda record: record.entity.last_seen, reverse=True)
-    free_places = max(0, ENTITIES_KEPT - len(stored_file.entities))
+    free_places = max(0, ENTITIES_KEPT - len(snapshot.entities))
     taken_records = [*replacing_records, *new_records[:free_places]]
     left_out = len(records) - len(recent_records) + len(new_records[free_places:])
-    return FileDecision(FileChanges(entities=taken_records), len(taken_records), left_out)
+    return ImportDecision(ImportChanges(entities=taken_records), len(taken_records), left_out)
 
 
-def merge_file_statistics(stored_file: StoredFile, statistics: formats.FileStatistics) -> FileDecision:
-    is_newer = statistics.totals.counts.get("events", 0) > stored_file.events
-    attempts = {name: row.attempts for name, row in stored_file.accuracy.items()}
+def merge_file_statistics(snapshot: LearnedSnapshot, statistics: formats.FileStatistics) -> ImportDecision:
+    is_newer = statistics.totals.counts.get("events", 0) > snapshot.events
+    attempts = {name: row.attempts for name, row in snapshot.accuracy.items()}
     accuracy = {name: row for name, row in statistics.accuracy.items() if row.attempts > attempts.get(name, 0)}
-    changes = FileChanges(totals=statistics.totals if is_newer else None, accuracy=accuracy)
-    return FileDecision(changes, is_newer + len(accuracy))
+    changes = ImportChanges(totals=statistics.totals if is_newer else None, accuracy=accuracy)
+    return ImportDecision(changes, is_newer + len(accuracy))
 
 
 def _is_known(fact: KnownFact, stored_facts: Sequence[KnownFact]) -> bool:
@@ -88,13 +88,13 @@ def _is_known(fact: KnownFact, stored_facts: Sequence[KnownFact]) -> bool:
     return not fact.is_current or any(says_the_same(other, fact) and other.at >= fact.at for other in stored_facts)
 
 
-def _has_newer_counts(stored_file: StoredFile, record: EntityRecord) -> bool:
-    stored_entity = stored_file.entities.get(record.field)
+def _has_newer_counts(snapshot: LearnedSnapshot, record: EntityRecord) -> bool:
+    stored_entity = snapshot.entities.get(record.field)
     return stored_entity is None or record.entity.seen > stored_entity.seen
 
 
 _MOST_TRIES = 100  # every event that is learned meanwhile changes what is stored
-DecideOnFile: TypeAlias = Callable[[StoredFile], FileDecision]
+DecideOnFile: TypeAlias = Callable[[LearnedSnapshot], ImportDecision]
 
 
 class Importer:
@@ -109,8 +109,8 @@ class Importer:
         except formats.BadFile as error:
             return LearningImportReport(file=request.file, problems=error.problems, dry_run=request.dry_run)
         for _ in range(_MOST_TRIES):
-            stored_file = await self._repository.read_stored(request.tenant)
-            decision = await asyncio.to_thread(decide, stored_file)
+            snapshot = await self._repository.read_stored(request.tenant)
+            decision = await asyncio.to_thread(decide, snapshot)
             report = LearningImportReport(
                 file=request.file,
                 taken=decision.taken,
@@ -120,7 +120,7 @@ class Importer:
             )
             if request.dry_run or not decision.taken:
                 return report
-            if await self._repository.store_changes(request.tenant, decision.changes, stored_file.versions):
+            if await self._repository.store_changes(request.tenant, decision.changes, snapshot.versions):
                 return report
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
@@ -129,18 +129,18 @@ class Importer:
         match request.file:
             case LearningFile.CASE_LOG:
                 cases = formats.read_cases(request.content)
-                return len({case.case_id for case in cases}), lambda stored_file: merge_file_cases(stored_file, cases)
+                return len({case.case_id for case in cases}), lambda snapshot: merge_file_cases(snapshot, cases)
             case LearningFile.STRATEGY_BANDIT:
                 arms = formats.read_arms(request.content)
-                return len(arms), lambda stored_file: merge_file_arms(stored_file, arms)
+                return len(arms), lambda snapshot: merge_file_arms(snapshot, arms)
             case LearningFile.KNOWLEDGE_BASE:
                 facts = formats.read_facts(request.content)
-                return len(facts), lambda stored_file: merge_file_facts(stored_file, facts)
+                return len(facts), lambda snapshot: merge_file_facts(snapshot, facts)
             case LearningFile.ENTITIES:
                 entities = formats.read_entities(request.content)
-                return len(entities), lambda stored_file: merge_file_entities(stored_file, entities, self._clock())
+                return len(entities), lambda snapshot: merge_file_entities(snapshot, entities, self._clock())
             case LearningFile.STATISTICS:
                 statistics = formats.read_statistics(request.content)
-                return 1 + len(statistics.accuracy), lambda stored_file: merge_file_statistics(stored_file, statistics)
+                return 1 + len(statistics.accuracy), lambda snapshot: merge_file_statistics(snapshot, statistics)
             case LearningFile.SYNTHESIZED:
                 raise formats.BadFile(["processes are imported by the executor, which follows them"])

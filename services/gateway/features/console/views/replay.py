@@ -256,12 +256,12 @@ def _count_rows(
     for modality, counts in world.counts.items():
         counts_before = world_before.counts.get(modality, {}) if world_before else counts
         if any(counts.values()) or any(counts_before.values()):
-            turn_counts = tuple(_build_turn_count(name, value, counts_before) for name, value in counts.items())
+            turn_counts = tuple(_build_row_count(name, value, counts_before) for name, value in counts.items())
             rows.append((humanize_name(modality), turn_counts))
     return tuple(rows)
 
 
-def _build_turn_count(name: str, value: int, counts_before: Mapping[str, int]) -> WorldRowCount:
+def _build_row_count(name: str, value: int, counts_before: Mapping[str, int]) -> WorldRowCount:
     change = value - counts_before.get(name, value)
     short_name = name.removesuffix("_count").removeprefix("total_")
     return WorldRowCount(humanize_name(short_name), value, f"{change:+d}" if change else "")
