@@ -182,8 +182,8 @@ class TaskRecord(Contract):
 class TaskEvent(Contract):
     """One event of a task, in its event stream.
 
-    ``kind`` is one of: submitted, phase, state, model, tool, write, verdict, approval, note, insight, status, artifact,
-    turn_finished.
+    ``kind`` is one of: submitted, phase, state, model, tool, plan, write, verdict, approval, note, insight, status,
+    artifact, turn_finished.
     """
 
     kind: str

@@ -23,7 +23,7 @@ _TERMINAL_STATES = frozenset({TaskState.COMPLETED, TaskState.REJECTED, TaskState
 
 
 class FsmState(StrEnum):
-    """The eight states of the process machine and its two error ends."""
+    """The eight states that a process (a kind of work) may pass, and its two error ends."""
 
     DECOMPOSE = "DECOMPOSE"
     ASSESS = "ASSESS"

@@ -29,7 +29,7 @@ class SessionUnavailable(StoreUnavailable):
 
 
 class JournalEntry(NamedTuple):
-    """One finished step. ``key`` is unique within the task; ``kind`` is model, tool, verdict, checkpoint or note.
+    """One finished step. ``key`` is unique within the task; ``kind``: such as model, tool, verdict or checkpoint.
 
     ``shared``: texts inside the data that many tasks have in common, which a store may keep only once.
     """
@@ -78,7 +78,7 @@ QUESTION_ROLE = "question"  # the role of a text that asks a person about a plan
 
 
 class SessionState(NamedTuple):
-    """What a session remembers between its tasks: recent turns (role, text), a summary, and schema corrections."""
+    """What a session remembers between its tasks: recent turns (role, text), a summary, calls, and corrected names."""
 
     turns: tuple[tuple[str, str], ...] = ()
     summary: str = ""
@@ -90,7 +90,7 @@ class Timer(NamedTuple):
     """A moment at which a task is to be woken with a ``DEADLINE`` turn."""
 
     due: datetime
-    subject: str  # the approval's id
+    subject: str  # what is waited for: an approval, a doubt, an agent's question, the end of quiet hours
 
 
 class ApprovalNotice(NamedTuple):
