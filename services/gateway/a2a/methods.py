@@ -80,14 +80,14 @@ class A2aMethods:
     async def subscribe_to_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SubscribeToTask: the task, then its updates; with ``Last-Event-ID`` only the updates after that event."""
         self._check_streaming_offered()
-        task_id, caller = self._read_task_and_caller(call, answer_format)
+        task_id, caller = self._read_task_id_and_caller(call, answer_format)
         tasks, dialect = self._services.tasks, answer_format.dialect
         stream = await subscribe_to_task(tasks, task_id, caller, call.last_event_id, dialect)
         return streams.StreamAnswer(stream, answer_format, ClientView(self._model_notice, task_id))
 
     async def get_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTask: the present state of a task."""
-        task_id, caller = self._read_task_and_caller(call, answer_format)
+        task_id, caller = self._read_task_id_and_caller(call, answer_format)
         path = f"{answer_format.parameter_prefix}historyLength"
         length = _read_history_length(call.params, path, answer_format.dialect)
         return await self.serialize_task(task_id, caller, answer_format, length)
@@ -105,7 +105,7 @@ class A2aMethods:
 
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun over the early protocol."""
-        task_id, caller = self._read_task_and_caller(call, LEGACY_FORMAT)
+        task_id, caller = self._read_task_id_and_caller(call, LEGACY_FORMAT)
         return (await self._services.tasks.get_task(task_id, caller)).dialect is A2aVersion.LEGACY
 
     async def list_tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
@@ -123,13 +123,13 @@ class A2aMethods:
 
     async def cancel_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CancelTask: cancel a task; answers with the task, usually once it has ended."""
-        task_id, caller = self._read_task_and_caller(call, answer_format)
+        task_id, caller = self._read_task_id_and_caller(call, answer_format)
         record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
         return answer_format.show_task(record, ClientView(self._model_notice, task_id))
 
     async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CreateTaskPushNotificationConfig: register a URL that receives the task's updates from now on."""
-        task_id, caller = self._read_webhook_task_id(call, answer_format)
+        task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
         path = f"{answer_format.parameter_prefix}pushNotificationConfig"
         shown_id = task_id if answer_format is LEGACY_FORMAT else None
         webhook = read_webhook(call.params, path, answer_format.dialect, shown_id)
@@ -140,7 +140,7 @@ class A2aMethods:
 
     async def get_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
-        task_id, caller = self._read_webhook_task_id(call, answer_format)
+        task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
         read_id = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
         config_id = read_id(call.params, "id", "id")
         record = await self._services.tasks.get_task(task_id, caller)
@@ -149,7 +149,7 @@ class A2aMethods:
 
     async def list_webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
-        task_id, caller = self._read_webhook_task_id(call, answer_format)
+        task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
         after_id = text_at(call.params, "pageToken", "pageToken") or ""
         size = min(whole_number_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
         record = await self._services.tasks.get_task(task_id, caller)
@@ -162,7 +162,7 @@ class A2aMethods:
 
     async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
-        task_id, caller = self._read_webhook_task_id(call, answer_format)
+        task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
         config_id = required_id_at(call.params, "id", "id")
         await self._services.webhooks.remove(await self._read_settable_task(task_id, caller), config_id)
         return answer_format.empty_result
@@ -183,7 +183,7 @@ class A2aMethods:
             raise InvalidField("tenant", "is not the tenant that the request was let into")
         return caller
 
-    def _read_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
+    def _read_task_id_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
         caller = self.identify_caller(call, answer_format)
         return required_id_at(call.params, "id", f"{answer_format.parameter_prefix}id"), caller
 
@@ -191,7 +191,9 @@ class A2aMethods:
         if not self._settings.a2a_streaming == "on":
             raise Unsupported(NO_STREAMS_TEXT)
 
-    def _read_webhook_task_id(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
+    def _read_webhook_task_id_and_caller(
+        self, call: streams.MethodCall, answer_format: AnswerFormat
+    ) -> tuple[str, Caller]:
         if not self._services.webhooks.are_offered:
             raise PushUnsupported
         return required_id_at(call.params, "taskId", "taskId"), self.identify_caller(call, answer_format)

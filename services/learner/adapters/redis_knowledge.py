@@ -104,7 +104,9 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         predictions: Sequence[memory.PredictionKey],
     ) -> memory.StoredKnowledge:
         with translate_spoiled_data():
-            scores, version, known_rows, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
+            scores, version, known_rows, links, accuracy = await self._read_raw_rows(
+                tenant, event_ids, entities, predictions
+            )
         scores_by_event = zip(event_ids, cast("list[float | None]", scores), strict=True)
         return memory.StoredKnowledge(
             version=str(version or "0"),
@@ -114,7 +116,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
             accuracy=_read_fields(PredictionAccuracy, predictions, accuracy),
         )
 
-    async def _read(
+    async def _read_raw_rows(
         self,
         tenant: str,
         event_ids: Sequence[str],

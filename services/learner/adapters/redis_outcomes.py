@@ -127,8 +127,8 @@ class RedisOutcomes(Outcomes):
         """Removes this learner from the roster, so that others take over its partitions."""
         await self._scripts.execute("ZREM", keys.LIVE_LEARNERS_KEY, self._owner)
 
-    def _reader_key(self, number: int) -> str:
-        return self._group.reader_key_of(self._partitions[number])
+    def _reader_key(self, partition: int) -> str:
+        return self._group.reader_key_of(self._partitions[partition])
 
     async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         if isinstance(self._redis, ClusterRedis):

@@ -155,7 +155,7 @@ def _parse_json(content: bytes) -> object:
     return "no JSON object" if isinstance(parsed_content, str) else parsed_content
 
 
-def parse_stored_case(case: CaseEntry) -> outcomes.StoredCase:
+def build_stored_case(case: CaseEntry) -> outcomes.StoredCase:
     return outcomes.StoredCase(case.stored_json(), case)
 
 
@@ -172,7 +172,7 @@ def merge_cases(
     changes = {name: case for name, case in new_by_id.items() if not _is_known_case(old_by_id.get(name), case)}
     unchanged_entries = [entry for entry in log if entry.case and entry.case.case_id not in changes]
     unreadable_entries = [entry for entry in log if not entry.case]
-    new_entries = sorted(map(parse_stored_case, changes.values()), key=_newest_first_key)
+    new_entries = sorted(map(build_stored_case, changes.values()), key=_newest_first_key)
     best_entries = _keep_best(list(heapq.merge(unchanged_entries, new_entries, key=_newest_first_key)), limit)
     return [*best_entries, *unreadable_entries[: limit - len(best_entries)]]
 

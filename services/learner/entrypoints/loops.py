@@ -32,7 +32,7 @@ async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
         await learner.update_share()
         await asyncio.sleep(every_seconds)
 
-    await _run_for_ever(adjust_share_once)
+    await _repeat_until_stopped(adjust_share_once)
 
 
 class OutcomeReader(Protocol):
@@ -76,10 +76,10 @@ async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: flo
         if not await learner.run_once():
             await watch.wait()
 
-    await _run_for_ever(learn_once, stop)
+    await _repeat_until_stopped(learn_once, stop)
 
 
-async def _run_for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
+async def _repeat_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
     while stop is None or not stop.is_set():
         try:
             await step()
@@ -109,7 +109,7 @@ async def keep_following(
         elif learner.counts.learned != count_before:
             await _wait_for_event(stop, _BUSY_LEARNER_SECONDS)
 
-    await _run_until_stopped(follow_once, stop)
+    await _repeat_despite_errors(follow_once, stop)
     try:
         await follower.release_partitions()
     except StoreUnavailable as error:
@@ -125,10 +125,10 @@ async def keep_doing_due_work(do_due: Callable[[datetime], Awaitable[int]], at_o
         if await do_due(datetime.now(UTC)) < at_once:
             await _wait_for_event(stop, _DUE_CHECK_SECONDS)
 
-    await _run_until_stopped(do_due_work_once, stop)
+    await _repeat_despite_errors(do_due_work_once, stop)
 
 
-async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+async def _repeat_despite_errors(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
     while not stop.is_set():
         try:
             await step()

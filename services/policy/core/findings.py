@@ -100,7 +100,7 @@ def find_call_findings(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
     """Yields each rule's findings for the call; nothing for a rule whose condition is false."""
     for prepared in rules.find_candidates(facts.contexts):
         try:
-            yield from _find_by_rule(prepared, facts)
+            yield from _judge_call_by_rule(prepared, facts)
         except ConditionError as error:
             yield build_problem(prepared.policy_id, prepared.rule.id, error)
 
@@ -156,7 +156,7 @@ def _can_take_effect(prepared: PreparedRule, facts: CallFacts) -> bool:
         return False
 
 
-def _find_by_rule(prepared: PreparedRule, facts: CallFacts) -> Iterator[Finding]:
+def _judge_call_by_rule(prepared: PreparedRule, facts: CallFacts) -> Iterator[Finding]:
     decision = prepared.condition.decide(facts.context)
     if decision is True:
         yield _build_triggered_rule(prepared, facts)

@@ -25,7 +25,7 @@ def find_plan_findings(
         call_findings: list[rules.Finding] = []
         for policy, facts in facts_by_policy:
             planned = _PlannedCall(call, facts[number], earlier, request.confirmations)
-            call_findings += _find_by_policy(policy, planned)
+            call_findings += _judge_call_by_policy(policy, planned)
         plan_findings += call_findings
         if not any(isinstance(finding, contracts.CallRefusal) for finding in call_findings):
             earlier.append(session_calls.EarlierCall(call.tool, call.fields, None, call.call_id))
@@ -41,7 +41,7 @@ class _PlannedCall(NamedTuple):
     confirmations: Sequence[contracts.Confirmation]
 
 
-def _find_by_policy(policy: PreparedPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
+def _judge_call_by_policy(policy: PreparedPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
     call = planned.call
     if is_tool_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
         yield contracts.CallRefusal(
@@ -53,7 +53,7 @@ def _find_by_policy(policy: PreparedPolicy, planned: _PlannedCall) -> Iterator[r
             reason=why_tool_left_out(call.tool, policy.policy),
         )
     for prepared in policy.tool_rules:
-        finding = _find_by_tool_rule(prepared, planned) if prepared.matches(call.tool) else None
+        finding = _judge_call_by_tool_rule(prepared, planned) if prepared.matches(call.tool) else None
         if (
             finding
             and prepared.rule.report_only
@@ -64,7 +64,7 @@ def _find_by_policy(policy: PreparedPolicy, planned: _PlannedCall) -> Iterator[r
             yield finding
 
 
-def _find_by_tool_rule(prepared: PreparedToolRule, planned: _PlannedCall) -> rules.Finding | None:
+def _judge_call_by_tool_rule(prepared: PreparedToolRule, planned: _PlannedCall) -> rules.Finding | None:
     call, facts, earlier, confirmations = planned
     values, missing_names = session_calls.select_single_values(prepared.per, facts.context)
     if missing_names:

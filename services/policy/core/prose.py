@@ -125,15 +125,15 @@ def _refuse_unsupported(rule: Rule | ToolRule, quote_words: Sequence[str], vocab
     _refuse_loosening(rule, quote_words)
     if isinstance(rule, Rule):
         condition = prepare_rule(_POLICY_ID, rule).condition
-        _refuse_condition(condition, _list_tool_names(condition), quote_words, vocabulary)
+        _refuse_unsupported_condition(condition, _list_tool_names(condition), quote_words, vocabulary)
         return
     prepared = prepare_tool_rule(_POLICY_ID, rule)
     vocabulary.refuse_unmatched_tool_pattern(rule.tool)
     vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
-    _refuse_figures([Decimal(prepared.limit)], quote_words)
+    _refuse_unstated_figures([Decimal(prepared.limit)], quote_words)
     if prepared.condition:
-        _refuse_condition(prepared.condition, [rule.tool], quote_words, vocabulary)
+        _refuse_unsupported_condition(prepared.condition, [rule.tool], quote_words, vocabulary)
 
 
 def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None:
@@ -147,7 +147,7 @@ def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None
         raise ValueError(f"the quote names {', '.join(sorted(named_levels))}, and not {rule.level}")
 
 
-def _refuse_condition(
+def _refuse_unsupported_condition(
     condition: Condition, tools: Iterable[str], quote_words: Sequence[str], vocabulary: _Vocabulary
 ) -> None:
     """Raises ``ValueError`` for unknown tools, fields that ``tools`` lack, or figures that the quote does not state."""
@@ -155,10 +155,10 @@ def _refuse_condition(
         raise ValueError("the condition reads no field: it says the same of every call")
     vocabulary.refuse_unknown_tools(_list_tool_names(condition))
     vocabulary.refuse_unknown_fields([field.name for field in condition.fields], tools)
-    _refuse_figures(list_figures(condition), quote_words)
+    _refuse_unstated_figures(list_figures(condition), quote_words)
 
 
-def _refuse_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
+def _refuse_unstated_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
     if missing := _find_missing_figures(figures, quote_words):
         raise ValueError(f"the quote does not say {', '.join(missing)}")
 

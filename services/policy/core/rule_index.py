@@ -52,7 +52,7 @@ class RuleIndex:
 
     def __init__(self, rules: Sequence[PreparedRule]) -> None:
         self.all = tuple(rules)
-        self._terms = _terms_of(rules)
+        self._terms = _collect_distinct_terms(rules)
         self._without_comparisons = [number for number, term in enumerate(self._terms) if not term.comparisons]
         self._comparisons = defaultdict[tuple[str, type], _ComparisonIndex](_ComparisonIndex)
         for number, term in enumerate(self._terms):
@@ -107,7 +107,7 @@ def _get_literal(row: tuple[Decimal, int]) -> Decimal:
     return row[0]
 
 
-def _terms_of(rules: Sequence[PreparedRule]) -> Sequence[Term]:
+def _collect_distinct_terms(rules: Sequence[PreparedRule]) -> Sequence[Term]:
     terms_by_node: dict[Node, Term] = {}
     for index, rule in enumerate(rules):
         tree = rule.condition.tree

@@ -193,14 +193,14 @@ def find_text_violations(
     """
     ready_texts = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
     if ready_texts and request.text is not None:
-        yield from _find_by_policies([texts for texts, _ in ready_texts], invalid, _fold_text(request.text))
+        yield from _judge_text_by_policies([texts for texts, _ in ready_texts], invalid, _fold_text(request.text))
         return
     cause = "it is about the task's text, and the request has none"
     for texts, first_id in ready_texts:
         yield build_problem(texts.policy_id, first_id, cause) if request.binding else RuleWithoutEffect(first_id)
 
 
-def _find_by_policies(
+def _judge_text_by_policies(
     policies: Sequence[PreparedTextRules], invalid: Iterable[PolicyProblem], text: FoldedText
 ) -> Iterator[Finding]:
     violations, applied_rules = list[str](), list[str]()

@@ -16,9 +16,9 @@ from services.learner.core.training import (
     Seeder,
     SeedResult,
     TrainingRows,
+    build_stored_case,
     make_case,
     merge_cases,
-    parse_stored_case,
     read_rows,
 )
 from services.learner.ports.files import (
@@ -161,7 +161,7 @@ _CASES = st.builds(
 )
 _NEW = st.lists(_CASES, max_size=10)
 _LOGS = st.lists(_CASES, max_size=MOST, unique_by=lambda case: case.case_id).map(
-    lambda cases: [parse_stored_case(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
+    lambda cases: [build_stored_case(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
 )
 
 
@@ -193,13 +193,13 @@ def test_what_is_left_out_is_no_better_than_what_stays(log: list[StoredCase], ne
 
 
 def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id() -> None:
-    log = [parse_stored_case(a_case(1, quality=0.4)), parse_stored_case(a_case(2))]
+    log = [build_stored_case(a_case(1, quality=0.4)), build_stored_case(a_case(2))]
     assert {case.case_id: case.quality for case in _cases(merge_cases(log, [a_case(1, quality=0.8)]))} == {
         "case-1": 0.8,
         "case-2": 0.9,
     }
     assert merge_cases(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
-    assert merge_cases(log, [a_case(2, at=NOON)])[0] == parse_stored_case(a_case(2, at=NOON))
+    assert merge_cases(log, [a_case(2, at=NOON)])[0] == build_stored_case(a_case(2, at=NOON))
 
 
 NAMES = [("payroll", "fsm"), ("payroll", "moa"), ("general", "fsm")]
@@ -258,7 +258,7 @@ def test_of_arms_more_pulls_hold(here: Mapping[tuple[str, str], Arm], new: dict[
 @pytest.mark.promise("files.idempotent")
 @given(_FILE_CASES, _FILE_CASES)
 def test_cases_brought_twice_are_there_once(here: list[CaseEntry], new: list[CaseEntry]) -> None:
-    log = [parse_stored_case(case) for case in {case.case_id: case for case in here}.values()]
+    log = [build_stored_case(case) for case in {case.case_id: case for case in here}.values()]
     done = importer.merge_file_cases(_stored(cases=log), new)
     texts = done.changes.cases or [entry.text for entry in log]
     after = [StoredCase(text, CaseEntry.model_validate_json(text)) for text in texts]
@@ -313,7 +313,7 @@ def test_what_has_no_room_is_left_out_and_counted_first_of_all_what_cannot_be_re
     facts = [_fact(f"s{number}", "terms", number, -number) for number in range(FACTS_KEPT + 3)]
     taken = importer.merge_file_facts(_stored(), facts)
     assert (taken.taken, taken.left_out) == (FACTS_KEPT, 3)
-    log = [StoredCase("?", None), *(parse_stored_case(a_case(number)) for number in range(3))]
+    log = [StoredCase("?", None), *(build_stored_case(a_case(number)) for number in range(3))]
     assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
     assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))
 

@@ -154,7 +154,7 @@ class TaskService:
         if is_known:  # before the turn begins, so that the webhook misses nothing
             await self._register_webhook(intake.record, message, caller)
         keep_files = partial(self.files.store_contents, caller.tenant, message.files) if message.files else None
-        record, turn_id = await self._store(intake, keep_files)
+        record, turn_id = await self._store_intake(intake, keep_files)
         if not is_known:
             await self._register_webhook(record, message, caller, includes_past=True)
         key = found_task.key if message.task_id else key._replace(alias=record.task_id)
@@ -172,7 +172,7 @@ class TaskService:
         if record.task_id != key.alias and (newest_before is None or record.accepted_at > newest_before.accepted_at):
             await self._client_ids.record_task(key, record.task_id)
 
-    async def _store(self, intake: Intake, keep_files: PrepareAcceptance | None) -> tuple[TaskRecord, str]:
+    async def _store_intake(self, intake: Intake, keep_files: PrepareAcceptance | None) -> tuple[TaskRecord, str]:
         match intake:
             case JoinTurn(record, turn_id):
                 return record, turn_id

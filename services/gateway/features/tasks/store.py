@@ -101,15 +101,15 @@ class RedisClientIds(ScriptedStore):
         self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, *cached))
 
     async def record_task(self, key: MessageKey, task_id: str) -> None:
-        await self._record(key, _TASK_FIELD, task_id)
+        await self._store_field(key, _TASK_FIELD, task_id)
 
     async def record_signal(self, key: MessageKey, turn_id: str) -> None:
-        await self._record(key, f"signalled:{key.fingerprint}", turn_id)
+        await self._store_field(key, f"signalled:{key.fingerprint}", turn_id)
 
     async def record_answer_received(self, key: MessageKey, turn_id: str) -> None:
-        await self._record(key, f"answered:{key.fingerprint}", turn_id)
+        await self._store_field(key, f"answered:{key.fingerprint}", turn_id)
 
-    async def _record(self, key: MessageKey, field: str, value: str) -> None:
+    async def _store_field(self, key: MessageKey, field: str, value: str) -> None:
         name = client_task_key(key.tenant, key.alias)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(name, field, value)

@@ -196,12 +196,12 @@ def prepare_training_rows(reports: Iterable[BenchmarkReport]) -> PreparedRows:
     rows: list[dict[str, JsonValue]] = []
     reasons: list[str] = []
     for report in reports:
-        for row_or_reason in (*_list_training_signals(report), *_list_failures(report)):
+        for row_or_reason in (*_list_ready_made_rows(report), *_build_rows_of_failures(report)):
             reasons.append(row_or_reason) if isinstance(row_or_reason, str) else rows.append(row_or_reason)
     return PreparedRows(list({str(row): row for row in rows}.values()), reasons)
 
 
-def _list_training_signals(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
+def _list_ready_made_rows(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
     for number, signal in enumerate(_read_signal_rows(report.content.get(_SIGNALS)), 1):
         if not _is_training_signal(signal):
             continue
@@ -223,7 +223,7 @@ def _read_signal_rows(content: JsonValue) -> list[JsonValue]:
     return content if isinstance(content, list) else []
 
 
-def _list_failures(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
+def _build_rows_of_failures(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.read_part(_RANKING)}
     all_signals = _read_signal_rows(report.content.get(_SIGNALS))
     plain_signals = [signal for signal in all_signals if not _is_training_signal(signal)]
@@ -285,7 +285,7 @@ def build_report_rows(name: str, content: bytes) -> TrainingRows:
         report = read_report(name, content)
         groups = [
             validate_rows((f"row {number}", row) for number, row in enumerate(rows, 1))
-            for rows in (_list_training_signals(report), _list_failures(report))
+            for rows in (_list_ready_made_rows(report), _build_rows_of_failures(report))
         ]
     except BadReport as error:
         return TrainingRows([], [BadRow("the object", str(error))])
