@@ -201,7 +201,7 @@ def stop_on_signals() -> None:
         asyncio.get_running_loop().add_signal_handler(number, cancel)
 
 
-def make_folder(options: StackOptions) -> None:
+def make_stack_folder(options: StackOptions) -> None:
     """Makes the folder of data and logs. Raises ``CommandError`` where that cannot be."""
     try:
         (options.folder / "logs").mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ async def run_stack(options: StackOptions, tell: ReportProgress = ignore_progres
     """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``CommandError``."""
     _check_ports_free(options)
     _check_authentication(options)
-    make_folder(options)
+    make_stack_folder(options)
     start_fork_server()
     options = record_unruled_writes_choice(options)
     options = replace(

@@ -62,19 +62,23 @@ def may_see_assessment(caller: Caller, summary: AssessmentSummary) -> bool:
 def _strip_credentials(assessment: Assessment) -> Assessment:
     """The assessment with user info, query and fragment removed from all URLs of the agent."""
     runs = tuple(_strip_urls_of_run(run) for run in assessment.runs)
-    return assessment.model_copy(update={"agent": _strip_url(assessment.agent), "runs": runs})
+    return assessment.model_copy(update={"agent": _strip_url_credentials(assessment.agent), "runs": runs})
 
 
 def _strip_urls_of_run(run: Run) -> Run:
-    results = run.results.model_copy(update={"participant": _strip_url(run.results.participant)})
+    results = run.results.model_copy(update={"participant": _strip_url_credentials(run.results.participant)})
     return run.model_copy(update={"results": results, "updates": tuple(map(_strip_urls_of_update, run.updates))})
 
 
 def _strip_urls_of_update(update: WireObject) -> WireObject:
-    return {**update, _AGENT_URL_KEY: _strip_url(str(update[_AGENT_URL_KEY]))} if _AGENT_URL_KEY in update else update
+    return (
+        {**update, _AGENT_URL_KEY: _strip_url_credentials(str(update[_AGENT_URL_KEY]))}
+        if _AGENT_URL_KEY in update
+        else update
+    )
 
 
-def _strip_url(url: str) -> str:
+def _strip_url_credentials(url: str) -> str:
     """The scheme, host, port and path of a URL."""
     match = _URL_PARTS_PATTERN.match(url)
     return f"{match[1] or ''}{match[2]}" if match else ""

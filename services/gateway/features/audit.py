@@ -170,7 +170,7 @@ def _describe_policy(record: TaskRecord, approvals: Sequence[Approval]) -> Json:
 
 
 def _describe_proof(entry: LedgerEntry) -> JsonObject:
-    """Why the write has its status, and what the read-back showed."""
+    """Why the write has its status, and what the read that is to prove it showed."""
     read_back = entry.call.read_back
     return {
         "note": entry.note,

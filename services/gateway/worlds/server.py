@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from services.gateway.worlds.tool_calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
+from services.gateway.worlds.tool_calls import CALL_SECONDS, OPERATIONS, BridgedWorld, WorldCallStatus, WorldToolCaller
 from services.gateway.worlds.world import ASSESSED_WORLD_PATH, Operation
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, to_builtins, to_exact
 from shared.domain.version import VERSION
@@ -60,11 +60,11 @@ class WorldsEndpoint:
         world = await self._find_world(cast(Request, context.request))
         reply = await self._calls.call(world, params.name, params.arguments or {}, self._seconds)
         match reply.result:
-            case CallResult.DONE:
+            case WorldCallStatus.DONE:
                 return types.CallToolResult(content=[types.TextContent(text=dumps(reply.content))])
-            case CallResult.NOT_MADE:
+            case WorldCallStatus.NOT_MADE:
                 raise MCPError(types.INVALID_PARAMS, str(reply.content))
-            case CallResult.UNKNOWN:
+            case WorldCallStatus.UNKNOWN:
                 raise MCPError(types.INTERNAL_ERROR, str(reply.content))
 
     async def _find_world(self, request: Request) -> BridgedWorld:

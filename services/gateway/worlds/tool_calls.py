@@ -116,7 +116,7 @@ _UNAUTHORIZED_STATUS = 401
 _KEY_REPLACEMENT = "(the key)"
 
 
-class CallResult(Enum):
+class WorldCallStatus(Enum):
     """Whether a call was carried out. ``NOT_MADE``: certainly not; ``UNKNOWN``: it may or may not have been."""
 
     DONE = "done"
@@ -125,7 +125,7 @@ class CallResult(Enum):
 
 
 class WorldReply(NamedTuple):
-    result: CallResult
+    result: WorldCallStatus
     content: Json
 
 
@@ -167,47 +167,47 @@ async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: f
     """Carry out an operation, whose only change, if any, is its last step; errors become the reply."""
     try:
         async with asyncio.timeout(timeout):
-            return WorldReply(CallResult.DONE, await operation.carry_out(world))
+            return WorldReply(WorldCallStatus.DONE, await operation.carry_out(world))
     except WorldRefused as error:
-        return WorldReply(CallResult.NOT_MADE, str(error))
+        return WorldReply(WorldCallStatus.NOT_MADE, str(error))
     except APIError as error:
         return _reply_to_error_answer(error, world)
     except TimeoutError:
         return _report_failure(operation, world, f"no answer within {timeout:g} seconds")
     except UnicodeError as error:  # of a host name, which is decoded before anything is sent
-        return WorldReply(CallResult.NOT_MADE, f"{operation.tool} was not sent: the world's host name: {error}")
+        return WorldReply(WorldCallStatus.NOT_MADE, f"{operation.tool} was not sent: the world's host name: {error}")
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
-            return WorldReply(CallResult.NOT_MADE, str(error.__cause__))
+            return WorldReply(WorldCallStatus.NOT_MADE, str(error.__cause__))
         was_refused = isinstance(error, ProtocolError) and not world.has_acted
         if was_refused or isinstance(error.__cause__, _ERRORS_BEFORE_SENDING):
-            return WorldReply(CallResult.NOT_MADE, f"{operation.tool} was not sent: {error}")
+            return WorldReply(WorldCallStatus.NOT_MADE, f"{operation.tool} was not sent: {error}")
         return _report_failure(operation, world, str(error))
 
 
 def _report_failure(operation: Operation, world: ConnectedWorld, reason: str) -> WorldReply:
     """The reply for a failure: ``NOT_MADE`` if a change was not sent yet, else ``UNKNOWN``."""
     if operation.read_back and not world.has_acted:
-        return WorldReply(CallResult.NOT_MADE, f"{operation.tool} was not sent: {reason}")
-    return WorldReply(CallResult.UNKNOWN, f"{operation.tool}: {reason}")
+        return WorldReply(WorldCallStatus.NOT_MADE, f"{operation.tool} was not sent: {reason}")
+    return WorldReply(WorldCallStatus.UNKNOWN, f"{operation.tool}: {reason}")
 
 
 def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply:
     """The reply for an HTTP error: ``UNKNOWN`` for a server error after a change was sent, else ``NOT_MADE``."""
     remark = "; the assessment is over, or its key was revoked" if error.status_code == _UNAUTHORIZED_STATUS else ""
     is_unknown = isinstance(error, ServerError) and world.has_acted
-    result = CallResult.UNKNOWN if is_unknown else CallResult.NOT_MADE
+    result = WorldCallStatus.UNKNOWN if is_unknown else WorldCallStatus.NOT_MADE
     return WorldReply(result, f"HTTP {error.status_code}: {error}{remark}")
 
 
 def _parse_operation(tool: str, arguments: Mapping[str, object]) -> Operation | WorldReply:
     kind = OPERATIONS.get(tool)
     if kind is None:
-        return WorldReply(CallResult.NOT_MADE, f"there is no tool {tool}")
+        return WorldReply(WorldCallStatus.NOT_MADE, f"there is no tool {tool}")
     try:
         return kind.model_validate(arguments)
     except ValidationError as error:
-        return WorldReply(CallResult.NOT_MADE, f"{tool} was not called: {describe_first_error(error)}")
+        return WorldReply(WorldCallStatus.NOT_MADE, f"{tool} was not called: {describe_first_error(error)}")
 
 
 def _redact_key(content: Json, key: str) -> Json:
@@ -264,7 +264,7 @@ async def read_user_messages(guard: AddressGuard, ues_url: str, key: str) -> str
     """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
     async with WorldToolCaller(guarded_transport(guard)) as calls:
         reply = await calls.call(BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
-    if reply.result is not CallResult.DONE:
+    if reply.result is not WorldCallStatus.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")
     return _user_messages_text(reply.content)
 

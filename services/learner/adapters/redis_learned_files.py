@@ -129,7 +129,7 @@ def _arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> I
             yield "HDEL", names.trends, (trend,)
 
 
-def _total_commands(names: keys.LearnedKeys, totals: files.FileTotals) -> Iterator[LearnedCommand]:
+def _total_commands(names: keys.LearnedKeys, totals: files.TaskStatistics) -> Iterator[LearnedCommand]:
     yield "DEL", names.counts, ()
     yield "HSET", names.counts, _flatten(totals.counts.items())
     yield "DEL", names.days, ()

@@ -27,7 +27,7 @@ class EntityRecord(NamedTuple):
     links: EntityLinks = EntityLinks()
 
 
-class FileTotals(NamedTuple):
+class TaskStatistics(NamedTuple):
     """Counts over all tasks, counts of tasks by day (``days``), and the trend of the mean, in their stored form."""
 
     counts: Mapping[str, int]
@@ -73,7 +73,7 @@ class ImportChanges(NamedTuple):
     arms: Sequence[ArmRecord] = ()
     entities: Sequence[EntityRecord] = ()
     accuracy: Mapping[str, PredictionAccuracy] = MappingProxyType({})
-    totals: FileTotals | None = None
+    totals: TaskStatistics | None = None
     loaded: Mapping[str, str] = MappingProxyType({})
 
 

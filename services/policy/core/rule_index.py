@@ -29,7 +29,7 @@ class FirstComparison(NamedTuple):
     literals: tuple[_Literal, ...]
 
 
-class Term(NamedTuple):
+class ConditionTerm(NamedTuple):
     """One of the terms that a condition's outermost ``||`` joins, with the indices of all rules that have it."""
 
     decide: DecideCondition
@@ -107,13 +107,13 @@ def _get_literal(row: tuple[Decimal, int]) -> Decimal:
     return row[0]
 
 
-def _collect_distinct_terms(rules: Sequence[PreparedRule]) -> Sequence[Term]:
-    terms_by_node: dict[Node, Term] = {}
+def _collect_distinct_terms(rules: Sequence[PreparedRule]) -> Sequence[ConditionTerm]:
+    terms_by_node: dict[Node, ConditionTerm] = {}
     for index, rule in enumerate(rules):
         tree = rule.condition.tree
         for node in tree.operands if isinstance(tree, OperatorNode) and tree.sign == "||" else (tree,):
             if node not in terms_by_node:
-                terms_by_node[node] = Term(compile_node(node), _first_comparisons(node), [])
+                terms_by_node[node] = ConditionTerm(compile_node(node), _first_comparisons(node), [])
             terms_by_node[node].rule_indices.append(index)
     return [*terms_by_node.values()]
 

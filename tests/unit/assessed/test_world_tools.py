@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.ports.tools import ToolSilent
-from services.gateway.worlds.tool_calls import OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
+from services.gateway.worlds.tool_calls import OPERATIONS, BridgedWorld, WorldCallStatus, WorldToolCaller
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 from tests.http_client import open_http
@@ -161,7 +161,7 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_begun(world: WorldS
     misshapen = await world.call("send_email", to_addresses="all", subject="x", body_text="y")
     invented = await world.call("advance_time", seconds=60)
 
-    assert [reply.result for reply in (unknown, misshapen, invented)] == [CallResult.NOT_MADE] * 3
+    assert [reply.result for reply in (unknown, misshapen, invented)] == [WorldCallStatus.NOT_MADE] * 3
     refused = await world.tools.call(world.connection, "star_email", {"message_id": "nobody"}, 5.0)
     assert (refused.is_error, refused.not_begun) == (True, True)
 
@@ -178,7 +178,7 @@ async def test_a_lost_answer_is_silence_and_a_call_that_never_left_is_not(world:
 
     world.line.cut.add("/email/star")
     unsent = await world.call("star_email", message_id=await world.mail(ANNA, "Bill"))
-    assert (unread.not_begun, unsent.result) == (True, CallResult.NOT_MADE)
+    assert (unread.not_begun, unsent.result) == (True, WorldCallStatus.NOT_MADE)
     assert (await world.said("find_sent_emails", subject="Plan"))["total_count"] == 1
 
 
@@ -224,7 +224,7 @@ async def _ask_bridge(url: str, headers: dict[str, str], arguments: JsonObject |
 async def test_a_world_whose_url_is_none_was_certainly_not_asked(world: WorldStage, url: str) -> None:
     reply = await world.calls.call(BridgedWorld(url, "key"), "send_chat_message", {"content": "Hello."}, 5.0)
 
-    assert reply.result is CallResult.NOT_MADE
+    assert reply.result is WorldCallStatus.NOT_MADE
 
 
 @pytest.mark.promise("participant.world_failures")
@@ -261,7 +261,7 @@ async def test_a_world_that_repeats_the_key_or_breaks_off_with_it_in_its_words_d
     async with WorldToolCaller(transport=Hostile(None, key)) as calls:
         reply = await calls.call(BridgedWorld(URL, key), "get_time", {}, 5.0)
 
-    assert (reply.result, key in str(reply.content)) == (CallResult.UNKNOWN, False)
+    assert (reply.result, key in str(reply.content)) == (WorldCallStatus.UNKNOWN, False)
 
 
 class Hostile(httpx.AsyncBaseTransport):
@@ -284,7 +284,7 @@ async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world:
     async with WorldToolCaller(transport=Hostile(deep)) as calls:
         reply = await calls.call(BridgedWorld(URL, "key"), "get_time", {}, 5.0)
 
-    assert reply.result is not CallResult.DONE
+    assert reply.result is not WorldCallStatus.DONE
 
 
 @pytest.mark.promise("participant.world_failures")
@@ -292,7 +292,7 @@ async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world:
 async def test_an_appointment_at_no_possible_time_is_refused_before_it_is_sent(world: WorldStage, start: str) -> None:
     reply = await world.call("create_calendar_event", title="Plan", start=start, end="2026-03-01T10:00:00Z")
 
-    assert reply.result is CallResult.NOT_MADE
+    assert reply.result is WorldCallStatus.NOT_MADE
 
 
 @pytest.mark.promise("participant.world_tools")

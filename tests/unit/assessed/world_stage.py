@@ -14,7 +14,7 @@ from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
 from services.gateway.worlds.server import WorldsEndpoint
-from services.gateway.worlds.tool_calls import BridgedWorld, CallResult, WorldReply, WorldToolCaller
+from services.gateway.worlds.tool_calls import BridgedWorld, WorldCallStatus, WorldReply, WorldToolCaller
 from services.gateway.worlds.world import world_endpoint
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
@@ -89,7 +89,7 @@ class WorldStage(NamedTuple):
     async def said(self, tool: str, **arguments: Json) -> JsonObject:
         """The answer of a call that has to work."""
         reply = await self.call(tool, **arguments)
-        assert reply.result is CallResult.DONE, reply.content
+        assert reply.result is WorldCallStatus.DONE, reply.content
         assert isinstance(reply.content, dict)
         return reply.content
 

@@ -12,7 +12,7 @@ from cli.launcher import (
     STARTED_AFTER_SECONDS,
     RestartBackoff,
     are_unruled_writes_undecided,
-    make_folder,
+    make_stack_folder,
     record_unruled_writes_choice,
 )
 from cli.stack.child import TERM_SECONDS
@@ -212,4 +212,4 @@ def test_a_folder_that_cannot_hold_data_is_named_and_no_traceback(tmp_path: Path
     taken = tmp_path / "notes"
     taken.write_text("no folder")
     with pytest.raises(CommandError, match=r"notes cannot hold data and logs .*--dir"):
-        make_folder(StackOptions(taken, {}))
+        make_stack_folder(StackOptions(taken, {}))

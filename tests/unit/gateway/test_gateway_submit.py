@@ -9,9 +9,9 @@ from services.gateway.a2a.schema import read_message_0_3
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import (
-    AcceptTurn,
-    SignalTurn,
     TimeAndFreshId,
+    TurnToAccept,
+    TurnToSignal,
     compute_fingerprint,
     decide_intake,
 )
@@ -36,10 +36,10 @@ def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
     return read_message({"id": "t1", "message": parts, "metadata": {**metadata}}, A2aVersion.LEGACY)
 
 
-def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> AcceptTurn:
+def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> TurnToAccept:
     key = KEY._replace(fingerprint=compute_fingerprint(message, ANNA))
     intake = decide_intake(message, ANNA, FoundTask(key, answered_turn_id=answered), TimeAndFreshId(NOW, fresh_id))
-    assert isinstance(intake, AcceptTurn)
+    assert isinstance(intake, TurnToAccept)
     return intake
 
 
@@ -48,7 +48,7 @@ def _decide(message: ClientMessage, caller: Caller = BOSS) -> Turn:
     waits = {"state": TaskState.INPUT_REQUIRED, "metadata": {"approval_id": "q2"}}
     waiting = _accept(_legacy()).record.model_copy(update=waits)
     intake = decide_intake(message, caller, FoundTask(KEY, waiting), TimeAndFreshId(NOW, "x"))
-    assert isinstance(intake, SignalTurn)
+    assert isinstance(intake, TurnToSignal)
     return intake.turn
 
 

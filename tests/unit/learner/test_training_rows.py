@@ -24,11 +24,11 @@ from services.learner.core.training import (
 from services.learner.ports.files import (
     ArmRecord,
     EntityRecord,
-    FileTotals,
     ImportChanges,
     ImportRepository,
     LearnedSnapshot,
     StoredVersions,
+    TaskStatistics,
 )
 from services.learner.ports.outcomes import StoredCase, TrainingBucket, TrainingObject
 from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
@@ -294,7 +294,7 @@ def test_of_entities_predictions_and_totals_the_record_with_more_holds(
         entities={record.field: record.entity for record in records.values()}, accuracy=held, events=events
     )
     things = importer.merge_file_entities(stored, [_entity(name, seen) for name, seen in new.items()], NOON)
-    totals = importer.merge_file_statistics(stored, FileStatistics(FileTotals({"events": others}), brought))
+    totals = importer.merge_file_statistics(stored, FileStatistics(TaskStatistics({"events": others}), brought))
     assert {record.entity.value for record in things.changes.entities} == {
         name for name, seen in new.items() if seen > here.get(name, 0)
     }

@@ -53,7 +53,7 @@ def _parse_page_token(token: str) -> _WaitingPosition:
 
 
 class Approvals(ScriptedStore):
-    """Reads tenants' approvals: their names in each partition in one round trip, then their contents.
+    """Reads tenants' approvals: their ids in all partitions in one round trip, then their contents.
 
     Both methods may raise ``StoreUnavailable``.
     """

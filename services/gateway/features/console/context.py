@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links_if_several
+from services.gateway.features.console.pages import PageLink, PageRenderer, redirect_to, visible_links_if_several
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import select_answerable_requests
 from services.gateway.features.console.views.health import (
@@ -168,7 +168,7 @@ class ConsoleContext:
         template: str,
         visitor: Visitor,
         status: int = 200,
-        tabs: Sequence[Link] = (),
+        tabs: Sequence[PageLink] = (),
         **values: object,
     ) -> Response:
         """Render a page; its frame shows the number of approvals that the visitor may answer.

@@ -19,7 +19,7 @@ from services.gateway.features.console.pages import (
     LEARNING_TABS,
     OPERATIONS_TABS,
     WEBHOOKS_TAB,
-    Link,
+    PageLink,
     quote_id,
     redirect_to,
 )
@@ -255,6 +255,6 @@ class OperationsPages(PageGroup):
         return await self._context.render_page(request, "letters.html", visitor, status, self._tabs, **values)
 
     @property
-    def _tabs(self) -> tuple[Link, ...]:
+    def _tabs(self) -> tuple[PageLink, ...]:
         hooks = (WEBHOOKS_TAB,) if self._context.services.webhooks.are_offered else ()
         return *OPERATIONS_TABS, *hooks

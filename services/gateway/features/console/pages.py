@@ -43,7 +43,7 @@ async def serve_asset(request: Request) -> Response:
     return reply
 
 
-class Link(NamedTuple):
+class PageLink(NamedTuple):
     """A link to a page, in the frame of all pages or as a tab. ``icon``: its name; tabs have none."""
 
     href: str
@@ -53,20 +53,20 @@ class Link(NamedTuple):
 
 
 LEARNING_TABS = (
-    Link("/console/learning", "Progress"),
-    Link("/console/learning/cases", "Cases", requires_operator=True),
-    Link("/console/learning/facts", "Facts", requires_operator=True),
-    Link("/console/learning/entities", "Entities", requires_operator=True),
-    Link("/console/learning/assessments", "Assessments"),
+    PageLink("/console/learning", "Progress"),
+    PageLink("/console/learning/cases", "Cases", requires_operator=True),
+    PageLink("/console/learning/facts", "Facts", requires_operator=True),
+    PageLink("/console/learning/entities", "Entities", requires_operator=True),
+    PageLink("/console/learning/assessments", "Assessments"),
 )
 OPERATIONS_TABS = (
-    Link("/console/operations", "Load and cost", requires_operator=True),
-    Link("/console/operations/dead-letters", "Dead letters", requires_operator=True),
+    PageLink("/console/operations", "Load and cost", requires_operator=True),
+    PageLink("/console/operations/dead-letters", "Dead letters", requires_operator=True),
 )
-WEBHOOKS_TAB = Link("/console/webhooks", "Webhooks", requires_operator=True)
+WEBHOOKS_TAB = PageLink("/console/webhooks", "Webhooks", requires_operator=True)
 
 
-def visible_links_if_several(links: Sequence[Link], visitor: Visitor) -> tuple[Link, ...]:
+def visible_links_if_several(links: Sequence[PageLink], visitor: Visitor) -> tuple[PageLink, ...]:
     """The links that the visitor may follow; empty if there is only one."""
     visible = tuple(link for link in links if visitor.has_any_role(Role.OPERATOR) or not link.requires_operator)
     return visible if len(visible) > 1 else ()
@@ -88,11 +88,11 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
 }
 _PAGE_LINKS = (
-    Link("/console/", "Overview", "home"),
-    Link("/console/approvals", "Approvals", "inbox"),
-    Link("/console/tasks", "Tasks", "list"),
-    Link("/console/learning", "Learning", "trend"),
-    Link("/console/operations", "Operations", "gauge", requires_operator=True),
+    PageLink("/console/", "Overview", "home"),
+    PageLink("/console/approvals", "Approvals", "inbox"),
+    PageLink("/console/tasks", "Tasks", "list"),
+    PageLink("/console/learning", "Learning", "trend"),
+    PageLink("/console/operations", "Operations", "gauge", requires_operator=True),
 )
 _LETTER_KIND_BADGES = {
     LetterKind.TURN: Badge("Task given up", "bad"),

@@ -82,7 +82,7 @@ _STATUS_NUMBER, _TASK_NUMBER = 1_000_000, 1_000_001  # numbers of parts: results
 
 
 class WebhookUpdate(NamedTuple):
-    """One update to deliver. ``name`` is unique among the task's; ``progress``: the webhook's state after it."""
+    """One update to deliver. ``name`` is unique among the task's; ``progress``: that of the deliveries after it."""
 
     name: str
     update: updates.Update

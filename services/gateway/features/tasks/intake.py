@@ -20,7 +20,7 @@ class TimeAndFreshId(NamedTuple):
     fresh_id: str
 
 
-class AcceptTurn(NamedTuple):
+class TurnToAccept(NamedTuple):
     """A turn to queue in its session, with its task's record, which is stored too if the task is new."""
 
     record: TaskRecord
@@ -28,21 +28,21 @@ class AcceptTurn(NamedTuple):
     dedupe: str
 
 
-class SignalTurn(NamedTuple):
+class TurnToSignal(NamedTuple):
     """A turn, such as a decision, to store ahead of the messages that are queued in its session."""
 
     record: TaskRecord
     turn: Turn
 
 
-class JoinTurn(NamedTuple):
+class TurnToAwait(NamedTuple):
     """A repeat of an earlier message: nothing is stored, and the client waits for that message's turn."""
 
     record: TaskRecord
     turn_id: str
 
 
-Intake = AcceptTurn | SignalTurn | JoinTurn
+Intake = TurnToAccept | TurnToSignal | TurnToAwait
 
 
 def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask, moment: TimeAndFreshId) -> Intake:
@@ -56,7 +56,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
         check_client(caller)
         return incoming.build_new_task(*_choose_ids_of_new_task(incoming, found_task))
     if incoming.turn_id in (*record.turns_done, found_task.signalled_turn_id):
-        return JoinTurn(record, incoming.turn_id)
+        return TurnToAwait(record, incoming.turn_id)
     decision = parse_decision(message) if record.state is TaskState.INPUT_REQUIRED else None
     if not (decision and may_decide(caller.principal, record)):
         _check_is_requester(message, caller, record)
@@ -69,8 +69,8 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
         raise InvalidField(session_field_of(message.dialect), cause)
     turn = incoming.build_turn(record.task_id).model_copy(update={"files": _sent_files(message)})
     if decision:
-        return SignalTurn(record, _make_decision_turn(turn, decision, record))
-    return AcceptTurn(record, turn, incoming.dedupe)
+        return TurnToSignal(record, _make_decision_turn(turn, decision, record))
+    return TurnToAccept(record, turn, incoming.dedupe)
 
 
 class _IncomingMessage(NamedTuple):
@@ -94,7 +94,7 @@ class _IncomingMessage(NamedTuple):
             parts=self.message.parts,
         )
 
-    def build_new_task(self, task_id: str, session_id: str) -> AcceptTurn:
+    def build_new_task(self, task_id: str, session_id: str) -> TurnToAccept:
         """Build a new task with the message's turn as its first."""
         message, turn, now = self.message, self.build_turn(task_id), self.moment.now
         message_id = message.message_id or self.turn_id
@@ -118,7 +118,7 @@ class _IncomingMessage(NamedTuple):
             accepted_at=now,
             updated_at=now,
         )
-        return AcceptTurn(record, turn, self.dedupe)
+        return TurnToAccept(record, turn, self.dedupe)
 
 
 def _dedupe_key(message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:

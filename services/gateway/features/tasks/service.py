@@ -10,11 +10,11 @@ from services.gateway.edge.keep_alive import ShutdownState
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
 from services.gateway.features.tasks.intake import (
-    AcceptTurn,
     Intake,
-    JoinTurn,
-    SignalTurn,
     TimeAndFreshId,
+    TurnToAccept,
+    TurnToAwait,
+    TurnToSignal,
     caller_scoped_id,
     compute_fingerprint,
     decide_intake,
@@ -158,7 +158,7 @@ class TaskService:
         if not is_known:
             await self._register_webhook(record, message, caller, includes_past=True)
         key = found_task.key if message.task_id else key._replace(alias=record.task_id)
-        if isinstance(intake, SignalTurn):
+        if isinstance(intake, TurnToSignal):
             await self._client_ids.record_signal(key, turn_id)
         await self._record_newest_task(key, record, found_task.record)
         is_legacy = message.dialect is A2aVersion.LEGACY  # whose answer, once it is received, ends repeats
@@ -174,15 +174,15 @@ class TaskService:
 
     async def _store_intake(self, intake: Intake, keep_files: PrepareAcceptance | None) -> tuple[TaskRecord, str]:
         match intake:
-            case JoinTurn(record, turn_id):
+            case TurnToAwait(record, turn_id):
                 return record, turn_id
-            case SignalTurn(record, turn):
+            case TurnToSignal(record, turn):
                 if keep_files is not None:
                     await keep_files()
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
                     raise TaskHasEnded(record.task_id, (await self.reread_record(record)).state.value)
                 return record, turn.turn_id
-            case AcceptTurn(record, turn, dedupe):
+            case TurnToAccept(record, turn, dedupe):
                 accepted = await self._tasks.accept(record, turn, dedupe, keep_files)
                 return accepted.record, accepted.turn_id
 

@@ -18,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals
+from services.learner.ports.files import ArmRecord, EntityRecord, TaskStatistics
 from shared.contracts.base import FrozenModel
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_and_redact_notes
@@ -280,12 +280,12 @@ _STATISTICS_FORM = TypeAdapter(_Statistics)
 
 
 class FileStatistics(NamedTuple):
-    totals: FileTotals
+    totals: TaskStatistics
     accuracy: Mapping[str, PredictionAccuracy]
 
 
 def read_statistics(content: JsonValue) -> FileStatistics:
     """The statistics in a file. Raises ``BadFile``."""
     statistics = _parse_content(_STATISTICS_FORM, content)
-    totals = FileTotals(statistics.counts, statistics.days, statistics.quality_trend)
+    totals = TaskStatistics(statistics.counts, statistics.days, statistics.quality_trend)
     return FileStatistics(totals, statistics.accuracy)

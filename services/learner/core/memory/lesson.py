@@ -37,7 +37,7 @@ def parse_outcome(event: str) -> TaskOutcome:
 def read_lesson(delivery: Delivery) -> Lesson | None:
     """The lesson of a delivery, from its digest if it has one, else from the outcome; raises ``UnreadableOutcome``.
 
-    None for practice, which is neither learned from nor counted.
+    None for a run in a simulated world, which is neither learned from nor counted.
     """
     if delivery.digest is not None:
         return make_lesson_from_digest(delivery.digest)

@@ -36,7 +36,7 @@ _DECISION_FIELDS = ("resolution", "by", "comment")
 
 
 class WriteRow(NamedTuple):
-    """One write. ``read_back_fields``: those that the read-back showed, if any."""
+    """One write. ``read_back``: the tool of the read that proves it; ``read_back_fields``: what that read showed."""
 
     call_id: str
     title: str
@@ -147,12 +147,12 @@ def _build_write_row(row: JsonObject, grounds: Grounds) -> WriteRow:
         sent_at=parse_time_or_none(row.get("sent_at")),
         note=text_or_empty(proof.get("note")),
         read_back=text_or_empty(proof.get("read_back")),
-        read_back_fields=_answer_rows(proof.get("shows")),
+        read_back_fields=_build_result_rows(proof.get("shows")),
         operator_decisions=tuple(f"{humanize_name(word)} by {by} {comment}".strip() for word, by, comment in decisions),
     )
 
 
-def _answer_rows(answer: Json) -> tuple[tuple[str, str], ...]:
+def _build_result_rows(answer: Json) -> tuple[tuple[str, str], ...]:
     if answer is None:
         return ()
     if isinstance(answer, list) and len(answer) == 1:

@@ -60,7 +60,7 @@ class TaskStep(NamedTuple):
     description: StepDescription
 
 
-class Stage(NamedTuple):
+class TimelineStage(NamedTuple):
     """The steps in one state or phase, ``state_name``. ``summary``: their number and duration."""
 
     stage_id: str
@@ -98,7 +98,7 @@ class _StageSteps(NamedTuple):
     at: datetime
 
 
-def build_stages(events: EventsWithIds) -> tuple[Stage, ...]:
+def build_stages(events: EventsWithIds) -> tuple[TimelineStage, ...]:
     """Group the steps by the phase or state in which they were made."""
     groups: list[_StageSteps] = []
     for stream_id, event in events:
@@ -119,14 +119,14 @@ def build_stages(events: EventsWithIds) -> tuple[Stage, ...]:
     return tuple(_build_stage(group, end) for group, end in zip(groups, end_times, strict=False) if end)
 
 
-def _build_stage(group: _StageSteps, end: datetime) -> Stage:
+def _build_stage(group: _StageSteps, end: datetime) -> TimelineStage:
     titles = {**{state.value: title for state, title in _STATE_TITLES.items()}, **_PHASE_TITLES, "": "Received"}
     counts = [(sum(step.description.icon == icon for step in group.steps), noun) for icon, noun in _ICON_NOUNS]
     summary = [count_with_noun(count, noun) for count, noun in counts if count]
     if (seconds := (end - group.at).total_seconds()) >= 0.005:
         summary.append(f"{seconds:.2f} s" if seconds < 60 else duration_words(end - group.at))
     title = titles.get(group.state_name, humanize_name(group.state_name.lower()))
-    return Stage(group.stage_id, title, group.state_name, tuple(group.steps), " · ".join(summary))
+    return TimelineStage(group.stage_id, title, group.state_name, tuple(group.steps), " · ".join(summary))
 
 
 _ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
