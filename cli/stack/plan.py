@@ -75,7 +75,7 @@ class StackPorts:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """One process: its ``python -m`` arguments, environment and URL. ``stop_rank``: its place in a stack's end."""
+    """One process: its ``python -m`` arguments, environment and URL. ``stop_rank``: lower ones are stopped first."""
 
     name: str
     arguments: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The agent card: in the form of protocol 1.0 for clients that ask for it, else merged with the fields of 0.3."""
+"""The agent card: in the form of protocol 1.0 for clients that ask for it, else by default merged with 0.3's."""
 
 import hashlib
 import json

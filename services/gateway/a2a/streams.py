@@ -1,6 +1,6 @@
 """The call and the answers of an A2A method, for all protocol versions and both bindings; streams as SSE responses.
 
-A method opens a stream (``Streams.send_and_stream``, ``Streams.subscribe_to_task``) before the response begins, so that
+A method opens a stream (``send_and_stream``, ``subscribe_to_task``) before the response begins, so that
 a refusal is an ordinary error response.
 """
 

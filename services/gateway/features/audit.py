@@ -436,7 +436,7 @@ def _build_details(row: tuple[TaskRecord, dict[str, str], dict[str, str]]) -> Ar
 
 
 def _build_problem_row(task_id: str, kept_in: str, problem: str) -> JsonObject:
-    """In place of a task's writes that cannot be told: an export that left them out in silence would pass for whole."""
+    """A row in place of a task's writes that cannot be read, since an export without it would seem complete."""
     return {"task_id": task_id, "kept_in": kept_in, "problem": problem}
 
 

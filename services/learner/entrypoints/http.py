@@ -39,7 +39,7 @@ def build_learner_health_app(
 
 
 class LearnerGauges(GaugeReader):
-    """Sets the learner's metrics at a scrape; counters grow by what its counts grew by since the last one."""
+    """Sets the learner's metrics when they are scraped; counters are raised by the growth since the last scrape."""
 
     def __init__(self, learner: Learner, memory: DescribeMemory) -> None:
         self._learner, self._memory = learner, memory

@@ -1,4 +1,4 @@
-"""Webhooks of tasks: their settings, the progress of their deliveries, and their JSON forms in older protocols."""
+"""Webhooks of tasks: their settings, the progress of their deliveries, and their JSON forms in all protocols."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Finds entities in a text without a model: people, vendors, products, money, dates, addresses, reference ids."""
+"""Finds entities in a text without a model: people, vendors, products, amounts, percentages, dates, emails, ids."""
 
 import re
 from collections.abc import Iterable, Iterator

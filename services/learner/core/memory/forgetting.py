@@ -28,7 +28,7 @@ class StoredMemory(NamedTuple):
 
 class Removal(NamedTuple):
     """Rows, fields and ids to remove. ``reduced_entities``: those that stay, but were named by fewer tasks;
-    ``reduced_facts``: by row, those that stay, but quoted one that does not.
+    ``reduced_facts``: by stored row, those that stay, without the texts of removed ones.
     """
 
     cases: tuple[str, ...] = ()
