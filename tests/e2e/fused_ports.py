@@ -14,7 +14,16 @@ from shared.contracts.ledger import LedgerEntry
 from tests.e2e.fuse import FUSE
 
 P = TypeVar("P")
-_READS = frozenset({"journal", "ledger", "approval", "session", "pulse", "spent"})
+_READS = frozenset(
+    read.__name__
+    for read in (
+        TurnStore.read_journal,
+        TurnStore.read_ledger,
+        TurnStore.read_approval,
+        TurnStore.read_session,
+        TurnStore.get_stop_state,
+    )
+)
 
 
 def fused_ports(ports: Ports) -> Ports:
