@@ -262,6 +262,14 @@ def test_the_record_that_holds_the_other_id_is_read_back_and_not_the_one_it_is_g
     assert chosen(put, given, *readers, facts=(room,)) == ("get_room", {"room_id": "R-2"})
 
 
+def test_what_an_earlier_call_makes_is_read_back_and_not_the_one_to_whom_it_is_given() -> None:
+    give = change("assign_ticket", "ticket_id", "worker_id")
+    given: JsonObject = {"ticket_id": {"$ref": "c0.<ticket_id>"}, "worker_id": "W-2"}
+    readers = [read("get_worker", "worker_id"), read("get_ticket", "ticket_id")]
+    worker = asked_fact("get_worker", {"worker_id": "W-2"}, {"id": "W-2", "name": "Ann"})
+    assert chosen(give, given, *readers, facts=(worker,)) == ("get_ticket", {"ticket_id": given["ticket_id"]})
+
+
 @each_row("rooms", {"R-2": {"beds": 2}, "R-3": {"beds": 1}}, [{"id": "R-2", "beds": 2}, {"id": "R-3", "beds": 1}])
 def test_the_record_that_will_hold_the_id_goes_before_a_list_of_what_is_put_there(rooms: Json) -> None:
     put = change("put_in_room", "booking_no", "room_id")

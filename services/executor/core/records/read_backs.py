@@ -96,6 +96,13 @@ class WriteWithIds(NamedTuple):
         """Whether the call may make a record: its verb can, and no id is of the kind that the tool is about."""
         return self.words.may_make_record and not any(self.words.head in named.kind_words for named in self.ids)
 
+    @property
+    def is_of_made_record(self) -> bool:
+        """Whether the tool is about a record that an earlier call of the plan makes, and that nobody can have read."""
+        return not self.holder_kind and any(
+            not named.is_known and self.words.head in named.kind_words for named in self.ids[:1]
+        )
+
     def concerns_same_thing(self, read: ToolWords) -> bool:
         """Whether a read is about the same kind of thing: ``revenue bookings`` are among the ``bookings``.
 
@@ -119,9 +126,10 @@ def choose_read_back(
 
     The first of these that is possible: the read that the operator's catalogue names; for what the call makes, a read
     of that kind; this task's read of the named record, if the tool is about its kind; a read of what belongs to the
-    named record, if the tool is about that; this task's read of a named record of another kind; a read that takes an id
-    of the call; this task's read of a record that refers to a named one, or of a selection; a read by the id that only
-    the answer gives; a list of the kind. ``find_barring_rule`` gives the rule that forbids a read tool, or None.
+    named record, if the tool is about that; for a change of what an earlier call of the plan makes, a read of that
+    kind; this task's read of a named record of another kind; a read that takes an id of the call; this task's read of a
+    record that refers to a named one, or of a selection; a read by the id that only the answer gives; a list of the
+    kind. ``find_barring_rule`` gives the rule that forbids a read tool, or None.
     """
     if not _may_have_read_back(tool):
         return None
@@ -193,6 +201,10 @@ def _candidate_reads(write: WriteWithIds, readers: Sequence[ReadTool], facts: Se
     reads_of_record = [earlier for earlier in earlier_reads if earlier.is_own and not earlier.selects]
     yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_of_other_kind)
     yield from _propose_reads_by_ids(write, (reader for reader in readers if _is_asked_by_owner_id(reader, write)))
+    if write.is_of_made_record:
+        yield from _propose_reads_by_ids(
+            write, (reader for reader in readers if write.concerns_same_thing(reader.words))
+        )
     yield from (earlier.read_call for earlier in reads_of_record)
     yield from _propose_reads_by_ids(write, readers)
     yield from (earlier.read_call for earlier in earlier_reads if not earlier.is_own and not earlier.selects)
