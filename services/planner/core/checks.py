@@ -3,8 +3,10 @@
 import re
 
 from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.request import Request, as_object, objects
-from services.planner.core.words import family, parts, text_stems, text_words
+from services.planner.core.selection import names_in
+from services.planner.core.words import SENDING_FAMILIES, family, parts, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _DO = "do"
@@ -34,12 +36,21 @@ def _is_unrelated(call: JsonObject, quote: str) -> bool:
     if any(value in arguments for value in named):
         return False
     words = parts(str(call.get("tool")))
+    if SENDING_FAMILIES.intersection(map(family, words)):
+        quote = _without_names(TELLS_PATTERN.split(quote)[0])  # "that it was approved" asks for no approval
     families = {family(word) for word in text_words(quote)} - {None, "read"}  # "give it to her" asks for no read
     chosen = [value for value in as_object(call.get("arguments")).values() if isinstance(value, str)]
     chosen_families = {family(word) for word in (*words, *chosen)} - {None}
     if families & chosen_families or any(families & alike and chosen_families & alike for alike in _ALIKE):
         return False
     return bool(families) and not text_stems(" ".join(words)) & text_stems(quote)
+
+
+def _without_names(text: str) -> str:
+    """The text without its proper names, which are no verbs: of ``tell Oliver Grant`` it is ``tell``."""
+    for name in names_in(text):
+        text = text.replace(name, " ")
+    return text
 
 
 def _coverage_problem(part: JsonObject, calls: list[JsonObject]) -> JsonObject:

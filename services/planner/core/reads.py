@@ -8,10 +8,11 @@ from services.planner.core.binding import CallPlan
 from services.planner.core.each import calls_for_each_value
 from services.planner.core.intents import Intent, find_spared
 from services.planner.core.pages import is_paging, next_parts
+from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.process import process_of
 from services.planner.core.references import find_identifiers, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
-from services.planner.core.selection import named_owners, unknown_names
+from services.planner.core.selection import named_owners, names_in, unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, records_about
 from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import concept, is_identifier, nouns, parts, stem, text_stems, text_words
@@ -54,7 +55,7 @@ def next_reads(
     if not fresh and not following:
         besides = instructed_reads(process_of(request).instruction, tools, situation)
         fresh = {bound.key: bound for bound in besides if bound.key not in made_keys}
-        fresh = fresh or {bound.key: bound for bound in _search_calls(tools, situation, made_keys)}
+        fresh = fresh or {bound.key: bound for bound in _search_calls(tools, situation, made_keys, writers)}
     others = list(fresh.values())[: max(0, _IN_ALL - len(tried) - len(following))]
     return [*following, *others][: min(_AT_ONCE, max(0, _WITH_PARTS - len(tried)))]
 
@@ -199,9 +200,13 @@ def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]
     return len(named) != 1
 
 
-def _search_calls(tools: tuple[ToolSpec, ...], situation: Situation, made_keys: set[str]) -> list[CallPlan]:
-    """Names of the task that nothing shows yet: search tools, and lists of what the known records refer to."""
-    unknown = unknown_names(situation, tools)
+def _search_calls(
+    tools: tuple[ToolSpec, ...], situation: Situation, made_keys: set[str], writers: Sequence[ToolSpec]
+) -> list[CallPlan]:
+    """Names of the task that nothing shows yet, or that are shown without an identifier by which to reach them: search
+    tools, and lists of what the known records refer to.
+    """
+    unknown = unknown_names(situation, tools) or _list_unreached(situation, writers)
     if not unknown:
         return []
     call_plans = [
@@ -221,6 +226,19 @@ def _search_calls(tools: tuple[ToolSpec, ...], situation: Situation, made_keys: 
     fitting = [plan for plan in plans if nouns(plan.tool.name) in referred]
     near = [plan for plan in fitting or lists if plan.key not in made_keys]
     return near or [plan for plan in plans if plan.key not in made_keys]
+
+
+def _list_unreached(situation: Situation, writers: Sequence[ToolSpec]) -> list[str]:
+    """The proper names of those to whom a notice is to go, where no tool for it can be called with what is known."""
+    names: list[str] = []
+    for intent in situation.reading.actions:
+        tools = (
+            [tool for tier in tools_for(intent, situation, writers) for tool in tier] if intent.sends_message else []
+        )
+        plans = [plan for tool in tools for plan in bind_arguments(tool, situation, intent, LIKELY)]
+        if plans and all(plan.missing for plan in plans):
+            names += names_in(TELLS_PATTERN.split(intent.clause)[0])
+    return names
 
 
 def _nouns_most_referred_to(situation: Situation) -> set[frozenset[str]]:

@@ -7,9 +7,9 @@ from services.planner.core.binding import kind_of
 from services.planner.core.figures import SUMS
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import MentionKind, find_mentions
-from services.planner.core.phrases import find_target
+from services.planner.core.phrases import TELLS_PATTERN, find_target
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import NAME
+from services.planner.core.selection import NAME, names_in
 from services.planner.core.situation import Situation
 from services.planner.core.words import (
     FAMILIES,
@@ -173,7 +173,25 @@ def _score_noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
     if _things_of(intent) & text_stems(tool.description):
         return 1
     refers = _names_things(intent) or _points_back(intent)
-    return int(refers and any(own & record.noun for record in situation.records))
+    return int(
+        (refers and any(own & record.noun for record in situation.records))
+        or (intent.sends_message and bool(own & _kinds_of_recipients(intent, situation)))
+    )
+
+
+def _kinds_of_recipients(intent: Intent, situation: Situation) -> frozenset[str]:
+    """The words for those to whom a notice goes by a proper name: ``employee`` if that is an employee's, or the
+    ``employee_name`` of some record.
+    """
+    names = {name.lower() for name in names_in(TELLS_PATTERN.split(intent.clause)[0])}
+    return frozenset().union(
+        *(
+            record.noun | field_stems(field)
+            for record in situation.records
+            for field, value in record.fields.items()
+            if names and str(value).lower() in names
+        )
+    )
 
 
 def _things_of(intent: Intent) -> frozenset[str]:

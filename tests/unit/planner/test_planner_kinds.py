@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import calls, fact, planned, tool
+from tests.unit.planner.planner_requests import calls, fact, planned, proposed, said, tool
 
 pytestmark = pytest.mark.promise("planner.never_invents")
 
@@ -67,3 +67,36 @@ def test_what_is_meant_for_another_is_not_done_to_the_one_that_is_named(task: st
 def test_what_is_meant_for_another_is_done_to_that_one_where_a_record_names_it() -> None:
     plan = planned("Notify the pilot of club CLU-3 that the hill is closed.", _SEEN, [_TELL], _READS)
     assert calls(plan) == [("notify_pilot", {"pilot_id": "PIL-2", "message": "The hill is closed."})]
+
+
+_CRATE: Json = {"id": "CRA-7", "keeper_id": "KEE-2", "keeper_name": "Ann Lee", "shop_name": "Blue Cafe"}
+_WRITERS: list[Json] = [
+    tool("close_crate", crate_id="string"),
+    tool("notify_keeper", keeper_id="string", message="string"),
+    tool("notify_shop", shop_id="string", message="string"),
+]
+
+
+@each_row(
+    ("task", "told"),
+    ("Close crate CRA-7 and tell Ann Lee about it.", [("notify_keeper", "KEE-2")]),
+    ("Close crate CRA-7 and notify Blue Cafe.", [("notify_shop", "SHO-5")]),
+    ("Close crate CRA-7 and notify Bob Ray.", []),
+)
+def test_a_notice_goes_to_whom_a_clause_calls_by_name(task: str, told: list[tuple[str, str]]) -> None:
+    seen = [
+        fact("f1", "get_crate", {"crate_id": "CRA-7"}, _CRATE),
+        fact("f2", "search_shops", {"query": "Blue Cafe"}, [{"id": "SHO-5", "name": "Blue Cafe"}]),
+    ]
+    made = calls(planned(task, seen, _WRITERS))
+    assert [(name, next(iter(given.values()))) for name, given in made] == [("close_crate", "CRA-7"), *told]
+
+
+def test_whom_a_record_names_without_an_identifier_is_searched_for_where_a_notice_goes_there() -> None:
+    tools: list[Json] = [
+        tool("search_shops", query="string"),
+        *(proposed(one) for one in _WRITERS if isinstance(one, dict)),
+    ]
+    seen = [fact("f1", "get_crate", {"crate_id": "CRA-7"}, _CRATE)]
+    task = "Close crate CRA-7 and notify Blue Cafe."
+    assert said({"task": task, "so_far": seen}, tools).calls == (("search_shops", {"query": "Blue Cafe"}),)

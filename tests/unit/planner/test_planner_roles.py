@@ -105,6 +105,22 @@ def test_coverage_is_agreed_to_unless_a_call_does_plainly_something_else(
     assert loads_object(doubted.text)["agrees"] is False
 
 
+@each_row(
+    ("quote", "agrees"),
+    ("tell Oliver Grant that it was approved", True),
+    ("tell Oliver Grant", True),
+    ("Approve it", False),
+    ("Approve it and say nothing about a grant", False),
+)
+def test_a_notice_does_what_a_part_asks_that_says_what_it_tells(quote: str, agrees: bool) -> None:
+    parts: Json = [{"part": 1, "kind": "do", "quote": quote}]
+    made: Json = [
+        {"part": 1, "tool": "notify_pilot", "arguments": {"pilot_id": "PIL-2", "message": "It was approved."}}
+    ]
+    request = asked({"parts": parts, "calls": made, "values": []}, state="COVERAGE")
+    assert loads_object(reply(request).text)["agrees"] is agrees
+
+
 def test_a_read_stands_in_for_another_of_the_same_things_with_the_same_arguments() -> None:
     missing: Json = {"tool": "get_kite", "arguments": {"kite_id": "KIT-7"}}
     readers: list[Json] = [tool("show_boat", kite_id="string"), tool("read_kite", kite_id="string")]
