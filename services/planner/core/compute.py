@@ -116,6 +116,8 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         return None
     if not records or not any(record.noun & text_stems(resolved_text) for record in records):
         return None
+    if any(record.noun != records[0].noun for record in records):
+        return None  # prices of products and budgets: the text does not say of which of them
     chosen = [(record, amount_field(record, text)) for record in records]
     operands = tuple(operand(record, field) for record, field in chosen if field)
     return PlannedFigure(_build_figure_name(before or text, operation), operation, operands) if operands else None

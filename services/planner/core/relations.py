@@ -43,6 +43,7 @@ _OF_OTHERS = frozenset(  # what is done to a thing, and seldom by the one whom i
     "schedule match".split()
 )
 _CLOSERS = frozenset({"by", "to"})
+_PERSONS_PATTERN = re.compile(r"\b(?:his|her|their)\b(?:\s+(?:or|and)\s+(?:his|her|their)\b)?", re.I)
 
 
 class _Step(NamedTuple):
@@ -54,17 +55,20 @@ class _Step(NamedTuple):
 
 class RelatedAnswer(NamedTuple):
     """The answer to a question. Where the records do not tell it and nothing else may be told, it is empty and ``why``
-    says what is not known. ``is_sum``: it was asked how much something is.
+    says what is not known. ``is_sum``: it was asked how much something is. ``record``: the one to which the answer
+    refers, if its own record is known.
     """
 
     text: str = ""
     why: str = ""
     is_sum: bool = False
+    record: FactRecord | None = None
 
 
 def answer_related(question: str, situation: Situation) -> RelatedAnswer | None:
     """The answer by what the question's record says; None if the question is not of this kind."""
-    text = _LEAD_PATTERN.sub("", name_record(question, situation)).rstrip(" ?.!")
+    named_question = name_record(_name_person(question, situation), situation)
+    text = _LEAD_PATTERN.sub("", named_question).rstrip(" ?.!")
     record, start, end = _find_anchor(text, situation)
     if record is None:
         return None
@@ -94,6 +98,17 @@ def name_record(question: str, situation: Situation) -> str:
     return re.sub(r"\bit\b", value, of_it, flags=re.I)
 
 
+def _name_person(question: str, situation: Situation) -> str:
+    """The question with the one whom the question before it asked for in place of ``his`` and ``her``."""
+    match, place = _PERSONS_PATTERN.search(question), situation.text.find(question)
+    if match is None or place <= 0 or _find_anchor(question, situation)[0]:
+        return question
+    before = [text for text in situation.reading.questions if 0 <= situation.text.find(text) < place]
+    asked = answer_related(before[-1], situation) if before else None
+    own = own_id(asked.record) if asked and asked.record else None
+    return f"{question[: match.start()]}{own[1]}'s{question[match.end() :]}" if own else question
+
+
 def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, int, int]:
     """The record that a text identifies, or calls by its name, and where it does; None unless there is just one."""
     ids = [mention for mention in find_mentions(text) if mention.kind is MentionKind.ID]
@@ -117,7 +132,7 @@ def find_known(value: str, situation: Situation) -> FactRecord | None:
 
 def _read_steps(head: str, tail: str) -> list[_Step]:
     """The steps from the named record on, in their order; empty if the text is of another form."""
-    if owned := re.fullmatch(r"['’]s\s+(?P<what>[\w\s'’-]+)", tail):
+    if owned := re.fullmatch(r"['’]s?\s+(?P<what>[\w\s'’-]+)", tail):
         further = [_Step(_content_words(words)) for words in re.split(r"['’]s\s+", owned["what"])]
         return [*further, *_read_steps(head, "")] if _LINK_PATTERN.search(head) else further
     links = [*_LINK_PATTERN.finditer(f"{head} ")]
@@ -185,7 +200,7 @@ def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) 
         ):
             waiting.pop(0)  # the date of birth
         if not waiting:
-            return RelatedAnswer(_tell_field_or_reference(record, field, situation))
+            return RelatedAnswer(_tell_field_or_reference(record, field, situation), record=target)
         if target is None:
             why = f"what {record.fields[field]} is" if is_identifier(field) else f"the {' '.join(waiting[0].words)}"
             why = why if is_chain else ""

@@ -51,6 +51,7 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     uninterpreted = (
         *links.uninterpreted,
         *first.uninterpreted,
+        *_find_kinds_beside(first.rest, listed, situation),
         *(words for exclusions_read in [*left_out.values()][:1] for words in exclusions_read.uninterpreted),
     )
     if _asks_for_unknown(normalised_text, listed):
@@ -64,6 +65,22 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     unknown = [words for words, linked in links.linked if any(map(linked.is_unknown, records))]
     records = [record for record in records if all(linked.holds(record) for _, linked in links.linked)]
     return ChosenRecords(tuple(_drop_repeats(records)), first.rest, (*unknown, *uninterpreted), tuple(listed))
+
+
+_JOINED_PATTERN = re.compile(
+    r"\b(?P<first>(?:[a-z]+ )?[a-z]+s)(?: and|,| plus) (?:(?:all|the|our) )*(?P<second>(?:[a-z]+ )?[a-z]+s)\b", re.I
+)
+
+
+def _find_kinds_beside(text: str, listed: Sequence[FactRecord], situation: Situation) -> list[str]:
+    """The words for things of a kind of which none is listed, beside those that are: the payments of ``refunds and
+    payments``.
+    """
+    meant = frozenset().union(*(record.noun for record in listed))
+    others = frozenset().union(*(record.noun for record in situation.records if record.in_list)) - meant
+    pairs = [(match["first"], match["second"]) for match in _JOINED_PATTERN.finditer(text)] if others else []
+    beside = [" ".join(pair) for pair in pairs if any(text_stems(words) & meant for words in pair)]
+    return [word for words in beside for word in text_words(words) if stem(word) in others]
 
 
 class _ReadLinks(NamedTuple):

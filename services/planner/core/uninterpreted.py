@@ -341,9 +341,14 @@ def _is_given(figure: str, plan: CallPlan) -> bool:
 
 
 def _class_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
-    """The words behind what the listed things are called, of which tools may call them as well: ``expense claims``."""
+    """The words behind what the listed things are called, of which tools may call them as well: ``expense claims``.
+
+    What a proper name does is none of them: ``Product spent`` where products are listed.
+    """
+    names = {name.lower() for name in proper_names(text)}
     nouns = frozenset().union(*(record.noun for record in listed))
-    return frozenset(stem(word) for before, word in pairwise(text_words(text)) if stem(before) in nouns)
+    pairs = [(before, word) for before, word in pairwise(text_words(text)) if before.lower() not in names]
+    return frozenset(stem(word) for before, word in pairs if stem(before) in nouns)
 
 
 def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import fact, planned, said, tool
+from tests.unit.planner.planner_requests import fact, optional, planned, said, tool
 
 pytestmark = pytest.mark.promise("planner.answers_each_question")
 
@@ -54,3 +54,25 @@ def test_whose_something_is_is_looked_for_among_what_all_of_it_refers_to() -> No
     readers: list[Json] = [tool("list_kites"), tool("list_menders"), tool("list_pilots")]
     seen = [fact("f1", "list_kites", {}, rows)]
     assert said({"task": "How many kites does Ann Lee have?", "so_far": seen}, readers).calls == (("list_pilots", {}),)
+
+
+_PRICED: list[Json] = [
+    fact("f1", "list_products", {}, [{"id": "PRO-1", "price": "5.00"}, {"id": "PRO-2", "price": "7.00"}]),
+    fact("f2", "list_refunds", {}, [{"id": "REF-1", "amount": "3.00"}, {"id": "REF-2", "amount": "4.00"}]),
+    fact("f3", "list_budgets", {}, [{"id": "BUD-1", "team": "Product", "limit": "90.00", "used": "20.00"},
+                                    {"id": "BUD-2", "team": "Sales", "limit": "80.00", "used": "20.00"}]),
+]  # fmt: skip
+_SPENDING: list[Json] = [optional({**tool("list_budgets"), "description": "What teams have spent."})]
+
+
+@each_row(
+    ("question", "answer"),
+    ("How much do the products cost in total?", "Sum products cost total: 12.00."),
+    ("How much has Product left in its budget?", "Remaining budget of product: 70.00."),
+    ("How much has Product spent?", "Could not be found out"),
+    ("What is the total of all refunds and products?", "Could not be found out"),
+    ("Which refunds and products are there?", "Could not be found out"),
+    ("How many refunds and products are there?", "Could not be found out"),
+)
+def test_things_of_two_kinds_are_not_added_up_and_none_of_them_is_passed_over(question: str, answer: str) -> None:
+    assert planned(question, _PRICED, [], _SPENDING).text.startswith(answer)

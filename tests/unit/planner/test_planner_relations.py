@@ -20,6 +20,7 @@ _FLIGHT: Json = {
 }
 _PILOT: Json = {"id": "PIL-2", "name": "Ann Lee", "trainer_id": "PIL-4", "birth_date": "1990-01-02", "club": "Harbour"}
 _TRAINER: Json = {"id": "PIL-4", "name": "Bob Ray", "club": "Hill", "phone": "+1 555 0101"}
+_JAMES: Json = {"id": "PIL-8", "name": "Tom James", "trainer_id": "PIL-4", "club": "Hill", "email": "tom@hill.example"}
 _SEEN: list[Json] = [
     fact("f1", "get_flight", {"flight_id": "FLI-3"}, _FLIGHT),
     fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, _PILOT),
@@ -85,6 +86,28 @@ def test_a_record_on_the_way_is_no_answer(question: str) -> None:
 )
 def test_each_field_and_each_thing_that_is_asked_for_is_told(question: str, answer: str) -> None:
     assert planned(question, _SEEN, []).text == answer
+
+
+@each_row(
+    ("question", "answer"),
+    (
+        "Who is the trainer of Ann Lee, and what is his phone?",
+        "Trainer: PIL-4 (Bob Ray). The phone of PIL-4 is +1 555 0101.",
+    ),
+    (
+        "Who is Tom James' trainer, and what is her or his phone?",
+        "Trainer: PIL-4 (Bob Ray). The phone of PIL-4 is +1 555 0101.",
+    ),
+    (
+        "What is the club of Ann Lee, and what is her birth date?",
+        "The club of PIL-2 is Harbour. The birth date of PIL-2 is 1990-01-02.",
+    ),
+    ("Who is the pilot of flight FLI-3, and what is its fee?", "Pilot: PIL-2 (Ann Lee). The fee of FLI-3 is 12.00."),
+    ("What is Tom James' e-mail?", "The email of PIL-8 is tom@hill.example."),
+)
+def test_his_and_hers_is_of_the_one_who_was_asked_for_before(question: str, answer: str) -> None:
+    seen = [*_SEEN, fact("f5", "get_pilot", {"pilot_id": "PIL-8"}, _JAMES)]
+    assert planned(question, seen, []).text == answer
 
 
 @each_row(
