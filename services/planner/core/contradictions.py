@@ -28,7 +28,7 @@ def find_contradiction(plans: Sequence[CallPlan], intent: Intent, situation: Sit
         piece = next((piece for piece in _AND_PATTERN.split(text) if len(others) > 1 and value in piece), text)
         for plan in [plan for plan in plans if _is_named(plan, piece)] or plans:
             records = list_records_meant({str(candidate.value) for _, candidate in plan.chosen}, situation)
-            if records and not any(_agrees(record, value, situation) for record in records):
+            if records and not any(has_to_do_with(record, value, situation) for record in records):
                 return _describe_contradiction(records, value, situation)
     return ""
 
@@ -37,7 +37,7 @@ def _is_named(plan: CallPlan, text: str) -> bool:
     return any(says(text, str(candidate.value)) for _, candidate in plan.chosen)
 
 
-def _agrees(record: FactRecord, value: str, situation: Situation) -> bool:
+def has_to_do_with(record: FactRecord, value: str, situation: Situation) -> bool:
     """Whether a record names somebody or something, refers to it, or is named by it."""
     if any(says(str(held), value) for held in record.fields.values()):
         return True

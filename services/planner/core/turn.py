@@ -8,6 +8,7 @@ from services.planner.core import improve
 from services.planner.core.answer import ToldAnswer, compose_answer, find_unanswered, is_list_wanted
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import subject_of
+from services.planner.core.contradictions import has_to_do_with
 from services.planner.core.finding import find_tools_calls, wrap_searched_calls
 from services.planner.core.groups import all_figures, name_standing_out
 from services.planner.core.intents import Intent
@@ -17,6 +18,7 @@ from services.planner.core.parts_of_task import FIND_OUT, as_understood, list_pa
 from services.planner.core.process import Process, last_understand_result, process_of
 from services.planner.core.proposals import encode_calls, next_moves, plan_moves
 from services.planner.core.reads import next_reads
+from services.planner.core.references import is_reference
 from services.planner.core.request import (
     FIND_TOOLS,
     LEAVE_PART,
@@ -28,7 +30,7 @@ from services.planner.core.request import (
     Request,
     ToolSpec,
 )
-from services.planner.core.situation import Situation, observe_situation, rows_in, whole_result
+from services.planner.core.situation import Situation, list_records_meant, observe_situation, rows_in, whole_result
 from services.planner.core.tending_turn import (
     as_wished,
     has_standing_instructions,
@@ -139,8 +141,25 @@ def _plan_steps(request: Request, situation: Situation, toolset: Toolset) -> tup
     }
     notice_situation = with_notice(situation, process_of(request), verbs)
     if notice_situation is not situation and planned_steps:
-        return plan_steps(notice_situation, toolset.writers, toolset.readers)
+        *asked_steps, notice = plan_steps(notice_situation, toolset.writers, toolset.readers)
+        return (*asked_steps, notice) if _concerns_its_recipients(notice, asked_steps, situation) else steps
     return steps
+
+
+def _concerns_its_recipients(notice: WriteStep, steps: Sequence[WriteStep], situation: Situation) -> bool:
+    """Whether records of the planned calls have to do with all to whom a notice goes that nobody asked for."""
+    changed_ids = {str(candidate.value) for step in steps for plan in step.calls for _, candidate in plan.chosen}
+    recipients = [
+        candidate.value
+        for plan in notice.calls
+        for name, candidate in plan.chosen
+        if is_reference(plan.tool, name) and not isinstance(candidate.value, dict)  # of what the plan makes
+    ]
+    changed = list_records_meant(changed_ids, situation)
+    return all(
+        str(value) in changed_ids or any(has_to_do_with(record, str(value), situation) for record in changed)
+        for value in recipients
+    )
 
 
 def _without_conditions(situation: Situation) -> Situation:

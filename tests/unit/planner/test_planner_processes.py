@@ -56,6 +56,16 @@ def test_whoever_a_process_wants_told_is_told_once_and_of_nothing_nobody() -> No
     assert [name for name, _ in told] == ["approve_kite", "notify_pilot"]
 
 
+@pytest.mark.promise("planner.tells_whom_a_process_names")
+def test_nobody_is_told_for_a_process_with_whom_what_is_done_has_nothing_to_do() -> None:
+    """The pilot of the kite that is excepted is the only one whose kite was read by itself."""
+    seen = [fact("f1", "list_kites", {}, [*_KITES]), fact("f2", "get_kite", {"kite_id": "KIT-2"}, _KITES[1])]
+    task = "Approve every kite except KIT-2."
+    made = calls(planned(task, seen, [_APPROVE, _TELL], [_GET], process={"notice_to": "pilot"}))
+    assert [given for name, given in made if name == "approve_kite"] == [{"kite_id": "KIT-1"}]
+    assert "PIL-2" not in {given.get("pilot_id") for _, given in made}
+
+
 def _read(instruction: str) -> PlannerReply:
     tails = optional(tool("list_tails", kite_id="string"))
     sections: dict[str, Json] = {"task": "Approve kite KIT-1.", "so_far": _ONE, "process": {"instruction": instruction}}
