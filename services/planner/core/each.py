@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from services.planner.core.binding import CallPlan
 from services.planner.core.intents import Intent, drop_evidence
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.pages import lists_read_in_part
 from services.planner.core.phrases import drop_spans, find_target
 from services.planner.core.records import FactRecord, own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import names_in, select_records, unknown_names
+from services.planner.core.selection import named_owners, names_in, select_records, unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, says
 from services.planner.core.uninterpreted import find_uninterpreted_words_of_calls
 from services.planner.core.words import concept, field_stems, is_identifier, nouns, stem, stems, text_stems
@@ -71,6 +71,8 @@ def why_not_all_known(plan: CallPlan, intent: Intent, situation: Situation) -> s
     """Why it is unknown which records ``every`` means; empty if it is known."""
     unknown = [name for name in names_in(_clause_with_subject(intent, situation)) if name in unknown_names(situation)]
     given_values = {str(candidate.value) for _, candidate in plan.chosen}
+    if owner := _find_unclear_owner(plan, intent, situation):
+        return f'the task does not say whom "{owner}" means'
     cut = [tool for tool in lists_read_in_part(situation.facts) if nouns(tool) & nouns(plan.tool.name)]
     if unknown := [name for name in unknown if name not in given_values]:
         return f"nothing that was read says who or what {unknown[0]} is"
@@ -80,14 +82,40 @@ def why_not_all_known(plan: CallPlan, intent: Intent, situation: Situation) -> s
     return f"not understood: {', '.join(uninterpreted)}" if uninterpreted else ""
 
 
+_OWNED_PATTERN = re.compile(r"\b(?P<owner>his|her|its|their)\s+(?P<what>(?:[\w-]+\s+){0,3}[\w-]+)", re.I)
+
+
+def _find_unclear_owner(plan: CallPlan, intent: Intent, situation: Situation) -> str:
+    """The word by which a clause says whose the tool's things are, such as ``her`` of ``her kites``; empty if it is
+    known who that is.
+    """
+    own = nouns(plan.tool.name)
+    owned = (match for match in _OWNED_PATTERN.finditer(intent.clause) if own & text_stems(match["what"]))
+    owner = next((match["owner"] for match in owned), "")
+    if not owner or _names_something(intent.clause):
+        return ""
+    subject = _clause_with_subject(intent, situation)
+    named = {str(field[1]) for record in named_owners(subject, situation) if (field := own_id(record))}
+    named |= {*identifiers_in(subject)}
+    return "" if len(named) == 1 or (named and owner.lower() == "their") else owner
+
+
 def _clause_with_subject(intent: Intent, situation: Situation) -> str:
-    """The clause with what it is about: its own names, else what stands before its colon or in an earlier clause."""
-    earlier = [action.clause for action in situation.reading.actions[::-1] if action is not intent]
+    """The clause with what it is about: its own names, else what stands before its colon or in an earlier clause, else
+    the one name or identifier before it.
+    """
+    earlier = [action for action in situation.reading.actions[::-1] if action is not intent]
     before = situation.text.partition(intent.clause)[0]
-    for text in (intent.clause, intent.context, *(clause for clause in earlier if clause in before)):
-        if names_in(text) or any(mention.kind is MentionKind.ID for mention in find_mentions(text)):
+    for text in (intent.clause, intent.context, *(action.clause for action in earlier if action.clause in before)):
+        if _names_something(text):
             return intent.clause if text == intent.clause else f"{intent.clause} ({text})"
-    return intent.clause
+    owners = named_owners(before, situation)
+    named = {*identifiers_in(before), *(str(owner.fields["name"]) for owner in owners if "name" in owner.fields)}
+    return f"{intent.clause} ({named.pop()})" if len(named) == 1 else intent.clause
+
+
+def _names_something(text: str) -> bool:
+    return bool(names_in(text)) or any(mention.kind is MentionKind.ID for mention in find_mentions(text))
 
 
 def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecord]:

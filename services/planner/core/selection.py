@@ -354,8 +354,16 @@ def records_named(name: str, situation: Situation) -> list[FactRecord]:
 
 
 def named_owners(text: str, situation: Situation) -> list[FactRecord]:
-    """The records whose proper name a text uses, and that have an identifier."""
-    return [record for name in names_in(text) for record in records_named(name, situation) if own_id(record)]
+    """The records whose proper name a text uses, and that have an identifier. A name of several words counts wherever
+    it stands, also behind a capital letter that begins a sentence.
+    """
+    owners = [record for name in names_in(text) for record in records_named(name, situation) if own_id(record)]
+    of_full_name = [
+        record
+        for record in situation.records
+        if isinstance(name := record.fields.get("name"), str) and " " in name and name in text and own_id(record)
+    ]
+    return [*owners, *(record for record in of_full_name if record not in owners)]
 
 
 def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[str]:

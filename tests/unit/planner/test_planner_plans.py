@@ -148,6 +148,23 @@ def test_things_are_meant_together_where_they_are_named_by_whose_they_are(task: 
     assert [given["kite_id"] for _, given in calls(planned(task, _LISTS, [_CLOSE]))] == closed
 
 
+@pytest.mark.promise("planner.each_of_many")
+@each_row(
+    ("task", "closed"),
+    ("Close her kites.", []),
+    ("Retire Ada Berg: tell me her rank, close her kites.", ["KIT-1", "KIT-2", "KIT-4"]),
+    ("Ada Berg retires. Close her open kites.", ["KIT-1", "KIT-2"]),
+    ("Pilot PIL-9 retires. Close his kites.", ["KIT-3"]),
+    ("Ada Berg retires, and Bo Lind takes over. Close her kites.", []),
+)
+def test_his_and_her_things_are_those_of_the_one_who_was_named_before_and_never_everybodys(
+    task: str, closed: list[str]
+) -> None:
+    plan = planned(task, _LISTS, [_CLOSE])
+    assert [given["kite_id"] for _, given in calls(plan)] == closed
+    assert closed or "the task does not say whom" in plan.text
+
+
 @pytest.mark.promise("planner.never_invents")
 @each_row(
     ("task", "options"),
