@@ -1,5 +1,6 @@
 """What all clients meet before any task: cards, versions, media types, bodies, and how refusals are worded."""
 
+import gzip
 import json
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
@@ -135,6 +136,16 @@ async def test_a_body_must_be_json_and_say_so(full: Replicas, said: str, accepte
     response = await full.http.post(path, content=body, headers={**NEW, "Content-Type": said})
     reply = rpc_reply(response) if path == "/" else rest_reply(response)
     assert (reply.refused, response.status_code) == (("", 200) if accepted else ("CONTENT_TYPE_NOT_SUPPORTED", 415))
+
+
+@pytest.mark.promise("gateway.media_type")
+@pytest.mark.parametrize("path", ["/", "/message:send"])
+async def test_a_compressed_body_is_refused_by_the_name_of_its_header(full: Replicas, path: str) -> None:
+    body = gzip.compress(b"{}")
+    response = await full.http.post(path, content=body, headers={**NEW, "Content-Encoding": "gzip"})
+    reply = rpc_reply(response) if path == "/" else rest_reply(response)
+    assert (reply.refused, response.status_code) == ("CONTENT_TYPE_NOT_SUPPORTED", 415)
+    assert "Content-Encoding: send the body as it is, not 'gzip'" in response.text
 
 
 @pytest.mark.promise("gateway.media_type")

@@ -186,7 +186,10 @@ async def test_guesses_from_an_address_are_braked_and_good_keys_from_it_are_not(
         guesses = [await tried(f"pa_guess_{number}", "198.51.100.7") for number in range(5)]
         neighbour = await tried(made.token, "198.51.100.7")
         elsewhere = await tried("pa_guess_9", "198.51.100.8")
-        nothing = [(await play.client.get("/tasks/t1")).status_code for _ in range(5)]
+        nothing = [
+            (await play.client.get("/tasks/t1", headers={"X-Forwarded-For": source})).status_code
+            for source in ("198.51.100.7", *["198.51.100.9"] * 5)
+        ]
         braked = await play.client.get(
             "/tasks/t1", headers={"X-API-Key": "pa_guess_1", "X-Forwarded-For": "198.51.100.7"}
         )

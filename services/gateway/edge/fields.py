@@ -204,7 +204,12 @@ def check_content_type(request: Request) -> None:
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """Read the request's body; raises ``BadCall`` as soon as it exceeds ``limit`` bytes."""
+    """Read the request's body; raises ``BadCall`` as soon as it exceeds ``limit`` bytes, and ``UnsupportedMediaType``
+    if it is compressed.
+    """
+    encoding = request.headers.get("content-encoding", "")
+    if encoding.strip().lower() not in ("", "identity"):
+        raise UnsupportedMediaType(f"Content-Encoding: send the body as it is, not {encoding!r}")
     body = bytearray()
     async for chunk in request.stream():
         body += chunk

@@ -12,6 +12,7 @@ from services.executor.core.session.budget import (
     CallCost,
     Ceilings,
     RequestSize,
+    Reservation,
     Settlement,
     Tariff,
     TaskSpending,
@@ -86,6 +87,24 @@ def test_a_reservation_stays_counted_until_a_stored_reply_settles_it_also_one_of
     assert spending.counted_cost == CallCost(40, 50)
     stored = '{"spent": {"name": "reserve:1:k", "tokens": 40, "nanos": 50, "day": "2026-01-02"}}'
     assert parse_settlement(stored) == Settlement("reserve:1:k", CallCost(40, 50), "2026-01-02")
+
+
+@each_row("ceilings", Ceilings(tokens=10_000), Ceilings(nanos=40_000_000))
+def test_a_call_that_died_takes_from_the_whole_and_not_from_the_three_quarters_for_asking_again(
+    ceilings: Ceilings,
+) -> None:
+    """A call of the same run, whose reply is still to come, does take from them."""
+
+    def reserve(spending: TaskSpending) -> Reservation:
+        return spending.reserve_cost("k", RequestSize(0, 3_000), 4_096, ceilings, PRICE, BudgetShare.PROPOSING)
+
+    alive = TaskSpending()
+    again = TaskSpending([reserve(alive).entry])
+    assert reserve(again).max_tokens == 512
+    assert again.counted_cost.tokens <= (ceilings.tokens or again.counted_cost.tokens)
+    assert again.counted_cost.nanos <= (ceilings.nanos or again.counted_cost.nanos)
+    with pytest.raises(BudgetSpent):
+        reserve(alive)
 
 
 def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:

@@ -212,6 +212,7 @@ class TaskSpending:
         self._reservation_count = 0
         for entry in entries:
             self._apply_entry(entry)
+        self._reserved_before = sum(self._open_reservations.values(), CallCost())  # for calls that an earlier run lost
 
     @property
     def counted_cost(self) -> CallCost:
@@ -284,13 +285,18 @@ class TaskSpending:
         return max(shares, default=Fraction(0))
 
     def _count_answer_tokens_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
-        """How many tokens of answer fit under both ceilings after the request itself."""
-        spent, request = self.counted_cost, estimate_cost(size, 0, price)
+        """How many tokens of answer fit under both ceilings after the request itself.
+
+        What calls of earlier runs have reserved counts against the ceilings, but not against the ``share``: a task
+        whose process died in a call could otherwise rarely make that call again.
+        """
+        spent, lost, request = self.counted_cost, self._reserved_before, estimate_cost(size, 0, price)
         tokens_left = []
         if ceilings.tokens is not None:
-            tokens_left.append(share.get_portion(ceilings.tokens) - spent.tokens - request.tokens)
+            limit = min(share.get_portion(ceilings.tokens) + lost.tokens, ceilings.tokens)
+            tokens_left.append(limit - spent.tokens - request.tokens)
         if ceilings.nanos is not None:
-            money = share.get_portion(ceilings.nanos) - spent.nanos - request.nanos
+            money = min(share.get_portion(ceilings.nanos) + lost.nanos, ceilings.nanos) - spent.nanos - request.nanos
             if price.output:
                 tokens_left.append(money // price.output)
             elif money < 0:

@@ -98,7 +98,8 @@ class CallerMiddleware:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIAL_HEADERS]))
         peer = scope.get("client")
         source = client_address(str(peer[0]) if peer else "", forwarded, self._trusted_proxies)
-        if wait := self._throttle.seconds_to_wait(source, credential):
+        has_credential = any(name in headers for name in _CREDENTIAL_HEADERS)
+        if has_credential and (wait := self._throttle.seconds_to_wait(source, credential)):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         # a message over JSON-RPC is counted later, when its body is parsed
         is_message = scope["method"] == "POST" and _MESSAGE_PATH_PATTERN.fullmatch(scope["path"])
@@ -106,7 +107,6 @@ class CallerMiddleware:
             use = LimitUse.REQUEST_AND_MESSAGE if is_message else LimitUse.REQUEST
             admitted = await self._identity.admit(headers, use)
         except errors.Unauthenticated:
-            has_credential = any(name in headers for name in _CREDENTIAL_HEADERS)
             if has_credential and self._throttle.count_failure(source, credential):
                 log.warning("guesses_braked", source=source)
             raise
