@@ -64,7 +64,7 @@ def send(
         print_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
     else:
         _print_task_view(view, url, is_answer=task is not None)
-    raise typer.Exit(0 if view.has_gone_well else 1)
+    raise typer.Exit(0 if view.is_completed_or_waiting else 1)
 
 
 async def _connect_and_send(url: str, message: OutgoingMessage, printer: LiveEventPrinter | None) -> TaskView:
@@ -126,7 +126,7 @@ def _print_task_view(view: TaskView, url: str, *, is_answer: bool) -> None:
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
     escalated = ", escalated" if view.metadata.get("escalated") else ""
-    err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.has_gone_well else "bold red")
+    err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.is_completed_or_waiting else "bold red")
     if is_waiting and view.metadata.get("doubts"):
         show = f"{own_command_name()} task show {view.id}{_url_option(url)}"
         err.print(f"It waits for an operator: {show}", soft_wrap=True)

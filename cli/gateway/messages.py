@@ -77,7 +77,7 @@ class TaskView:
         return level if isinstance(level, str) else None
 
     @property
-    def has_gone_well(self) -> bool:
+    def is_completed_or_waiting(self) -> bool:
         """Whether the task is completed, or waits for a person."""
         return self.state in ("completed", "input-required")
 

@@ -307,5 +307,5 @@ async def _send_turn(said: DemoTurn, task_id: str | None, client: GatewayClient,
     err.print(f"  {said.by.name}: {said.text}", style="bold blue")
     with LiveEventPrinter(err, indent="  ") as story:
         view, events = await send_and_follow_turn(client, utterance, story)
-    err.print(f"  {view.state}: {view.answer}", style="green" if view.has_gone_well else "yellow")
+    err.print(f"  {view.state}: {view.answer}", style="green" if view.is_completed_or_waiting else "yellow")
     return view, events

@@ -147,7 +147,7 @@ def _is_shown_by_some_read(reference: RecordReference, listing: ServerListing) -
     kinds = [kind for name in readers for kind in (noun_of_tool(name, listing.keys), listing.keys.kind_shown_by(name))]
     if reference.key:
         return any(is_of_kind(kind, reference.noun) for kind in kinds)
-    return reference.is_id or any(are_same_kind(kind, reference.noun) for kind in kinds)
+    return (reference.is_id and bool(readers)) or any(are_same_kind(kind, reference.noun) for kind in kinds)
 
 
 def _describe_read_back(tool: Tool, tools: Sequence[Tool]) -> Json:

@@ -25,8 +25,8 @@ from services.gateway.features.identity.signing_keys import HttpJwks, SigningKey
 from services.gateway.features.identity.store import RateMeter
 from services.gateway.features.identity.tokens import JwtIdentity
 from services.gateway.features.participation import (
-    Participations,
-    ParticipationService,
+    AssessmentParticipationService,
+    AssessmentsOfWorker,
     refuse_assessments,
 )
 from services.gateway.features.tasks.listing import TaskLists
@@ -126,8 +126,8 @@ def build_assessor_message_handler(settings: GatewaySettings, state: Redis, task
     if not (keys := settings.world_sealing_keys):
         return refuse_assessments
     addresses = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
-    service = ParticipationService(
-        participations=Participations(state, keys),
+    service = AssessmentParticipationService(
+        participations=AssessmentsOfWorker(state, keys),
         tasks=tasks,
         lists=TaskLists(state),
         clock=utc_now,

@@ -23,7 +23,7 @@ from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_following, keep_seeding
-from services.learner.ports.outcomes import Outcomes, TrainingBucket
+from services.learner.ports.outcomes import Outcomes, TrainingObjectStore
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import LearningFile, LearningImportRequest
 from shared.domain.model_price import highest_prices
@@ -215,10 +215,10 @@ class FileJobs:
         teacher = make_report_importer(self.importer, tenant, _now)
         return Seeder(bucket, repository, tenant, _now, build_report_rows, teacher)
 
-    def _open_bucket(self, prefix: str) -> TrainingBucket:
-        from services.learner.adapters.s3_training import S3TrainingBucket  # boto3 takes long to load, and few need it
+    def _open_bucket(self, prefix: str) -> TrainingObjectStore:
+        from services.learner.adapters.s3_training import S3ObjectStore  # boto3 takes long to load, and few need it
 
-        return S3TrainingBucket(self.settings.s3_training_bucket, prefix)
+        return S3ObjectStore(self.settings.s3_training_bucket, prefix)
 
 
 def build_file_jobs(settings: LearnerSettings, redis: Redis) -> FileJobs:

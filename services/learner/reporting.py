@@ -18,7 +18,7 @@ from services.learner.core.files.benchmark_report import (
     prepare_training_rows,
     read_report,
 )
-from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
+from services.learner.ports.outcomes import ObjectChanged, ObjectStoreUnavailable
 from services.learner.settings import TrainingSettings
 from shared.infra.starting import CannotStart, print_problem, read_settings
 
@@ -43,7 +43,7 @@ def report_command(arguments: Sequence[str]) -> int:
             reports = asyncio.run(_read_from_bucket(options.bucket, options.most))
     except CannotStart as problem:
         return print_problem(problem)
-    except (BucketUnavailable, OSError) as problem:
+    except (ObjectStoreUnavailable, OSError) as problem:
         return _print_error(str(problem))
     if not reports.reports:
         return _print_error("There is no report. " + " ".join(reports.unread[:3]))
@@ -72,10 +72,10 @@ async def _read_from_bucket(bucket: str, most_reports: int) -> FoundReports:
     if not settings.s3_training_bucket:
         raise CannotStart("S3_TRAINING_BUCKET is not set, and no file was named.")
     from services.learner.adapters.s3_training import (
-        S3TrainingBucket,
+        S3ObjectStore,
     )  # boto3 takes long to load, and files need none of it
 
-    store = S3TrainingBucket(settings.s3_training_bucket, settings.s3_reports_prefix)
+    store = S3ObjectStore(settings.s3_training_bucket, settings.s3_reports_prefix)
     contents: list[tuple[str, bytes]] = []
     for listed_object in list(reversed(await store.list_objects()))[: 2 * most_reports]:
         try:

@@ -19,9 +19,9 @@ from services.gateway.features.assessments import AssessmentRepository, KeptAsse
 from services.gateway.features.console.sessions import form_token
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation import (
+    AssessmentOfWorker,
+    AssessmentsOfWorker,
     BegunByAnotherCaller,
-    Participation,
-    Participations,
     UndecryptableKey,
 )
 from services.gateway.parts.worlds import find_world
@@ -270,18 +270,18 @@ OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def _beginning(assessment: str = "a1", caller: str = "green", session: str = "s1") -> Participation:
+def _beginning(assessment: str = "a1", caller: str = "green", session: str = "s1") -> AssessmentOfWorker:
     who = {"assessment": assessment, "session_id": session, "caller": caller}
-    return Participation(**who, ues_url="http://127.0.0.1:8080", since=NOON, first=NOON)
+    return AssessmentOfWorker(**who, ues_url="http://127.0.0.1:8080", since=NOON, first=NOON)
 
 
 @pytest.mark.promise("participant.key_sealed")
 async def test_what_an_older_key_sealed_is_opened_until_that_key_is_dropped(redis: Redis) -> None:
-    begun = await Participations(redis, [OLD]).begin("acme", _beginning(), "the-key")
+    begun = await AssessmentsOfWorker(redis, [OLD]).begin("acme", _beginning(), "the-key")
 
-    assert Participations(redis, [NEW, OLD]).decrypt_key(begun) == "the-key"
+    assert AssessmentsOfWorker(redis, [NEW, OLD]).decrypt_key(begun) == "the-key"
     with pytest.raises(UndecryptableKey, match="ASSESSMENT_KEY"):
-        Participations(redis, [NEW]).decrypt_key(begun)
+        AssessmentsOfWorker(redis, [NEW]).decrypt_key(begun)
 
 
 @pytest.mark.promise("participant.key_sealed")
@@ -294,7 +294,7 @@ def test_a_key_that_is_none_stops_the_start_and_is_not_told() -> None:
 
 @pytest.mark.promise("participant.walls")
 async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> None:
-    kept = Participations(redis, [NEW])
+    kept = AssessmentsOfWorker(redis, [NEW])
     await kept.begin("acme", _beginning(), "the-key")
     latest = await kept.begin("acme", _beginning("a2", session="s2"), "the-key")
 
@@ -309,7 +309,7 @@ async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> 
 @pytest.mark.promise("participant.takes_over")
 async def test_a_turn_has_the_key_of_its_own_assessment_alone(redis: Redis) -> None:
     """Also where the next one of the session has the same address: its world is another's by then."""
-    kept = Participations(redis, [NEW])
+    kept = AssessmentsOfWorker(redis, [NEW])
     url = (await kept.begin("acme", _beginning(), "the-key")).ues_url
     before = await find_world(kept, "acme", "s1", "a1")
     await kept.begin("acme", _beginning("a2"), "the-key")
@@ -323,7 +323,7 @@ async def test_a_turn_has_the_key_of_its_own_assessment_alone(redis: Redis) -> N
 @pytest.mark.promise("participant.takes_over")
 async def test_what_another_took_the_place_of_changes_nothing_more(redis: Redis) -> None:
     """A turn that was under way, or an end that comes late, is not the new one's."""
-    kept = Participations(redis, [NEW])
+    kept = AssessmentsOfWorker(redis, [NEW])
     first = await kept.begin("acme", _beginning(), "the-key")
     second = await kept.begin("acme", _beginning("a2"), "the-key")
 
@@ -334,7 +334,7 @@ async def test_what_another_took_the_place_of_changes_nothing_more(redis: Redis)
 
 @pytest.mark.promise("participant.turn")
 async def test_a_beginning_that_is_sent_again_goes_on_and_each_turn_gives_it_another_day(redis: Redis) -> None:
-    kept = Participations(redis, [NEW], seconds=100)
+    kept = AssessmentsOfWorker(redis, [NEW], seconds=100)
     first = await kept.begin("acme", _beginning(), "the-key")
     await redis.expire(participation_key("acme", "s1"), 5)
     await redis.expire(participant_key("acme", "green"), 5)
@@ -350,7 +350,7 @@ async def test_a_beginning_that_is_sent_again_goes_on_and_each_turn_gives_it_ano
 
 @pytest.mark.promise("participant.ends")
 async def test_a_session_that_is_forgotten_takes_its_assessment_with_it(redis: Redis) -> None:
-    kept = Participations(redis, [NEW])
+    kept = AssessmentsOfWorker(redis, [NEW])
     await kept.begin("acme", _beginning(), "the-key")
 
     request = await MemoryStage(redis, lambda _: []).forget(ForgetScope.SESSION, "s1")

@@ -18,13 +18,13 @@ from services.executor.core.prime.known import select_experience
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
-from services.learner.adapters.s3_training import S3TrainingBucket
+from services.learner.adapters.s3_training import S3ObjectStore
 from services.learner.core.files.benchmark_report import REPORTS_PREFIX, build_report_rows, make_report_importer
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
 from services.learner.jobs import FileJobs, build_file_jobs
-from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
+from services.learner.ports.outcomes import ObjectChanged, ObjectStoreUnavailable
 from services.learner.settings import LearnerSettings
 from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.domain.cases import CaseOutcome
@@ -247,7 +247,7 @@ def bucket(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> BucketServe
 
 
 def _seeder(redis: Redis, bucket: str = BUCKET) -> Seeder:
-    return Seeder(S3TrainingBucket(bucket, TRAINING_PREFIX), RedisImportRepository(redis), "acme", _now)
+    return Seeder(S3ObjectStore(bucket, TRAINING_PREFIX), RedisImportRepository(redis), "acme", _now)
 
 
 async def _looked(seeder: Seeder) -> list[SeedResult]:
@@ -305,13 +305,13 @@ async def test_bad_rows_and_objects_are_counted_and_named_and_harm_nothing(redis
 
 
 async def test_a_bucket_that_is_not_there_says_so(redis: Redis, bucket: BucketServer) -> None:
-    with pytest.raises(BucketUnavailable, match="nobody"):
+    with pytest.raises(ObjectStoreUnavailable, match="nobody"):
         await _looked(_seeder(redis, "nobody"))
 
 
 async def test_an_object_changed_since_it_was_listed_is_left_for_later(redis: Redis, bucket: BucketServer) -> None:
     bucket.put(FIRST, lines_of([a_row(1)]))
-    store = S3TrainingBucket(BUCKET, TRAINING_PREFIX)
+    store = S3ObjectStore(BUCKET, TRAINING_PREFIX)
     (found,) = await store.list_objects()
     bucket.put(FIRST, lines_of([a_row(2)]))
     with pytest.raises(ObjectChanged):
@@ -347,7 +347,7 @@ FAILURE = {
 def _report_seeder(redis: Redis) -> Seeder:
     teach = make_report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
     return Seeder(
-        S3TrainingBucket(BUCKET, REPORTS_PREFIX), RedisImportRepository(redis), "acme", _now, build_report_rows, teach
+        S3ObjectStore(BUCKET, REPORTS_PREFIX), RedisImportRepository(redis), "acme", _now, build_report_rows, teach
     )
 
 

@@ -135,7 +135,7 @@ def _validate_message(shape: type[_T], data: JsonObject) -> _T:
         raise to_invalid_field(error, str(kind)) from None
 
 
-class Participation(Contract):
+class AssessmentOfWorker(Contract):
     """A running assessment. ``ues_url``: its simulated world; ``sealed_key``: the world's key, encrypted."""
 
     assessment: str  # names this beginning, a repeat too; another one in the same session has another name
@@ -156,7 +156,7 @@ class UndecryptableKey(Exception):
     """The key to the assessment's world cannot be decrypted, since ``ASSESSMENT_KEY`` has changed."""
 
 
-class Participations:
+class AssessmentsOfWorker:
     """The running assessments in Redis. Every method may raise ``StoreUnavailable``.
 
     ``keys``: at least one Fernet key, the newest first; they encrypt the keys to worlds, the first names assessments.
@@ -174,7 +174,7 @@ class Participations:
         parts = "\x00".join((caller.tenant, caller.principal.id, "assessment", message_id))
         return hmac.digest(self._naming_key, parts.encode(), "sha256").hex()
 
-    async def begin(self, tenant: str, participation: Participation, api_key: str) -> Participation:
+    async def begin(self, tenant: str, participation: AssessmentOfWorker, api_key: str) -> AssessmentOfWorker:
         """Store an assessment as the caller's latest, and under its session, where it replaces an earlier one.
 
         ``api_key``: the world's key, which is stored encrypted. Raises ``BegunByAnotherCaller``.
@@ -186,38 +186,40 @@ class Participations:
         await self._scripts.execute("SET", pointer, participation.session_id, "EX", self._seconds)
         return stored
 
-    async def find(self, tenant: str, session_id: str) -> Participation | None:
+    async def find(self, tenant: str, session_id: str) -> AssessmentOfWorker | None:
         name = participation_key(tenant, session_id)
         reply = await self._scripts.execute("HMGET", name, "json", "turns")
         text, turns = cast("list[str | None]", reply)
         if text is None:
             return None
-        return Participation.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
+        return AssessmentOfWorker.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
 
-    async def find_latest(self, tenant: str, caller: str) -> Participation | None:
+    async def find_latest(self, tenant: str, caller: str) -> AssessmentOfWorker | None:
         """The assessment that the caller began last, if it still runs; else None."""
         session_id = cast("str | None", await self._scripts.execute("GET", participant_key(tenant, caller)))
         participation = await self.find(tenant, session_id) if session_id else None
         return participation if participation and participation.caller == caller else None
 
-    async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
+    async def renew(self, tenant: str, participation: AssessmentOfWorker, turn_number: int) -> bool:
         """Record that a turn begins, and extend the assessment's time to live; False if it no longer runs."""
         if not await self._write_row(tenant, participation, turn_number=turn_number):
             return False
         await self._scripts.execute("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
         return True
 
-    async def _write_row(self, tenant: str, participation: Participation, json: str = "", turn_number: int = 0) -> bool:
+    async def _write_row(
+        self, tenant: str, participation: AssessmentOfWorker, json: str = "", turn_number: int = 0
+    ) -> bool:
         names = [participation_key(tenant, participation.session_id)]
         arguments = (participation.assessment, participation.caller, json, turn_number, self._seconds)
         return await self._scripts.run("keep_participation", names, arguments) == 1
 
-    async def delete(self, tenant: str, participation: Participation) -> None:
+    async def delete(self, tenant: str, participation: AssessmentOfWorker) -> None:
         """Delete an assessment and its key, unless another has replaced it."""
         names = [participation_key(tenant, participation.session_id)]
         await self._scripts.run("expire_if_equal", names, [participation.assessment, 0, "assessment"])
 
-    def decrypt_key(self, participation: Participation) -> str:
+    def decrypt_key(self, participation: AssessmentOfWorker) -> str:
         """Decrypt the key to the world, which callers must not store. Raises ``UndecryptableKey``."""
         try:
             return self._seal.decrypt(participation.sealed_key)
@@ -253,7 +255,7 @@ async def refuse_assessments(message: ClientMessage, caller: Caller) -> ClientMe
     raise Unsupported("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
 
 
-class ParticipationService:
+class AssessmentParticipationService:
     """Handles assessors' messages.
 
     ``world_addresses``: the addresses that worlds may have. ``build_world_url``: gives the URL of an assessment's world
@@ -262,7 +264,7 @@ class ParticipationService:
 
     def __init__(
         self,
-        participations: Participations,
+        participations: AssessmentsOfWorker,
         tasks: Tasks,
         lists: TaskLists,
         clock: Callable[[], datetime],
@@ -302,7 +304,7 @@ class ParticipationService:
             previous = await self._participations.find(caller.tenant, session)
         else:
             previous = await self._participations.find_latest(caller.tenant, caller.principal.id)
-        participation = Participation(
+        participation = AssessmentOfWorker(
             assessment=name,
             session_id=session,
             caller=caller.principal.id,
@@ -319,7 +321,7 @@ class ParticipationService:
         return self._build_answer_without_task(message, caller, session, ASSESSMENT_BEGUN_ANSWER)
 
     async def _build_message_of_turn(
-        self, data: JsonObject, message: ClientMessage, caller: Caller, participation: Participation | None
+        self, data: JsonObject, message: ClientMessage, caller: Caller, participation: AssessmentOfWorker | None
     ) -> ClientMessage | TaskRecord:
         """Turn a turn message into a task's message, with the user's chat messages as text; a repeat is the same task.
 
@@ -346,7 +348,7 @@ class ParticipationService:
         )
 
     async def _complete_assessment(
-        self, message: ClientMessage, caller: Caller, participation: Participation | None
+        self, message: ClientMessage, caller: Caller, participation: AssessmentOfWorker | None
     ) -> TaskRecord:
         """End an assessment, if it still runs, and confirm it."""
         if participation:
@@ -354,7 +356,7 @@ class ParticipationService:
         session = participation.session_id if participation else message.session_id
         return self._build_answer_without_task(message, caller, session or self._new_id(), ASSESSMENT_OVER_ANSWER)
 
-    async def _end_assessment(self, participation: Participation, caller: Caller) -> None:
+    async def _end_assessment(self, participation: AssessmentOfWorker, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
         await self._participations.delete(caller.tenant, participation)
         open_turns = TaskQuery(participation.session_id, _OPEN_STATES, size=_MOST_OPEN_TURNS)
@@ -363,7 +365,7 @@ class ParticipationService:
                 turn = build_cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
-    async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> Participation | None:
+    async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> AssessmentOfWorker | None:
         """The caller's assessment in the message's context, or the latest one if the message has no context id."""
         if message.session_id is None:
             return await self._participations.find_latest(caller.tenant, caller.principal.id)
@@ -401,14 +403,14 @@ def _session_without_context(caller: Caller, assessment: str) -> str:
     return derive_id(caller.tenant, caller.principal.id, "assessed", assessment)
 
 
-def _is_replaced(previous: Participation, participation: Participation, caller: Caller) -> bool:
+def _is_replaced(previous: AssessmentOfWorker, participation: AssessmentOfWorker, caller: Caller) -> bool:
     """Whether ``previous`` ends as the new one begins: it runs in the same session, or began without a context id."""
     if previous.assessment == participation.assessment:
         return False
     return previous.session_id in (participation.session_id, _session_without_context(caller, previous.assessment))
 
 
-def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:
+def _is_turn_of(record: TaskRecord, participation: AssessmentOfWorker) -> bool:
     path_parts = (record.request.tools_endpoint or "").rstrip("/").split("/")
     return is_assessment_turn(record) and participation.assessment in path_parts
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from services.gateway.features.participation import Participations, UndecryptableKey
+from services.gateway.features.participation import AssessmentsOfWorker, UndecryptableKey
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.server import WorldsEndpoint
 from services.gateway.worlds.tool_calls import BridgedWorld, WorldToolCaller, guarded_transport
@@ -11,7 +11,7 @@ from shared.infra.guard import AddressGuard
 
 
 async def find_world(
-    participations: Participations | None, tenant: str, session_id: str, assessment: str
+    participations: AssessmentsOfWorker | None, tenant: str, session_id: str, assessment: str
 ) -> BridgedWorld | None:
     """The world of a running assessment; None if it no longer runs."""
     participation = await participations.find(tenant, session_id) if participations else None
@@ -29,6 +29,6 @@ def build_worlds(host: PartHost) -> GatewayPart:
     guard = AddressGuard(
         addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
     )
-    participations = Participations(host.state, keys) if keys else None
+    participations = AssessmentsOfWorker(host.state, keys) if keys else None
     endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(guarded_transport(guard)))
     return GatewayPart(endpoint.routes, endpoint.open)

@@ -8,7 +8,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged, TrainingBucket, TrainingObject
+from services.learner.ports.outcomes import ObjectChanged, ObjectStoreUnavailable, TrainingObject, TrainingObjectStore
 
 _AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 30, "retries": {"max_attempts": 3, "mode": "standard"}}
 _FILE_SUFFIXES = (".json", ".jsonl")
@@ -16,7 +16,7 @@ _ERROR_CODES_OF_CHANGED_OBJECT = ("PreconditionFailed", "412", "NoSuchKey", "404
 T = TypeVar("T")
 
 
-class S3TrainingBucket(TrainingBucket):
+class S3ObjectStore(TrainingObjectStore):
     """Reads objects from a bucket. Region, keys and endpoint come from the usual ``AWS_*`` variables."""
 
     def __init__(self, bucket: str, prefix: str) -> None:
@@ -55,5 +55,5 @@ class S3TrainingBucket(TrainingBucket):
         except (BotoCoreError, OSError) as error:
             raise self._translate_error(error) from error
 
-    def _translate_error(self, error: Exception) -> BucketUnavailable:
-        return BucketUnavailable(f"the bucket {self._bucket} cannot be used: {type(error).__name__}: {error}")
+    def _translate_error(self, error: Exception) -> ObjectStoreUnavailable:
+        return ObjectStoreUnavailable(f"the bucket {self._bucket} cannot be used: {type(error).__name__}: {error}")

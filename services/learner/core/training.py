@@ -220,7 +220,7 @@ class Seeder:
 
     def __init__(
         self,
-        bucket: outcomes.TrainingBucket,
+        bucket: outcomes.TrainingObjectStore,
         repository: ImportRepository,
         tenant: str,
         clock: Callable[[], datetime],
@@ -237,7 +237,7 @@ class Seeder:
     async def load_new(self, report_result: Callable[[SeedResult], None]) -> None:
         """Loads new objects, calling ``report_result`` with the result of each that no other learner has loaded.
 
-        Raises ``BucketUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
+        Raises ``ObjectStoreUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
         """
         loaded_versions = (await self._repository.read_stored(self._tenant)).loaded
         for source in await self._bucket.list_objects():

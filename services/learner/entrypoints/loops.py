@@ -14,7 +14,7 @@ from services.learner.core.learner import Learner
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.rememberer import MemoryContended
 from services.learner.core.training import Seeder, SeedResult
-from services.learner.ports.outcomes import BucketUnavailable, Outcomes
+from services.learner.ports.outcomes import ObjectStoreUnavailable, Outcomes
 from shared.ports.store import StoreUnavailable
 
 _RETRY_SECONDS = 0.5
@@ -187,7 +187,7 @@ async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus,
                 seeder = await asyncio.to_thread(open_seeder)
             await seeder.load_new(status.count_object)
             is_done, status.problem = True, ""
-        except (BucketUnavailable, StoreUnavailable) as error:
+        except (ObjectStoreUnavailable, StoreUnavailable) as error:
             status.problem = str(error)
             log.warning("training_rows_unavailable", error=str(error))
         except Exception as error:  # the outer edge of seeding: what it cannot read must not stop the learner

@@ -128,7 +128,7 @@ class TrainingObject(NamedTuple):
     size: int
 
 
-class BucketUnavailable(Exception):
+class ObjectStoreUnavailable(Exception):
     """The bucket cannot be used now; the message says why."""
 
 
@@ -136,8 +136,8 @@ class ObjectChanged(Exception):
     """The object has changed since it was listed."""
 
 
-class TrainingBucket(Protocol):
-    """A bucket of training rows. Both methods may raise ``BucketUnavailable``."""
+class TrainingObjectStore(Protocol):
+    """A bucket of objects with training rows. Both methods may raise ``ObjectStoreUnavailable``."""
 
     async def list_objects(self) -> Sequence[TrainingObject]:
         """All objects of training rows, oldest first."""

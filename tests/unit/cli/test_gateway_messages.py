@@ -45,7 +45,7 @@ def test_the_answer_is_the_first_text_of_the_first_artifact_or_else_the_message_
     view = parse_task_view(
         {"id": "t", "status": {"state": "failed", "message": {"parts": [{"text": "Redis is down."}]}}}
     )
-    assert (view.answer, view.has_gone_well) == ("Redis is down.", False)
+    assert (view.answer, view.is_completed_or_waiting) == ("Redis is down.", False)
 
 
 def test_an_event_becomes_one_line_that_starts_with_what_it_names_and_the_end_of_a_turn_none() -> None:

@@ -30,7 +30,7 @@ from services.learner.ports.files import (
     StoredVersions,
     TaskStatistics,
 )
-from services.learner.ports.outcomes import StoredCase, TrainingBucket, TrainingObject
+from services.learner.ports.outcomes import StoredCase, TrainingObject, TrainingObjectStore
 from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.bandit import Arm
@@ -326,7 +326,7 @@ def test_of_a_long_file_of_facts_the_newest_are_merged_and_the_others_counted_as
     assert (done.taken, done.left_out, process_time() - began < 5) == (FACTS_KEPT, 9 * FACTS_KEPT, True)
 
 
-class _OneObject(TrainingBucket):
+class _OneObject(TrainingObjectStore):
     async def list_objects(self) -> Sequence[TrainingObject]:
         return [TrainingObject("rows.jsonl", "1", 10)]
 

@@ -140,7 +140,7 @@ class _Summand(NamedTuple):
 class CallSums:
     """Sums of figures over the calls that a task made or plans; its ``facts`` and tools say which records they concern.
 
-    ``tools_under_one_rule``: for each rule that names several tools, the names of those tools.
+    ``tools_under_one_rule``: for each rule that names several tools, a set with their names, and maybe other texts.
     """
 
     def __init__(

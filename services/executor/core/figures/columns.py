@@ -204,7 +204,7 @@ def are_dates(cells: Sequence[Cell]) -> bool:
     return bool(cells) and all(read_possible_dates(cell.value) for cell in cells)
 
 
-def drop_empty_cells(column: ListColumn) -> ListColumn:
+def drop_empty_and_read_money(column: ListColumn) -> ListColumn:
     """The column without its empty cells, which are counted as missing; money objects become their amounts."""
     cells = [_unwrap_money(cell) for cell in column.cells]
     present = [cell for cell in cells if not is_empty_value(cell.value)]

@@ -14,7 +14,7 @@ from services.executor.core.figures.columns import (
     Cell,
     ListColumn,
     compare_values,
-    drop_empty_cells,
+    drop_empty_and_read_money,
     equality_key,
     find_field_around,
     require_single_cell,
@@ -63,7 +63,7 @@ def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToo
         raise CannotCalculate("where chooses among the rows of a list: give a path into one, r1.items[*].amount")
     columns = [_filter_column(column, value, finder) for column in columns]
     if operation is not None and operation.takes_lists:
-        columns = [drop_empty_cells(column) for column in columns]
+        columns = [drop_empty_and_read_money(column) for column in columns]
     order = value.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
     call = CalculationCall(value.operation, columns, sources.today, order, value.give)
     try:

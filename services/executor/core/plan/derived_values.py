@@ -64,7 +64,7 @@ class DerivedValues:
         is_nothing = argument.kind is ArgumentKind.AMOUNT and read_figure(argument.value) == 0
         if is_nothing and any(_NO_CHARGE_PATTERN.search(text.text) for text in self._sources.texts):
             return True
-        return self.is_stated_share(argument, call) or self._is_identifier_in_number_words(argument)
+        return self.is_stated_share_or_change(argument, call) or self._is_identifier_in_number_words(argument)
 
     def is_doubtful(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the argument is a number, a day or an hour that no source states and that follows from none.
@@ -86,7 +86,7 @@ class DerivedValues:
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(call.tool.parameters.get(argument.path, {}))
-        return not has_scale and not self.is_stated_share(argument, call)
+        return not has_scale and not self.is_stated_share_or_change(argument, call)
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
@@ -188,14 +188,18 @@ class DerivedValues:
         mentions = (text.numbers_by_value.get(Decimal(value), ()) for text in self._sources.texts)
         return any(not has_digit(number.text) for numbers in mentions for number in numbers)
 
-    def is_stated_share(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
-        """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record."""
+    def is_stated_share_or_change(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
+        """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record, or
+        that field less or plus the share.
+        """
         value, is_number = read_figure(argument.value), argument.kind in FIGURE_KINDS
         if not is_number or value is None or not self._stated_shares:
             return False
         figures = (read_figure(field.value) for field in call.fields.list_fields_of_records(call.texts))
         wholes = [Fraction(figure) for figure in figures if figure is not None]
-        return any(_is_rounded_share_of(value, whole, share) for whole in wholes for share in self._stated_shares)
+        return any(
+            _is_share_or_change_by_share(value, whole, share) for whole in wholes for share in self._stated_shares
+        )
 
     @cached_property
     def _stated_shares(self) -> tuple[Fraction, ...]:
@@ -231,6 +235,6 @@ def _read_length_of_stay(number: NumberMention, text: str) -> timedelta | None:
     return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 
-def _is_rounded_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
+def _is_share_or_change_by_share(value: Decimal, whole: Fraction, share: Fraction) -> bool:
     """Whether the value is the share of the whole, the whole less the share, or the whole plus the share, rounded."""
     return any(is_rounding_of(value, rounded) for rounded in (whole * share, whole * (1 - share), whole * (1 + share)))

@@ -245,7 +245,7 @@ class SourceFinder:
         which the amount is no share that the task states; else empty.
         """
         is_read = argument.kind is ArgumentKind.AMOUNT and argument.origin is OriginKind.FACT
-        if not is_read or self._derived.is_stated_share(argument, call):
+        if not is_read or self._derived.is_stated_share_or_change(argument, call):
             return ""
         owners = {field.record.identifier if field.record else "" for field in argument.source_fields}
         if not owners or "" in owners or owners & call.texts:

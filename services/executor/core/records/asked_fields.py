@@ -57,8 +57,8 @@ def list_rule_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
 
 
 def list_tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
-    """For each rule that names several texts, these texts, names of tools among them: the texts that its condition
-    compares with ``tool``, and the items of lists in the policy's ``context`` that the condition names.
+    """For each rule that names more than one text, the set of them: all quoted texts of a condition that has ``tool``,
+    and the items of lists in the policy's ``context`` that it names. Besides names of tools these may be other texts.
     """
     texts_of_rules: list[frozenset[str]] = []
     for policy in policies:

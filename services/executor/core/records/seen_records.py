@@ -169,8 +169,8 @@ def _walk_records(
     key: str | None = None,
     is_part: bool = False,
 ) -> Iterator[SeenRecord]:
-    """Yields the record that ``value`` is, and the records in it. ``path`` leads to it, ``names`` are those it may
-    have.
+    """Yields the record that ``value`` is, then those in it; of a list, a table keyed by id or an envelope only the
+    latter. ``path`` leads to ``value``. ``names``: the kinds that it may be called by, as words, the nearest first.
     """
     if isinstance(value, list):
         ids = Counter(row_id for row in value if isinstance(row, dict) and isinstance(row_id := get_own_id(row), str))
