@@ -335,7 +335,7 @@ _HOST_REGEX = rf"(?<![\w.-])(?!{_CLOCK_TIME_REGEX})[\w.-]+|\[[\da-fA-F:]+\]"  # 
 _ADDRESS_PATTERN = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST_REGEX}):\d{{2,5}}\b|\('[^']+', \d+\)")
 
 
-_SCRIPT_NOTE_PATTERN = re.compile(r"\s*script: [0-9a-f]{40}.*", re.DOTALL)
+_SCRIPT_NOTE_PATTERN = re.compile(r"\s*script: (?:[0-9a-f]{40}|on @).*", re.DOTALL)
 
 
 def store_unavailable(error: Exception) -> StoreUnavailable:

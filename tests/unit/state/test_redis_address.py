@@ -77,6 +77,7 @@ def test_each_missed_target_is_named_and_good_figures_miss_nothing() -> None:
     ("busy since 2026-11-27T10:15:00, until 11:45", "busy since 2026-11-27T10:15:00, until 11:45"),
     (200_000 * "a", 200_000 * "a"),
     (f"it is full. script: {40 * 'a'}, on @user_script:31.", "it is full."),
+    ("it is full. script: on @user_script:31.", "it is full."),  # as the embedded server has it
 )
 def test_an_outage_is_told_without_addresses_and_scripts(said: str, told: str) -> None:
     """Times of day are none; a long text is read once through."""
