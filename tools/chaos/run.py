@@ -253,12 +253,14 @@ async def set_pace(run: ChaosRun, rate: float | None) -> ChaosRun:
 
 
 def course_of(run: ChaosRun, evidence: RunEvidence) -> RunCourse:
-    """How the run went, for whoever judges it."""
-    sent = sum(one.accepted is not None for one in evidence.sent if one.planned.number < WARM_UP_FROM)
+    """How the run went, for whoever judges it. Of a rolling run only the tasks count that came before its last restart:
+    its schedule has more, in case that one takes long.
+    """
+    of_schedule = [one for one in evidence.sent if one.planned.number < WARM_UP_FROM]
     struck = {name: run.striker.carried_out[name] for name in run.schedule.faults}
     return RunCourse(
-        planned=len(run.schedule.tasks),
-        sent=sent,
+        planned=len(of_schedule if run.schedule.rolling else run.schedule.tasks),
+        sent=sum(one.accepted is not None for one in of_schedule),
         ended_as_asked=count_as_asked(evidence),
         recoveries=tuple(run.recoveries.known),
         outstanding=run.recoveries.outstanding,
