@@ -47,7 +47,7 @@ def _is_unrelated(call: JsonObject, quote: str) -> bool:
 
 
 def _without_names(text: str) -> str:
-    """The text without its proper names, which are no verbs: of ``tell Oliver Grant`` it is ``tell``."""
+    """The text without its proper names, which are no verbs: of ``tell Ann Lee`` it is ``tell``."""
     for name in names_in(text):
         text = text.replace(name, " ")
     return text

@@ -73,8 +73,8 @@ _JOINED_PATTERN = re.compile(
 
 
 def _find_kinds_beside(text: str, listed: Sequence[FactRecord], situation: Situation) -> list[str]:
-    """The words for things of a kind of which none is listed, beside those that are: the payments of ``refunds and
-    payments``.
+    """The words for things of a kind of which none is listed, beside those that are: the letters of ``parcels and
+    letters``.
     """
     meant = frozenset().union(*(record.noun for record in listed))
     others = frozenset().union(*(record.noun for record in situation.records if record.in_list)) - meant

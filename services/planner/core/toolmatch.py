@@ -180,8 +180,8 @@ def _score_noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
 
 
 def _kinds_of_recipients(intent: Intent, situation: Situation) -> frozenset[str]:
-    """The words for those to whom a notice goes by a proper name: ``employee`` if that is an employee's, or the
-    ``employee_name`` of some record.
+    """The words for those to whom a notice goes by a proper name: ``driver`` if that is a driver's, or the
+    ``driver_name`` of some record.
     """
     names = {name.lower() for name in names_in(TELLS_PATTERN.split(intent.clause)[0])}
     return frozenset().union(
