@@ -34,8 +34,8 @@ def check(
 
     A file with a tenant's record is checked as a whole, as it is when it is stored or an executor starts with it.
 
-    Exit code 0 if every rule is valid and decided and every field of a record is valid, 1 if not, 2 if the file cannot
-    be read.
+    A rule that the facts do not decide is named. Exit code 0 if every rule and every field of a record is valid, 1 if
+    not, 2 if the file cannot be read.
 
     Examples:
 

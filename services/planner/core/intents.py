@@ -100,7 +100,10 @@ _APIECE_PATTERN = re.compile(  # "$5 each": it does not say which
 _SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+|\s{40,}")  # a wide gap ends a sentence, too
 _NOTIFY = "|".join(sorted({*FAMILIES["send"], "tell"}))
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
-_OBJECT = r"(?:(?:the|an?|all|every|each|it|them)\b|[$€£]?\d|(?:\w+\s+){0,3}[A-Za-z]+-?\d)"
+_OBJECT = (
+    r"(?:(?:the|an?|all|every|each|it|them|its|his|her|their|our|my|your|this|these|those)\b|[$€£]?\d"
+    r"|(?:\w+\s+){0,3}[A-Za-z]+-?\d)"
+)
 _FURTHER = (  # where another part of the sentence begins: to tell somebody, or to do something to something
     rf"(?:,\s*|\s+)(?:and|then|and then)\s+(?:also\s+|afterwards\s+)?(?:{_NOTIFY})\b"
     r"|(?:,\s*(?:and then |and also |and |then |but )?|\s+(?:and then|and also|and|then|but)\s+)"

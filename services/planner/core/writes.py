@@ -166,9 +166,18 @@ def _find_calls(
             options = " and ".join(sorted(plans[0].tool.name for plans in complete_plans))
             return [], WhyUnplanned(f"it could mean {options}, and the task does not say which")
         is_none_meant = intent.means_every and not any(plans for _, plans in plans_by_tool)
-        lacks = "none of those that were read fits" if is_none_meant else ""
+        lacks = _why_none_fits(tier, intent, situation) if is_none_meant else ""
         lacking = lacking or lacks or "; ".join(_describe_missing(tool, plans) for tool, plans in plans_by_tool)
     return [], WhyUnplanned(lacking)
+
+
+def _why_none_fits(tools: Sequence[ToolSpec], intent: Intent, situation: Situation) -> str:
+    """Why ``every`` means nothing: words that no tool explains and that may be the ones that matter, else that none
+    fits.
+    """
+    bound = [plan for tool in tools for plan in bind_arguments(tool, situation, intent, LIKELY)[:1]]
+    unknown = [why_not_all_known(plan, intent, situation) for plan in bound]
+    return unknown[0] if unknown and all(unknown) else "none of those that were read fits"
 
 
 _OWNED_PATTERN = re.compile(

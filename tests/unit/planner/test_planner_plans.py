@@ -150,6 +150,19 @@ def test_things_are_meant_together_where_they_are_named_by_whose_they_are(task: 
 
 @pytest.mark.promise("planner.each_of_many")
 @each_row(
+    ("task", "why"),
+    ("Close every borrowed blue kite.", "not understood: borrowed"),
+    ("Close every open kite of rank over 7.", "none of those that were read fits"),
+)
+def test_where_none_fits_the_words_that_chose_nothing_are_named_first(task: str, why: str) -> None:
+    seen: list[Json] = [fact("f1", "list_kites", {}, [*_KITES, {"id": "KIT-5", "state": "sold", "colour": "blue"}])]
+    plan = planned(task, seen, [_CLOSE])
+    assert calls(plan) == []
+    assert why in plan.text
+
+
+@pytest.mark.promise("planner.each_of_many")
+@each_row(
     ("task", "closed"),
     ("Close her kites.", []),
     ("Retire Ada Berg: tell me her rank, close her kites.", ["KIT-1", "KIT-2", "KIT-4"]),
