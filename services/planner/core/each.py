@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from services.planner.core.binding import CallPlan
 from services.planner.core.intents import Intent, drop_evidence
+from services.planner.core.links import find_values_referring
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.pages import lists_read_in_part
 from services.planner.core.phrases import drop_spans, find_target
@@ -22,6 +23,7 @@ _ORDER_PATTERN = re.compile(
     r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I
 )
 _IN_ORDER = re.compile(r"\b(?:in (?:the )?order of|ordered by|sorted by) (?:its |their |the )?\w+", re.I)
+_EACH_PATTERN = re.compile(r"\b(?:each|every)\b", re.I)
 _GOAL_PATTERN = re.compile(r"\b(?:to|into|as) (?:the )?(?P<goal>[a-z]+)\b", re.I)
 
 
@@ -41,9 +43,11 @@ def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list
 
 
 def _refers_to_another(record: FactRecord, wanted: frozenset[str]) -> bool:
-    """Whether a record names what is wanted beside its own identifier: the item of an order is no order."""
+    """Whether a record names what is wanted beside its own identifier: the item of an order is no order. What is called
+    by all of those words is one itself, whatever else it has of them: an invoice has a number.
+    """
     id_pair = own_id(record)
-    return any(
+    return record.noun != wanted and any(
         is_identifier(name) and concept(name, record.noun) == wanted
         for name in record.fields
         if id_pair and name != id_pair[0]
@@ -62,9 +66,40 @@ def _choose_things(plan: CallPlan, intent: Intent, situation: Situation) -> Chos
         elif candidate.source == "task" and not wanted_noun(plan.tool, name) & nouns(plan.tool.name):
             text = text.replace(str(candidate.value), " ")
     goals = nouns(plan.tool.name)
-    return select_records(
+    things = select_records(
         _GOAL_PATTERN.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation
     )
+    referred = _find_referred_by_earlier(things, intent, situation)
+    return things._replace(records=referred) if referred else things
+
+
+def _find_referred_by_earlier(things: ChosenRecords, intent: Intent, situation: Situation) -> tuple[FactRecord, ...]:
+    """Of a whole list that a clause means by ``each``, those to which the records refer that an earlier clause names:
+    "mend K-1 and K-2 and tell each pilot". Empty if no such record refers to any, or the clause chooses by itself.
+    """
+    if not _EACH_PATTERN.search(intent.clause) or _names_something(intent.clause) or not _is_whole_list(things):
+        return ()
+    named = {*identifiers_in(situation.text.partition(intent.clause)[0])}
+    subjects = [record for record in situation.records if (own := own_id(record)) and str(own[1]) in named]
+    noun = things.records[0].noun
+    referred = {value for subject in subjects for value in find_values_referring(subject, noun)}
+    return tuple(record for record in things.records if (own := own_id(record)) and str(own[1]) in referred)
+
+
+def _is_whole_list(things: ChosenRecords) -> bool:
+    """Whether nothing narrows a list of one kind."""
+    listed = {str(own[1]) for record in things.listed if (own := own_id(record))}
+    chosen = {str(own[1]) for record in things.records if (own := own_id(record))}
+    return chosen == listed and len({record.noun for record in things.records}) == 1
+
+
+def _is_unknown_whom_to_tell(plan: CallPlan, intent: Intent, situation: Situation) -> bool:
+    """Whether a notice of what was done before would go to all of a list, and nothing says who has to do with it."""
+    tells_of_earlier = intent.sends_message and any(not action.sends_message for action in situation.reading.actions)
+    if not tells_of_earlier or _names_something(intent.clause):
+        return False
+    things = _choose_things(plan, intent, situation)
+    return _is_whole_list(things) and not _find_referred_by_earlier(things, intent, situation)
 
 
 def why_not_all_known(plan: CallPlan, intent: Intent, situation: Situation) -> str:
@@ -78,6 +113,8 @@ def why_not_all_known(plan: CallPlan, intent: Intent, situation: Situation) -> s
         return f"nothing that was read says who or what {unknown[0]} is"
     if cut:
         return f"{cut[0]} was not read to its end"
+    if _is_unknown_whom_to_tell(plan, intent, situation):
+        return "the task does not say who of all that were read is to be told"
     uninterpreted = find_uninterpreted_words_of_calls(_choose_things(plan, intent, situation), plan, intent, situation)
     return f"not understood: {', '.join(uninterpreted)}" if uninterpreted else ""
 

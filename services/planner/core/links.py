@@ -117,20 +117,20 @@ class Linked(NamedTuple):
         """Whether a thing is linked with one that fits."""
         if self.kind.is_held:
             own = own_id(record)
-            return any(own and str(own[1]) in _values_referring(other, record.noun) for other in self.fitting)
-        return bool(_values_referring(record, self.kind.noun) & _names_of(self.fitting))
+            return any(own and str(own[1]) in find_values_referring(other, record.noun) for other in self.fitting)
+        return bool(find_values_referring(record, self.kind.noun) & _names_of(self.fitting))
 
     def is_unknown(self, record: FactRecord) -> bool:
         """Whether nothing shows if a thing is linked with one that fits."""
-        values = _values_referring(record, self.kind.noun)
+        values = find_values_referring(record, self.kind.noun)
         return not self.is_whole and (self.kind.is_held or bool(values and not values & _names_of(self.known)))
 
 
 def are_linked(kind: LinkedKind, listed: Sequence[FactRecord], linked: Sequence[FactRecord]) -> bool:
     """Whether some of the listed things refer to some of that kind, or the other way round if these are held."""
     if kind.is_held:
-        return any(_values_referring(other, record.noun) for record in listed[:1] for other in linked)
-    return any(_values_referring(record, kind.noun) for record in listed)
+        return any(find_values_referring(other, record.noun) for record in listed[:1] for other in linked)
+    return any(find_values_referring(record, kind.noun) for record in listed)
 
 
 def is_whole_list(kind: LinkedKind, text: str, situation: Situation) -> bool:
@@ -149,7 +149,7 @@ def _names_of(records: Iterable[FactRecord]) -> set[str]:
     return names | {str(record.fields["name"]) for record in records if "name" in record.fields}
 
 
-def _values_referring(record: FactRecord, noun: frozenset[str]) -> set[str]:
+def find_values_referring(record: FactRecord, noun: frozenset[str]) -> set[str]:
     """The identifiers and names by which a record refers to a thing of that noun."""
     own = own_id(record)
     return {

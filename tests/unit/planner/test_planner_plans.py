@@ -148,6 +148,32 @@ def test_things_are_meant_together_where_they_are_named_by_whose_they_are(task: 
     assert [given["kite_id"] for _, given in calls(planned(task, _LISTS, [_CLOSE]))] == closed
 
 
+_TELL: Json = tool("notify_pilot", pilot_id="string", message="string")
+
+
+@pytest.mark.promise("planner.each_of_many")
+@each_row(
+    ("task", "told"),
+    ("Close KIT-1 and KIT-3 and tell each pilot.", ["PIL-2", "PIL-9"]),
+    ("Close KIT-3 and tell every pilot that it is closed.", ["PIL-9"]),
+    ("Close KIT-1 and KIT-3 and notify all pilots.", []),
+    ("Close KIT-5 and tell each pilot.", []),
+)
+def test_of_a_whole_list_those_are_told_to_whom_the_things_before_refer(task: str, told: list[str]) -> None:
+    """Where nothing refers to them, or all are to be told, nothing says who has to do with what was done."""
+    pilots: list[Json] = [{"id": f"PIL-{number}", "name": f"Pilot {number}"} for number in (2, 7, 9)]
+    kites: list[Json] = [*_KITES, {"id": "KIT-5", "state": "open", "rank": 4}]
+    plan = planned(task, [fact("f1", "list_kites", {}, kites), fact("f2", "list_pilots", {}, pilots)], [_CLOSE, _TELL])
+    assert [given["pilot_id"] for name, given in calls(plan) if name == "notify_pilot"] == told
+
+
+@pytest.mark.promise("planner.each_of_many")
+def test_a_thing_with_a_number_beside_its_id_is_still_that_thing() -> None:
+    kites: list[Json] = [{"id": f"KIT-{row}", "kite_number": f"N-{row}", "state": "open"} for row in (1, 2)]
+    plan = planned("Close all open kites.", [fact("f1", "list_kites", {}, kites)], [_CLOSE])
+    assert [given["kite_id"] for _, given in calls(plan)] == ["KIT-1", "KIT-2"]
+
+
 @pytest.mark.promise("planner.each_of_many")
 @each_row(
     ("task", "why"),

@@ -32,6 +32,10 @@ def _read(text: str) -> list[tuple[str, str, str]]:
         "Reject KIT-7 with the reason 'no money' unless more than 20,000 is available.",
         [("Reject KIT-7", "no money", "more than 20,000 is available")],
     ),
+    (
+        "Reject KIT-7 because it is torn and close their tickets.",
+        [("Reject KIT-7", "it is torn", ""), ("close their tickets", "", "")],
+    ),
     ("Because the hill is closed, cancel KIT-7.", [("cancel KIT-7", "the hill is closed", "")]),
     ("Reject KIT-7; the reason is 'not this year'.", [("Reject KIT-7", "not this year", "")]),
     (
