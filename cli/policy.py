@@ -93,6 +93,8 @@ def _print_check(answer: JsonObject) -> None:
             err.print(f"{title}: {entry.get('ruleId')}: {message}{values}", soft_wrap=True)
     for field in list_or_empty(answer.get("unknown_fields")):
         err.print(f"unknown field, which nobody reads: {field}", soft_wrap=True)
+    for shared_id in list_or_empty(answer.get("shared_ids")):
+        err.print(f"several rules have this id, so that a verdict does not say which it means: {shared_id}")
     for fault in objects_in(answer.get("fields")):
         err.print(f"{fault.get('field')}: {fault.get('problem')}", soft_wrap=True)
     prose = objects_in(answer.get("prose_policies"))

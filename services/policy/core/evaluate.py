@@ -115,11 +115,14 @@ def _find_highest_level(rules: Iterable[contracts.TriggeredRule]) -> str | None:
 
 
 def _drop_repeated_rules(all_findings: Iterable[Finding]) -> Iterable[Finding]:
-    """The findings with each rule once for each call, even if it found something for several rows."""
-    known_keys = set[tuple[str, ...]]()
+    """The findings with each rule once for each call, even if it found something for several rows. Two rules that share
+    an id are told apart by what they ask for.
+    """
+    known_keys = set[tuple[object, ...]]()
     for finding in all_findings:
         if isinstance(finding, contracts.TriggeredRule):
-            key = (finding.policy_id, finding.rule_id, finding.call_id or "", finding.action)
+            effect = (finding.action, finding.level, finding.approvers)
+            key = (finding.policy_id, finding.rule_id, finding.call_id, *effect)
             if key in known_keys:
                 continue
             known_keys.add(key)

@@ -3,7 +3,8 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,6 +56,7 @@ def check(arguments: Sequence[str]) -> int:
         "verdict": words if is_valid or not verdict.passed else "none: not all of the policy is understood",
         "valid": is_valid,
         "unknown_fields": [*unread],
+        "shared_ids": [*_list_shared_ids(policies)],
         "fields": [{"field": problem.field, "problem": problem.problem} for problem in field_problems],
         "prose_policies": [*prose],
         "rules": [rule for policy in policies for rule in _list_rules(policy)],
@@ -62,6 +64,16 @@ def check(arguments: Sequence[str]) -> int:
     }
     sys.stdout.write(dumps(result) + "\n")
     return EXIT_USABLE if is_valid else EXIT_NOT_USABLE
+
+
+def _list_shared_ids(policies: Sequence[Policy]) -> Iterator[str]:
+    """Yields ``policy.rule`` for each id that several rules of a policy have: whoever reads a verdict cannot tell which
+    of them it names.
+    """
+    for policy in policies:
+        tool_and_text_ids = (*(rule.id for rule in policy.tool_rules), *(rule.id for rule in policy.text_rules))
+        counts = Counter((*(rule.id for rule in policy.rules), *tool_and_text_ids))
+        yield from (f"{policy.id}.{rule_id}" for rule_id, count in counts.items() if count > 1)
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:

@@ -59,6 +59,11 @@ def test_it_shows_the_rules_as_understood_the_verdict_and_why(tmp_path: Path) ->
     ({"rules": [{"id": "A", "condition": "a > 3", "action": "escalate", "levle": "cfo"}]}, 1, "A.levle"),
     ({"rules": [{"id": "B", "kind": "never", "tool": "x"}], "tooldefault": "deny"}, 1, ".tooldefault"),
     ({"rules": [], "toolDefault": "deny", "default_action": "allow"}, 0, "toolDefault"),
+    (
+        {"id": "P", "rules": [{"id": "A", "condition": f"a > {least}", "action": "block"} for least in (3, 5)]},
+        0,
+        '"shared_ids":["P.A"]',
+    ),
     ({"policies": [{"id": "X", "when": "amount >> 5"}]}, 1, "none: not all of the policy is understood"),
     ([], 2, "holds no policy"),
 )

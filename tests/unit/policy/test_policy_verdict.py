@@ -48,6 +48,17 @@ def test_an_escalation_does_not_pass() -> None:
 
 
 @pytest.mark.promise("policy.verdict")
+def test_of_two_rules_with_one_id_the_stricter_counts_for_a_call_with_rows() -> None:
+    by_manager = _APPROVAL.model_copy(update={"level": "manager"})
+    by_two = _APPROVAL.model_copy(update={"level": "cfo", "approvers": 2, "condition": "amount > 9000"})
+    call = CallContext(call_id="c1", tool="pay", rows=({"amount": 6000}, {"amount": 9500}))
+    verdict = evaluate(_request(by_manager, by_two, calls=(call,)))
+
+    assert verdict.escalation_level == "cfo"
+    assert [(rule.level, rule.approvers) for rule in verdict.triggered_rules] == [("manager", 1), ("cfo", 2)]
+
+
+@pytest.mark.promise("policy.verdict")
 def test_a_block_wins_over_an_approval() -> None:
     """Nobody can approve what is forbidden."""
     block = Rule(id="NO", condition="amount > 1", action="block")

@@ -120,4 +120,4 @@ def _find_new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> li
 def _key_of_rule(rule: TriggeredRule) -> tuple[object, ...]:
     """Equal for equal demands of a rule. A block for lack of a field is another demand than a certain block."""
     is_undecided = rule.indeterminate and rule.action is RuleAction.BLOCK
-    return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, is_undecided)
+    return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, rule.level, rule.approvers, is_undecided)
