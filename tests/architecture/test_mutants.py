@@ -33,6 +33,8 @@ def test_a_line_belongs_to_its_innermost_block(line: int, block: str) -> None:
 
 
 def test_all_that_decides_is_changed() -> None:
-    folders = {path.parent.name for path in target_files()}
+    files = target_files()
+    folders = {path.parent.name for path in files}
 
+    assert all(path.exists() for path in files)
     assert folders >= {"core", "states", "plan", "authorize", "write", "session"}

@@ -28,8 +28,7 @@ TARGETS = (
     "services/executor/core/authorize",
     "services/executor/core/write",
     "services/executor/core/process/synthesis.py",
-    "services/executor/core/turn/execute.py",
-    "services/executor/core/session/ledger.py",
+    "services/executor/core/turn/worker.py",
     "services/executor/core/session/ledger.py",
 )
 _PROBE = "__block__"
