@@ -32,7 +32,7 @@ def list_dead_letters(
       purple dlq list
     """
     answer = ask_as_operator(url, speaker, "dlq", "list", body={"limit": limit})
-    print_rows(answer, "letters", _build_table, "No dead letters.", as_json=as_json)
+    print_rows(answer, "letters", _build_letter_table, "No dead letters.", as_json=as_json)
 
 
 @dlq.command()
@@ -94,7 +94,7 @@ def _requeue_outcomes(url: str, speaker: str) -> JsonObject:
     return {"requeued_outcomes": len(readable_ids), "unreadable": len(outcomes) - len(readable_ids)}
 
 
-def _build_table(letters: list[JsonObject]) -> Table:
+def _build_letter_table(letters: list[JsonObject]) -> Table:
     def cells(letter: JsonObject) -> Sequence[object]:
         reason = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
         return letter.get("id"), format_local_time(letter.get("at")), letter.get("task_id"), letter.get("tries"), reason

@@ -81,7 +81,7 @@ def list_keys(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = Fa
 
       purple keys list
     """
-    print_rows(ask_as_operator(url, speaker, "keys", "list"), "keys", _build_table, "No keys.", as_json=as_json)
+    print_rows(ask_as_operator(url, speaker, "keys", "list"), "keys", _build_key_table, "No keys.", as_json=as_json)
 
 
 @keys.command()
@@ -107,7 +107,7 @@ def _print_new_key(key: JsonObject) -> None:
     out.print(str(key.get("token")), soft_wrap=True)
 
 
-def _build_table(rows: list[JsonObject]) -> Table:
+def _build_key_table(rows: list[JsonObject]) -> Table:
     columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN_FIELDS)
     cells = (
         [*(_format_cell(name, row.get(name)) for name in _SHOWN_FIELDS), _describe_limits(row), _validity_cell(row)]

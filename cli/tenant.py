@@ -148,10 +148,10 @@ def _print_tenant_state(state: JsonObject) -> None:
     if state.get("made_tools") is not None:
         err.print(f"made tools: switched {'on' if state.get('made_tools') else 'off'}", style="dim")
     if days := objects_in(state.get("spend")):
-        out.print(_build_table(days))
+        out.print(_build_spending_table(days))
 
 
-def _build_table(days: list[JsonObject]) -> Table:
+def _build_spending_table(days: list[JsonObject]) -> Table:
     def cells(day: JsonObject) -> Sequence[object]:
         set_aside = f"{day.get('set_aside_tokens')} tokens, {day.get('set_aside_dollars')} dollars"
         return day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), set_aside

@@ -120,7 +120,7 @@ def history(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", a
       purple tenant record history default
     """
     answer, empty_sentence = _fetch_history(url, tenant_id, speaker), "No record is stored: that of TENANT_FILE holds."
-    print_rows(answer, "versions", _build_table, empty_sentence, as_json=as_json)
+    print_rows(answer, "versions", _build_version_table, empty_sentence, as_json=as_json)
 
 
 @record.command()
@@ -223,7 +223,7 @@ def _describe_version(answer: JsonObject) -> str:
     return f"version {answer.get('version')}{repeated}, stored by {answer.get('by')} at {answer.get('at')}{comment}"
 
 
-def _build_table(rows: list[JsonObject]) -> Table:
+def _build_version_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         changes = join_values(row["changed"]) if isinstance(row.get("changed"), list) else "all of it"
         if row.get("withdrawn"):

@@ -34,7 +34,7 @@ def list_made_tools(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJso
       purple tools made list
     """
     answer = ask_as_operator(url, speaker, "tools", "made", "list")
-    print_rows(answer, "tools", _build_table, "No tools were made.", as_json=as_json)
+    print_rows(answer, "tools", _build_made_tool_table, "No tools were made.", as_json=as_json)
 
 
 @made.command()
@@ -62,7 +62,7 @@ def remove(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json
     print_answer(answer, lambda _: out.print(sentence), as_json=as_json)
 
 
-def _build_table(rows: list[JsonObject]) -> Table:
+def _build_made_tool_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
         in_use = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
         return [*(join_values(row.get(name)) for name in _SHOWN_FIELDS), in_use]

@@ -99,7 +99,7 @@ def _print_warning(sentence: str) -> None:
 
 
 def _print_stack(stack: Stack) -> None:
-    out.print(_build_table(stack))
+    out.print(_build_process_table(stack))
     if stack.model_notice:
         out.print(f"Model: {stack.model_notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
     out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
@@ -123,7 +123,7 @@ def suggest_command(options: StackOptions) -> str:
     )
 
 
-def _build_table(stack: Stack) -> Table:
+def _build_process_table(stack: Stack) -> Table:
     table = Table("process", "url", "pid", title="Purple Agent is up")
     for child in stack.children:
         table.add_row(child.spec.name, child.spec.url, str(child.pid))

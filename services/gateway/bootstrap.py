@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import build_agent_card, card_routes
 from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
-from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
+from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcFastPath
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
 from services.gateway.edge.keep_alive import SHUTDOWN_KEY, ShutdownState
@@ -209,7 +209,7 @@ def _add_a2a_routes(
         services.tasks, identity, readiness.find_problems, settings.model_notice, rest_endpoint.get_task_in_1_0
     )
     card_paths = card_routes(card, utc_now(), settings)
-    # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
+    # Described like any path; a request takes the short way of ``JsonRpcFastPath``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for router in (card_paths, rest_endpoint.list_routes(), task_paths.list_routes()):
         app.router.routes.extend(router.routes)
@@ -248,7 +248,7 @@ def _add_middleware(
     app: DescribedApp, settings: GatewaySettings, opened: _Connections, rpc: JsonRpcEndpoint
 ) -> ASGIApp:
     """Wrap the application in its middleware, the innermost first; returns the ASGI app that requests enter."""
-    rpc_first = JsonRpcMiddleware(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
+    rpc_first = JsonRpcFastPath(app.serve_routes, rpc)  # a call of JSON-RPC needs no look at the routes
     tenant_path = TenantPathMiddleware(rpc_first)  # the tenant that a path begins with
     callers = CallerMiddleware(tenant_path, opened.identity, settings)  # who calls
     origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site

@@ -21,8 +21,13 @@ from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, 
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
-from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_following, keep_seeding
+from services.learner.core.training import TrainingObjectLoader
+from services.learner.entrypoints.loops import (
+    TrainingLoadStatus,
+    keep_doing_due_work,
+    keep_following,
+    keep_loading_training_objects,
+)
 from services.learner.ports.outcomes import Outcomes, TrainingObjectStore
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import LearningFile, LearningImportRequest
@@ -184,8 +189,8 @@ class FileJobs:
     settings: LearnerSettings
     backup: FolderBackup | None
     importer: Importer
-    seeding: SeedingStatus = field(default_factory=SeedingStatus)
-    reports: SeedingStatus = field(default_factory=SeedingStatus)
+    seeding: TrainingLoadStatus = field(default_factory=TrainingLoadStatus)
+    reports: TrainingLoadStatus = field(default_factory=TrainingLoadStatus)
 
     async def run(self) -> None:
         """Runs the file jobs until cancelled. Call ``close`` then, once nothing is learned any more."""
@@ -195,8 +200,8 @@ class FileJobs:
             )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
-                group.create_task(keep_seeding(self._make_row_seeder, self.seeding, every))
-                group.create_task(keep_seeding(self._make_report_seeder, self.reports, every))
+                group.create_task(keep_loading_training_objects(self._make_row_loader, self.seeding, every))
+                group.create_task(keep_loading_training_objects(self._make_report_loader, self.reports, every))
             if self.backup is not None:
                 group.create_task(self.backup.run())
 
@@ -204,16 +209,16 @@ class FileJobs:
         if self.backup is not None:
             await self.backup.close()
 
-    def _make_row_seeder(self) -> Seeder:
+    def _make_row_loader(self) -> TrainingObjectLoader:
         bucket = self._open_bucket(self.settings.s3_training_prefix)
-        return Seeder(bucket, RedisImportRepository(self.redis), self.settings.s3_training_tenant, _now)
+        return TrainingObjectLoader(bucket, RedisImportRepository(self.redis), self.settings.s3_training_tenant, _now)
 
-    def _make_report_seeder(self) -> Seeder:
-        """A seeder for benchmark reports: their failures become cases, and the causes become facts."""
+    def _make_report_loader(self) -> TrainingObjectLoader:
+        """A loader of benchmark reports: their failures become cases, and the causes become facts."""
         tenant, repository = self.settings.s3_training_tenant, RedisImportRepository(self.redis)
         bucket = self._open_bucket(self.settings.s3_reports_prefix)
         teacher = make_report_importer(self.importer, tenant, _now)
-        return Seeder(bucket, repository, tenant, _now, build_report_rows, teacher)
+        return TrainingObjectLoader(bucket, repository, tenant, _now, build_report_rows, teacher)
 
     def _open_bucket(self, prefix: str) -> TrainingObjectStore:
         from services.learner.adapters.s3_training import S3ObjectStore  # boto3 takes long to load, and few need it

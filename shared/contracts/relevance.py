@@ -49,7 +49,7 @@ def select_relevant_cases(log: Iterable[CaseEntry], words: Iterable[str]) -> lis
 
 @cached_by_identity(64)  # one log comes with several tasks
 def _drop_uninstructive(log: Sequence[CaseEntry]) -> list[CaseEntry]:
-    """The cases that are neither poor failures nor repeated failures, of any age."""
+    """The cases, but for failures of poor quality and those of which there are three or more with similar keywords."""
     return [
         case
         for case, is_repeated in zip(log, _flag_repeated_failures(log), strict=True)

@@ -12,7 +12,7 @@ _EXPLORATION_FACTOR = math.sqrt(2)
 
 
 class Arm(NamedTuple):
-    """One strategy's record: how often it was used (pulls), and the sum of its rewards in units."""
+    """One strategy's record: how often it was used (``n``), and the sum of its rewards, in ten-thousandths."""
 
     n: int = 0
     units: int = 0

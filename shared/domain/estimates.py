@@ -70,8 +70,10 @@ TREND_POINTS_KEPT = 64
 TREND_DAYS_KEPT = 400
 
 
-class TrendTotal(NamedTuple):
-    """A stored point of a trend: after ``n`` cases, the sum of their rewards in units, and the end of the last (ms)."""
+class CumulativeReward(NamedTuple):
+    """A stored point of a trend: after ``n`` cases, the sum of their rewards in ten-thousandths (``units``), and when
+    the last one ended (ms).
+    """
 
     n: int
     units: int
@@ -91,20 +93,20 @@ class TrendPoint(NamedTuple):
         return datetime.fromtimestamp(self.at_ms / 1000, UTC)
 
 
-def parse_trend(text: str) -> tuple[TrendTotal, ...]:
+def parse_trend(text: str) -> tuple[CumulativeReward, ...]:
     """Parses a stored trend, ``n:units:at_ms`` separated by spaces. Raises ``ValueError``."""
     return tuple(_parse_point(part) for part in text.split())
 
 
-def _parse_point(text: str) -> TrendTotal:
+def _parse_point(text: str) -> CumulativeReward:
     n, units, at_ms = map(int, text.split(":"))
-    return TrendTotal(n, units, at_ms)
+    return CumulativeReward(n, units, at_ms)
 
 
-def build_trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
+def build_trend_points(points: Sequence[CumulativeReward]) -> tuple[TrendPoint, ...]:
     """The points to draw, in the order of cases. Times never decrease, although cases may end out of order."""
     drawn: list[TrendPoint] = []
-    previous = TrendTotal(0, 0, 0)
+    previous = CumulativeReward(0, 0, 0)
     for point in sorted(points):
         recent = (point.units - previous.units) / (REWARD_UNITS * max(1, point.n - previous.n))
         at_ms = max(point.at_ms, previous.at_ms)

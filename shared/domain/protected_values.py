@@ -185,7 +185,7 @@ def _is_card(text: str) -> bool:
 
 
 def _iban_length(text: str) -> int:
-    """The length of the IBAN at the beginning of a candidate, after which words may look like groups; else 0."""
+    """The length of the IBAN with which the text begins, without words after it that look like its groups; else 0."""
     while text:
         if iban.is_valid(text, check_country=False):
             return len(text)

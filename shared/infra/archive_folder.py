@@ -18,14 +18,14 @@ def tenant_folder_name(tenant: str) -> str:
     return f"tenant={_encode_name(tenant)}"
 
 
-def task_file_name(task_id: str) -> str:
-    return (task_id if HASHED_ID_PATTERN.fullmatch(task_id) else _encode_name(task_id)) + _FILE_SUFFIX
+def archive_file_name(content_id: str) -> str:
+    return (content_id if HASHED_ID_PATTERN.fullmatch(content_id) else _encode_name(content_id)) + _FILE_SUFFIX
 
 
-def task_id_of(name: str) -> str | None:
-    """The task id in a file name, or its hash if the id was too long; None for a foreign file."""
-    stem = name.removesuffix(_FILE_SUFFIX)
-    if stem == name:
+def get_content_id(file_name: str) -> str | None:
+    """The id in a file's name, or its hash if the id was too long; None for a foreign file."""
+    stem = file_name.removesuffix(_FILE_SUFFIX)
+    if stem == file_name:
         return None
     return stem if HASHED_ID_PATTERN.fullmatch(stem) else unquote(stem)
 
@@ -41,20 +41,20 @@ class FolderArchive(Archive):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        await asyncio.to_thread(self._put, self._path_of(tenant, task_id), content)
+    async def put(self, tenant: str, content_id: str, content: bytes) -> None:
+        await asyncio.to_thread(self._put, self._path_of(tenant, content_id), content)
 
-    async def get(self, tenant: str, task_id: str) -> bytes | None:
-        return await asyncio.to_thread(self._get, self._path_of(tenant, task_id))
+    async def get(self, tenant: str, content_id: str) -> bytes | None:
+        return await asyncio.to_thread(self._get, self._path_of(tenant, content_id))
 
     async def list(self, tenant: str) -> tuple[str, ...]:
         return await asyncio.to_thread(self._list, self._folder / tenant_folder_name(tenant))
 
-    async def delete(self, tenant: str, task_id: str) -> bool:
-        return await asyncio.to_thread(self._delete, self._path_of(tenant, task_id))
+    async def delete(self, tenant: str, content_id: str) -> bool:
+        return await asyncio.to_thread(self._delete, self._path_of(tenant, content_id))
 
-    def _path_of(self, tenant: str, task_id: str) -> Path:
-        return self._folder / tenant_folder_name(tenant) / task_file_name(task_id)
+    def _path_of(self, tenant: str, content_id: str) -> Path:
+        return self._folder / tenant_folder_name(tenant) / archive_file_name(content_id)
 
     def _put(self, path: Path, content: bytes) -> None:
         part_path = path.with_name(f"{uuid4().hex}.part")
@@ -86,7 +86,7 @@ class FolderArchive(Archive):
             return ()
         except OSError as error:
             raise _translate_error(error) from error
-        return tuple(sorted(task_id for name in names if (task_id := task_id_of(name)) is not None))
+        return tuple(sorted(content_id for name in names if (content_id := get_content_id(name)) is not None))
 
     def _delete(self, path: Path) -> bool:
         try:

@@ -8,7 +8,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared.infra.archive_folder import task_file_name, task_id_of, tenant_folder_name
+from shared.infra.archive_folder import archive_file_name, get_content_id, tenant_folder_name
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 _MISSING_CODES = ("NoSuchKey", "404")
@@ -24,12 +24,12 @@ class S3Archive(Archive):
         self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
         self._client = boto3.client("s3", config=Config(**_AWS_LIMITS))
 
-    async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        await _call_bucket(lambda: self._client.put_object(**self._object_address(tenant, task_id), Body=content))
+    async def put(self, tenant: str, content_id: str, content: bytes) -> None:
+        await _call_bucket(lambda: self._client.put_object(**self._object_address(tenant, content_id), Body=content))
 
-    async def get(self, tenant: str, task_id: str) -> bytes | None:
+    async def get(self, tenant: str, content_id: str) -> bytes | None:
         def read() -> bytes:
-            return cast(bytes, self._client.get_object(**self._object_address(tenant, task_id))["Body"].read())
+            return cast(bytes, self._client.get_object(**self._object_address(tenant, content_id))["Body"].read())
 
         return await _call_or_miss(read)
 
@@ -41,17 +41,20 @@ class S3Archive(Archive):
             return [str(item["Key"]).removeprefix(stem) for page in pages for item in page.get("Contents", ())]
 
         names = await _call_bucket(read)
-        return tuple(sorted(task_id for name in names if (task_id := task_id_of(name)) is not None))
+        return tuple(sorted(content_id for name in names if (content_id := get_content_id(name)) is not None))
 
-    async def delete(self, tenant: str, task_id: str) -> bool:
-        address = self._object_address(tenant, task_id)
+    async def delete(self, tenant: str, content_id: str) -> bool:
+        address = self._object_address(tenant, content_id)
         if await _call_or_miss(lambda: bool(self._client.head_object(**address))) is None:
             return False
         await _call_bucket(lambda: self._client.delete_object(**address))
         return True
 
-    def _object_address(self, tenant: str, task_id: str) -> dict[str, str]:
-        return {"Bucket": self._bucket, "Key": f"{self._prefix}{tenant_folder_name(tenant)}/{task_file_name(task_id)}"}
+    def _object_address(self, tenant: str, content_id: str) -> dict[str, str]:
+        return {
+            "Bucket": self._bucket,
+            "Key": f"{self._prefix}{tenant_folder_name(tenant)}/{archive_file_name(content_id)}",
+        }
 
 
 async def _call_bucket(call: Callable[[], T]) -> T:

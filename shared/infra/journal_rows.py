@@ -30,7 +30,7 @@ class StoredStep(NamedTuple):
     at_ms: int = 0
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def shared_text_names(self) -> tuple[str, ...]:
         """The names of the shared texts in the step's data."""
         return tuple(part[0] for part in self.parts if isinstance(part, list))
 

@@ -116,7 +116,7 @@ class CommandPool(Protocol):
     """A connection pool that sends commands without redis-py's client around each."""
 
     async def send_commands(self, commands: Sequence[Command], seconds: float) -> list[object]:
-        """The reply to each command, or the server's error, within ``seconds``."""
+        """The reply to each command, or the server's error for it; raises ``TimeoutError`` after ``seconds``."""
 
 
 class _SharedRoundTrip:
@@ -260,14 +260,16 @@ class Scripts:
 
     async def execute(self, *command: Argument) -> object:
         """The reply to one plain command, which must be safe to repeat. Raises ``StoreUnavailable``."""
-        (reply,) = await self.execute_many(command)
+        (reply,) = await self.execute_commands(command)
         return reply
 
-    async def execute_many(self, *rows: Command) -> list[object]:
-        """The replies to plain commands sent in one round trip, which must be safe to repeat."""
+    async def execute_commands(self, *commands: Command) -> list[object]:
+        """The replies to plain commands sent in one round trip, which must be safe to repeat. Raises the first error
+        among them, as ``StoreUnavailable``.
+        """
 
         async def execute(_: bool) -> list[object]:
-            replies = await self._trip.execute(self._redis, rows)
+            replies = await self._trip.execute(self._redis, commands)
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply

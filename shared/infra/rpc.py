@@ -53,7 +53,7 @@ class RpcQueue:
         """Leaves a request that expires unless it is taken within about ``expires_after`` seconds; returns its id."""
         request = RpcRequest(uuid4().hex, text)
         row, lives_seconds = "\n".join(request), max(1, round(expires_after))
-        await self._scripts.execute_many(
+        await self._scripts.execute_commands(
             ("LREM", self._queue, 0, row),  # where this is repeated
             ("RPUSH", self._queue, row),
             ("EXPIRE", self._queue, lives_seconds, "NX"),  # the list does not outlive those who wait for an answer

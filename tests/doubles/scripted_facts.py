@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing_extensions import override
 
 from services.learner.core.memory.fact_worker import ModelFactFinder
-from services.learner.ports.memory import FactCost, FactsUnavailable, RawFact
+from services.learner.ports.memory import FactCost, FactSearchFailed, RawFact
 from shared.domain.exact_json import JsonObject
 
 
@@ -25,5 +25,5 @@ class ScriptedFacts(ModelFactFinder):
     async def find_facts(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
         self.asked.append(sections)
         if self.broken:
-            raise FactsUnavailable(self.broken)
+            raise FactSearchFailed(self.broken)
         return self._say(sections), FactCost(1, 100, 20, 500)

@@ -100,7 +100,9 @@ async def _journal(whole: WholeStack, asked: Asked) -> tuple[tuple[str, str, str
     name = keys.task_keys(TENANT, asked.session, asked.session).journal
     rows = cast("list[tuple[str, dict[str, str]]]", await whole.redis.xrange(name))
     steps = (step for step in parse_rows(rows) if step.kind not in {*KINDS_WITHOUT_STEP, TEXT_KIND})
-    names = ((step, {name: name for name in step.names}) for step in steps)  # of texts that other tasks have as well
+    names = (
+        (step, {name: name for name in step.shared_text_names}) for step in steps
+    )  # of texts that other tasks have as well
     return tuple(
         sorted((_nameless(one.key, asked), one.kind, _nameless(one.join_data(texts), asked)) for one, texts in names)
     )

@@ -1,6 +1,7 @@
 """The console's pages of learning, memory, operations and evidence, behind a gateway on a real store."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,6 +119,16 @@ async def test_days_are_told_as_the_executor_has_paid_for_them(redis: Redis) -> 
     await redis.hset(keys.spend_key("acme", "2026-11-22"), mapping={"tokens": 5, "nanos": 7, "calls": 1})  # type: ignore[misc]  # sync or async
     found = await TenantStates(redis).read_spending("acme", ["2026-11-21", "2026-11-22"])
     assert found == [DailySpending("2026-11-21"), DailySpending("2026-11-22", 5, 7, 1)]
+
+
+@pytest.mark.promise("console.operations")
+async def test_spending_is_shown_of_thirty_days_with_today(redis: Redis, house: House) -> None:
+    today = datetime.now(UTC).date()
+    for days_ago, calls in ((29, 7_777), (30, 8_888)):
+        key = keys.spend_key("acme", (today - timedelta(days=days_ago)).isoformat())
+        await redis.hset(key, mapping={"tokens": 5, "nanos": 7, "calls": calls})  # type: ignore[misc]  # sync or async
+    await house.olga.go("/console/operations")
+    assert ("7,777" in house.olga.page, "8,888" in house.olga.page) == (True, False)
 
 
 async def test_spoiled_statistics_spoil_no_page_but_their_own(redis: Redis, house: House) -> None:

@@ -20,8 +20,8 @@ from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.forgetting import ForgetRequestWorker
-from services.learner.core.training import Seeder
-from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_seeding
+from services.learner.core.training import TrainingObjectLoader
+from services.learner.entrypoints.loops import TrainingLoadStatus, keep_doing_due_work, keep_loading_training_objects
 from services.learner.ports.files import LearnedSnapshot
 from shared.contracts.learning_files import ForgetRequest, LearningFile, LearningImportReport, LearningImportRequest
 from shared.contracts.outcome import TaskOutcome
@@ -174,12 +174,12 @@ async def test_a_bucket_that_cannot_be_opened_is_tried_again() -> None:
     tried = asyncio.Semaphore(0)
     loop = asyncio.get_running_loop()
 
-    def opened() -> Seeder:
+    def opened() -> TrainingObjectLoader:
         loop.call_soon_threadsafe(tried.release)
         raise ValueError("no such profile")
 
-    status = SeedingStatus()
-    seeding = asyncio.create_task(keep_seeding(opened, status, 0.01))
+    status = TrainingLoadStatus()
+    seeding = asyncio.create_task(keep_loading_training_objects(opened, status, 0.01))
     async with asyncio.timeout(PATIENCE):
         for _ in range(3):
             await tried.acquire()

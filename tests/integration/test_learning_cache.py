@@ -22,7 +22,7 @@ from services.learner.adapters.s3_training import S3ObjectStore
 from services.learner.core.files.benchmark_report import REPORTS_PREFIX, build_report_rows, make_report_importer
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import make_lesson
-from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
+from services.learner.core.training import TRAINING_PREFIX, LoadedTrainingObject, TrainingObjectLoader
 from services.learner.jobs import FileJobs, build_file_jobs
 from services.learner.ports.outcomes import ObjectChanged, ObjectStoreUnavailable
 from services.learner.settings import LearnerSettings
@@ -246,12 +246,12 @@ def bucket(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> BucketServe
     return server
 
 
-def _seeder(redis: Redis, bucket: str = BUCKET) -> Seeder:
-    return Seeder(S3ObjectStore(bucket, TRAINING_PREFIX), RedisImportRepository(redis), "acme", _now)
+def _seeder(redis: Redis, bucket: str = BUCKET) -> TrainingObjectLoader:
+    return TrainingObjectLoader(S3ObjectStore(bucket, TRAINING_PREFIX), RedisImportRepository(redis), "acme", _now)
 
 
-async def _looked(seeder: Seeder) -> list[SeedResult]:
-    told: list[SeedResult] = []
+async def _looked(seeder: TrainingObjectLoader) -> list[LoadedTrainingObject]:
+    told: list[LoadedTrainingObject] = []
     await seeder.load_new(told.append)
     return told
 
@@ -344,9 +344,9 @@ FAILURE = {
 }
 
 
-def _report_seeder(redis: Redis) -> Seeder:
+def _report_seeder(redis: Redis) -> TrainingObjectLoader:
     teach = make_report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
-    return Seeder(
+    return TrainingObjectLoader(
         S3ObjectStore(BUCKET, REPORTS_PREFIX), RedisImportRepository(redis), "acme", _now, build_report_rows, teach
     )
 

@@ -166,7 +166,7 @@ async def test_facts_are_found_in_the_order_in_which_tasks_ended(redis: Redis) -
     )  # ten milliseconds before
     await lore.queue_searches("acme", ["1"])
     await lore.queue_searches("zeta", ["1"])
-    assert await book.claim(2, 60.0) == [("zeta", "1"), ("acme", "1")]
+    assert await book.claim_tasks_to_search(2, 60.0) == [("zeta", "1"), ("acme", "1")]
 
 
 @pytest.mark.promise("forget.late")

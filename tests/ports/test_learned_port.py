@@ -20,7 +20,7 @@ from services.learner.adapters.redis_learned_files import change_learned
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.files import StoredVersions
-from services.learner.ports.memory import FactChange, MemoryChange, TaskToSearch
+from services.learner.ports.memory import FactChange, MemoryChange, TaskToSearchForFacts
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import TaskOutcome
@@ -229,7 +229,7 @@ _SHORT = {"INFO", "HGET", "HMGET", "HKEYS"}
 async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redis: Redis) -> None:
     """A task that is counted, entities and facts that come, an import, a request to forget."""
     learned, now = RedisLearned(redis), datetime.now(UTC)
-    todo = TaskToSearch.model_validate(
+    todo = TaskToSearchForFacts.model_validate(
         {"tenant": "acme", "event_id": "t1:1", "task_id": "t1", "session_id": "s", "process_type": "payroll"}
         | {"quality": 1.0, "ended_at": now, "task": "", "answer": ""}
     )

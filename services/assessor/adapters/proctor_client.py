@@ -13,18 +13,18 @@ from shared.infra.ues.connection import NotFoundError, WorldConnection, WorldEnd
 
 
 class TimeControl(TimeEndpoints):
-    async def advance(self, seconds: float) -> simulation.Advanced:
+    async def advance(self, seconds: float) -> simulation.TimeAdvance:
         return await self._connection.post(
-            simulation.Advanced, "/simulator/time/advance", without_none(seconds=seconds)
+            simulation.TimeAdvance, "/simulator/time/advance", without_none(seconds=seconds)
         )
 
-    async def set(self, target_time: datetime) -> simulation.TimeSet:
+    async def set(self, target_time: datetime) -> simulation.ClockSetting:
         return await self._connection.post(
-            simulation.TimeSet, "/simulator/time/set", without_none(target_time=target_time)
+            simulation.ClockSetting, "/simulator/time/set", without_none(target_time=target_time)
         )
 
-    async def skip_to_next(self) -> simulation.Skipped:
-        return await self._connection.post(simulation.Skipped, "/simulator/time/skip-to-next")
+    async def skip_to_next(self) -> simulation.TimeSkip:
+        return await self._connection.post(simulation.TimeSkip, "/simulator/time/skip-to-next")
 
     async def pause(self) -> None:
         await self._connection.post_json("/simulator/time/pause")
@@ -37,9 +37,9 @@ class TimeControl(TimeEndpoints):
 
 
 class SimulationEndpoints(WorldEndpoints):
-    async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> simulation.Started:
+    async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> simulation.StartedSimulation:
         settings = without_none(auto_advance=auto_advance, time_scale=time_scale)
-        return await self._connection.post(simulation.Started, "/simulation/start", settings)
+        return await self._connection.post(simulation.StartedSimulation, "/simulation/start", settings)
 
     async def stop(self) -> None:
         await self._connection.post_json("/simulation/stop")
@@ -53,15 +53,15 @@ class SimulationEndpoints(WorldEndpoints):
     async def clear(self, reset_time_to: datetime | None = None) -> None:
         await self._connection.post_json("/simulation/clear", without_none(reset_time_to=reset_time_to))
 
-    async def undo(self, count: int = 1) -> simulation.Steps:
-        return await self._connection.post(simulation.Steps, "/simulation/undo", without_none(count=count))
+    async def undo(self, count: int = 1) -> simulation.UndoRedoResult:
+        return await self._connection.post(simulation.UndoRedoResult, "/simulation/undo", without_none(count=count))
 
-    async def redo(self, count: int = 1) -> simulation.Steps:
-        return await self._connection.post(simulation.Steps, "/simulation/redo", without_none(count=count))
+    async def redo(self, count: int = 1) -> simulation.UndoRedoResult:
+        return await self._connection.post(simulation.UndoRedoResult, "/simulation/redo", without_none(count=count))
 
-    async def hold(self, reason: str | None = None, timeout_seconds: float | None = None) -> simulation.Hold:
+    async def hold(self, reason: str | None = None, timeout_seconds: float | None = None) -> simulation.AcquiredHold:
         return await self._connection.post(
-            simulation.Hold, "/simulation/hold", without_none(reason=reason, timeout_seconds=timeout_seconds)
+            simulation.AcquiredHold, "/simulation/hold", without_none(reason=reason, timeout_seconds=timeout_seconds)
         )
 
     async def release(self, hold_id: str) -> None:
@@ -148,13 +148,13 @@ class ScenarioEndpoints(WorldEndpoints):
 
 
 class KeysEndpoints(WorldEndpoints):
-    async def create(self, name: str, permissions: Sequence[str]) -> simulation.KeyMade:
+    async def create(self, name: str, permissions: Sequence[str]) -> simulation.WorldKey:
         return await self._connection.post(
-            simulation.KeyMade, "/keys", without_none(name=name, permissions=permissions)
+            simulation.WorldKey, "/keys", without_none(name=name, permissions=permissions)
         )
 
-    async def get(self, key_id: str) -> simulation.KeyInfo:
-        return await self._connection.get(simulation.KeyInfo, f"/keys/{key_id}")
+    async def get(self, key_id: str) -> simulation.KeyDescription:
+        return await self._connection.get(simulation.KeyDescription, f"/keys/{key_id}")
 
     async def revoke(self, key_id: str) -> None:
         """Revoke a key. One that does not exist counts as revoked."""
@@ -189,8 +189,8 @@ class AccessLogsEndpoints(WorldEndpoints):
 class WorldsEndpoints(WorldEndpoints):
     """Client of ``/worlds``, by which one simulator serves several worlds."""
 
-    async def open(self, world_id: str) -> simulation.World:
-        return await self._connection.post(simulation.World, "/worlds", without_none(world_id=world_id))
+    async def open(self, world_id: str) -> simulation.OpenedWorld:
+        return await self._connection.post(simulation.OpenedWorld, "/worlds", without_none(world_id=world_id))
 
     async def close(self, world_id: str) -> None:
         try:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import islice
 
-from services.assessor.ports.simulation import Access, SimulatorEvent
+from services.assessor.ports.simulation import LoggedRequest, SimulatorEvent
 from shared.contracts.assessment.results import ActionLogEntry
 
 _DONE = frozenset({"executed", "failed"})
@@ -32,7 +32,7 @@ class ActionLogBuilder:
         """Ends the turn; actions that are added later still count for it until the next one starts."""
 
     def add_events_from_turn(
-        self, events: Sequence[SimulatorEvent], accesses: Sequence[Access] = ()
+        self, events: Sequence[SimulatorEvent], accesses: Sequence[LoggedRequest] = ()
     ) -> tuple[list[ActionLogEntry], list[SimulatorEvent]]:
         """New entries, and the events of everybody else. An event counts once, however often it is shown.
 
@@ -55,7 +55,7 @@ class ActionLogBuilder:
         brought = event.priority == 0 and "created_by_key" not in event.metadata and bool(event.metadata)
         return event.agent_id == self._who and not brought
 
-    def _merge_entries(self, own: list[SimulatorEvent], accesses: Sequence[Access]) -> list[ActionLogEntry]:
+    def _merge_entries(self, own: list[SimulatorEvent], accesses: Sequence[LoggedRequest]) -> list[ActionLogEntry]:
         waiting, entries = deque(own), list[ActionLogEntry]()
         moment = self._at
         for access in accesses:
@@ -78,14 +78,14 @@ class AccessReader:
         """How many requests came since the last call, given the log's ``total`` so far."""
         return max(0, total - self._known)
 
-    def take_new(self, newest_first: Sequence[Access], total: int) -> list[Access]:
+    def take_new(self, newest_first: Sequence[LoggedRequest], total: int) -> list[LoggedRequest]:
         """The requests that no earlier call returned, oldest first."""
         new_requests = list(islice(newest_first, self.count_new(total)))
         self._known = total
         return new_requests[::-1]
 
 
-def access_kind(access: Access) -> str | None:
+def access_kind(access: LoggedRequest) -> str | None:
     """The kind of a request, ``read`` or ``refused``; None for an action that was carried out, since the simulator's
     events tell of it.
     """
@@ -105,7 +105,7 @@ def action_name(path: str) -> str:
     return ".".join(parts) if len(parts) > 1 else f"{parts[0] if parts else 'simulator'}.state"
 
 
-def _read_entry(access: Access, turn: int, moment: datetime, kind: str) -> ActionLogEntry:
+def _read_entry(access: LoggedRequest, turn: int, moment: datetime, kind: str) -> ActionLogEntry:
     refused = kind == "refused"
     return ActionLogEntry(
         turn=turn,

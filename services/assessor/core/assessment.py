@@ -19,7 +19,7 @@ from services.assessor.core.turns import TurnPlayer, TurnResult
 from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports.participants import Clock, Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
-from services.assessor.ports.simulation import KeyMade
+from services.assessor.ports.simulation import WorldKey
 from shared.contracts.assessment.messages import (
     MOST_TURNS,
     TASK_CONVERSATION,
@@ -143,7 +143,7 @@ class RunningAssessment:
         finally:
             await self._world.keys.revoke(key.key_id)
 
-    async def _assess_with_key(self, key: KeyMade) -> AssessmentResults:
+    async def _assess_with_key(self, key: WorldKey) -> AssessmentResults:
         turns = await self._build_turn_player(key)
         before = await self._watch.begin()
         await self._emit_loaded()
@@ -155,7 +155,7 @@ class RunningAssessment:
         await self._tell_complete(turn_log.reason)
         return await self._emit_results(turn_log, context, results)
 
-    async def _set_up(self) -> KeyMade:
+    async def _set_up(self) -> WorldKey:
         """Makes the world what the scenario says, with the user's wish in its chat; returns the participant's key."""
         scenario, world = self._task.scenario, self._world
         await world.simulation.clear()
@@ -167,7 +167,7 @@ class RunningAssessment:
     async def _inject_user_prompt_chat(self) -> None:
         await self._world.chat.send("user", self._task.scenario.user_prompt, TASK_CONVERSATION)
 
-    async def _build_turn_player(self, key: KeyMade) -> TurnPlayer:
+    async def _build_turn_player(self, key: WorldKey) -> TurnPlayer:
         inbox = NewMessageCollector(client=self._world)
         await inbox.initialize((await self._world.time.get_state()).current_time)
         config, scenario = self._task.config, self._task.scenario
@@ -203,7 +203,7 @@ class RunningAssessment:
             )
         )
 
-    async def _send_start(self, key: KeyMade) -> None:
+    async def _send_start(self, key: WorldKey) -> None:
         now = (await self._world.time.get_state()).current_time
         summary = await summarize_world(self._world)
         start = AssessmentStart(

@@ -14,7 +14,7 @@ from services.assessor.core.windows import APPLY, Window, arrival_time, clip, wi
 from services.assessor.core.world_watch import By, WorldWatch
 from services.assessor.ports.participants import Emitter, Participant, ParticipantFailed
 from services.assessor.ports.simulated_world import SimulatedWorld
-from services.assessor.ports.simulation import Access
+from services.assessor.ports.simulation import LoggedRequest
 from shared.contracts.assessment.messages import (
     ActionObserved,
     EarlyCompletion,
@@ -160,7 +160,7 @@ class TurnPlayer:
             await self.emitter.emit(_as_update(number, entry))
         return entries
 
-    async def _new_accesses(self) -> list[Access]:
+    async def _new_accesses(self) -> list[LoggedRequest]:
         """The participant's requests since the last look, oldest first, as far as the server still knows them."""
         first_page = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE)
         newest = list(first_page.logs)

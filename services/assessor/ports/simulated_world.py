@@ -8,13 +8,13 @@ from pydantic import JsonValue
 
 from services.assessor.ports.simulation import (
     AccessLog,
-    Advanced,
     EventList,
     EventSummary,
-    KeyMade,
     ScenarioImport,
     SimulatorEvent,
-    Started,
+    StartedSimulation,
+    TimeAdvance,
+    WorldKey,
 )
 from shared.contracts.ues.modalities import (
     ActionResult,
@@ -67,7 +67,7 @@ class Chat(Protocol):
 class Time(Protocol):
     async def get_state(self) -> TimeState: ...
 
-    async def advance(self, seconds: float) -> Advanced: ...
+    async def advance(self, seconds: float) -> TimeAdvance: ...
 
 
 class Events(Protocol):
@@ -89,7 +89,7 @@ class Events(Protocol):
 class Simulation(Protocol):
     async def clear(self) -> None: ...
 
-    async def start(self, auto_advance: bool = False) -> Started: ...
+    async def start(self, auto_advance: bool = False) -> StartedSimulation: ...
 
 
 class Scenarios(Protocol):
@@ -99,7 +99,7 @@ class Scenarios(Protocol):
 
 
 class Keys(Protocol):
-    async def create(self, name: str, permissions: Sequence[str]) -> KeyMade: ...
+    async def create(self, name: str, permissions: Sequence[str]) -> WorldKey: ...
 
     async def revoke(self, key_id: str) -> None: ...
 

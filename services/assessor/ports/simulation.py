@@ -5,24 +5,24 @@ from pydantic import JsonValue
 from shared.contracts.ues.modalities import JsonObject, Moment, SimulatorAnswer
 
 
-class Execution(SimulatorAnswer):
+class EventExecution(SimulatorAnswer):
     event_id: str
     modality: str = ""
     status: str
     error: str | None = None
 
 
-class Advanced(SimulatorAnswer):
+class TimeAdvance(SimulatorAnswer):
     """The result of advancing time. ``events_executed`` counts every event that ran, failed ones too."""
 
     previous_time: Moment
     current_time: Moment
     events_executed: int = 0
     events_failed: int = 0
-    execution_details: tuple[Execution, ...] = ()
+    execution_details: tuple[EventExecution, ...] = ()
 
 
-class TimeSet(SimulatorAnswer):
+class ClockSetting(SimulatorAnswer):
     previous_time: Moment
     current_time: Moment
     skipped_events: int = 0
@@ -31,14 +31,14 @@ class TimeSet(SimulatorAnswer):
     reset_skipped_events: int = 0
 
 
-class Skipped(SimulatorAnswer):
+class TimeSkip(SimulatorAnswer):
     previous_time: Moment
     current_time: Moment
     events_executed: int = 0
     next_event_time: Moment | None = None
 
 
-class Started(SimulatorAnswer):
+class StartedSimulation(SimulatorAnswer):
     simulation_id: str
     status: str
     current_time: Moment
@@ -56,7 +56,7 @@ class SimulationStatus(SimulatorAnswer):
     next_event_time: Moment | None = None
 
 
-class Steps(SimulatorAnswer):
+class UndoRedoResult(SimulatorAnswer):
     """The result of undo or redo."""
 
     undone_count: int = 0
@@ -66,7 +66,7 @@ class Steps(SimulatorAnswer):
     message: str = ""
 
 
-class Hold(SimulatorAnswer):
+class AcquiredHold(SimulatorAnswer):
     hold_id: str
     reason: str | None = None
     expires_at: Moment | None = None
@@ -122,7 +122,7 @@ class ScenarioImport(SimulatorAnswer):
     scenario_metadata: dict[str, JsonValue] | None = None
 
 
-class KeyMade(SimulatorAnswer):
+class WorldKey(SimulatorAnswer):
     """A new key. ``secret`` is shown only here."""
 
     key_id: str
@@ -131,7 +131,7 @@ class KeyMade(SimulatorAnswer):
     permissions: tuple[str, ...] = ()
 
 
-class KeyInfo(SimulatorAnswer):
+class KeyDescription(SimulatorAnswer):
     key_id: str
     name: str = ""
     permissions: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class KeyInfo(SimulatorAnswer):
     last_used_at: Moment | None = None
 
 
-class Access(SimulatorAnswer):
+class LoggedRequest(SimulatorAnswer):
     """One request that somebody made, as the server logged it."""
 
     timestamp: Moment
@@ -152,11 +152,11 @@ class Access(SimulatorAnswer):
 class AccessLog(SimulatorAnswer):
     """Logged requests, newest first; ``total`` counts all that match."""
 
-    logs: tuple[Access, ...] = ()
+    logs: tuple[LoggedRequest, ...] = ()
     total: int = 0
 
 
-class World(SimulatorAnswer):
+class OpenedWorld(SimulatorAnswer):
     """One of several worlds in one server, with its routes under ``/worlds/{world_id}``."""
 
     world_id: str

@@ -118,7 +118,7 @@ class Archiver:
         record, journal, ledger, approvals, events = parts
         steps_stored = parse_rows((row_id, parse_pairs(pairs)) for row_id, pairs in cast("list[_StreamRow]", journal))
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
-        shared_names = {name for step in steps_stored for name in step.names} - own_texts.keys()
+        shared_names = {name for step in steps_stored for name in step.shared_text_names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
         steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
         writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in parse_pairs(ledger).items()]
@@ -133,7 +133,7 @@ class Archiver:
 
 def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
     """A journal step with its shared texts filled in. ``lost`` lists the names of texts that no longer exist."""
-    lost_names = [name for name in step.names if name not in texts]
+    lost_names = [name for name in step.shared_text_names if name not in texts]
     all_texts = {**texts, **dict.fromkeys(lost_names, _LOST_TEXT_JSON)}
     fields: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.join_data(all_texts)}
     return {**fields, "at_ms": step.at_ms, **({"lost": lost_names} if lost_names else {})}

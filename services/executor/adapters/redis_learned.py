@@ -100,10 +100,10 @@ class RedisLearned(LearnedStore):
 
     async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         key = keys.learned_keys(tenant).synthesized
-        stored_text, count = await self._scripts.execute_many(("HGET", key, process_type), ("HLEN", key))
+        stored_text, count = await self._scripts.execute_commands(("HGET", key, process_type), ("HLEN", key))
         if stored_text is None and cast(int, count) < _MOST_REPORTED_PROCESSES:
             commands = ("HSETNX", key, process_type, text), ("HGET", key, process_type)
-            _, stored_text = await self._scripts.execute_many(*commands)
+            _, stored_text = await self._scripts.execute_commands(*commands)
         return text if stored_text is None else str(stored_text)
 
     async def _execute_in_time(self, *words: Argument) -> object:

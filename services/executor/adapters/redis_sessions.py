@@ -273,7 +273,7 @@ class RedisSlots(ScriptedStore, SlotStore):
         if running:
             calls = [([key], ["CH", milliseconds, *sessions]) for key, sessions in running.items()]
             lives = (("PEXPIRE", key, 10 * milliseconds) for key in running)
-            await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.execute_many(*lives))
+            await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.execute_commands(*lives))
 
     async def postpone_reaping(self, tenant: str, session_id: str) -> None:
         waiting_key = keys.partition_keys_of(tenant, session_id).waiting

@@ -28,7 +28,7 @@ _STORE_AGAIN_SECONDS = keys.ONE_DAY  # by the process's clock; far less than a t
 _MOST_NEW_TEXTS = 64  # of one tenant that this process stores in that time: a server's list may change with each task
 _MOST_CHARACTERS_CACHED = 8_000_000  # characters of all tenants that this process holds
 
-_ReplacementTimes: TypeAlias = "tuple[datetime | None, ...]"
+_DataLossTimes: TypeAlias = "tuple[datetime | None, ...]"
 
 
 class _StoredText(NamedTuple):
@@ -46,7 +46,7 @@ class SharedTexts:
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, _COMMAND_SECONDS)
         self._cached = WeightedCache[tuple[str, str], _StoredText](_MOST_CHARACTERS_CACHED)
-        self._server = self._get_replacement_times()
+        self._server = self._get_data_loss_times()
         self._new_counts: Counter[str] = Counter()
         self._counted_since = 0.0
 
@@ -63,7 +63,9 @@ class SharedTexts:
         """The texts by name, without those that have expired."""
         texts = {name: cached_text.text for name in names if (cached_text := self._cached.look_up((tenant, name)))}
         if missing := [name for name in names if name not in texts]:
-            found = await self._scripts.execute_many(*(("GET", keys.shared_text_key(tenant, name)) for name in missing))
+            found = await self._scripts.execute_commands(
+                *(("GET", keys.shared_text_key(tenant, name)) for name in missing)
+            )
             texts |= {name: str(text) for name, text in zip(missing, found, strict=True) if text is not None}
         return texts
 
@@ -84,14 +86,14 @@ class SharedTexts:
 
     def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
-        if (server := self._get_replacement_times()) != self._server:
+        if (server := self._get_data_loss_times()) != self._server:
             self._cached.clear()
             self._server = server
         if now >= self._counted_since + _STORE_AGAIN_SECONDS:
             self._new_counts.clear()
             self._counted_since = now
 
-    def _get_replacement_times(self) -> _ReplacementTimes:
+    def _get_data_loss_times(self) -> _DataLossTimes:
         lineage = self._scripts.lineage
         return lineage.failed_over_at, lineage.restored_at, lineage.crashed_at
 
@@ -137,7 +139,7 @@ class JournalRowCodec:
     async def _collect_texts(self, steps: Sequence[StoredStep]) -> None:
         own_texts = {step.key: step.join_data({}) for step in steps if step.kind == TEXT_KIND}
         self._own_names.update(own_texts)
-        names = {name for step in steps for name in step.names}
+        names = {name for step in steps for name in step.shared_text_names}
         self._texts_by_name.update(own_texts)
         self._texts_by_name.update(await self._shared.read(self._tenant, names - self._texts_by_name.keys()))
 

@@ -127,7 +127,7 @@ class A2aRest:
     async def _read_body(self, path: RestPath, request: Request) -> JsonObject:
         check_content_type(request)
         limit = self._settings.message_bytes if "/message:" in path.path else self._settings.max_body_bytes
-        return await read_object(request, limit, may_be_empty=True)
+        return await read_object(request, limit, may_lack_body=True)
 
 
 def _read_params(path: RestPath, request: Request, body: JsonObject) -> JsonObject:

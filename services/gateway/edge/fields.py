@@ -224,10 +224,10 @@ def check_body_size(size: int, limit: int, call: RpcCall | None = None) -> None:
         raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", call_id, 413, method)
 
 
-async def read_object(request: Request, limit: int, *, may_be_empty: bool = False) -> JsonObject:
+async def read_object(request: Request, limit: int, *, may_lack_body: bool = False) -> JsonObject:
     """Read the body as a JSON object; raises ``BadCall``, and ``InvalidField`` for any other JSON value."""
     body = await read_body(request, limit)
-    return check_type(parse_json(b"{}" if may_be_empty and not body else body), dict, "body")
+    return check_type(parse_json(b"{}" if may_lack_body and not body else body), dict, "body")
 
 
 def parse_call(body: bytes) -> RpcCall:

@@ -60,7 +60,7 @@ def sse_frame(data: str, *, event_id: str = "", event: str = "", comment: str = 
 def sse_response(
     frames: AsyncGenerator[bytes, None], on_delivered: Callable[[], Awaitable[None]] | None = None
 ) -> "KeepAliveResponse":
-    """A stream of server-sent events, kept alive."""
+    """A stream of server-sent events, as a ``KeepAliveResponse``."""
     return KeepAliveResponse(frames, _SSE_TYPE, SSE_HEARTBEAT, on_delivered)
 
 

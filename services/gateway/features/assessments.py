@@ -140,7 +140,7 @@ class AssessmentRepository(ScriptedStore):
     async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         hashes = keys.assessment_keys(tenant)
         commands = (("ZSCORE", hashes.order), ("HGET", hashes.cards), ("HGET", hashes.bodies))
-        score, row, body = await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
+        score, row, body = await self._scripts.execute_commands(*((*command, assessment_id) for command in commands))
         if score is None or row is None or body is None:
             return None
         summary, assessment = _read_summary(row, _parse_score_time(score)), _read_assessment(str(body))
@@ -151,7 +151,7 @@ class AssessmentRepository(ScriptedStore):
         await self.get_assessment(assessment_id, caller)
         order, summaries, bodies = keys.assessment_keys(caller.tenant)
         commands = (("HDEL", summaries), ("HDEL", bodies), ("ZREM", order))
-        await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
+        await self._scripts.execute_commands(*((*command, assessment_id) for command in commands))
 
 
 def _parse_score_time(score: object) -> datetime:

@@ -420,7 +420,7 @@ class AuditExport(ScriptedStore):
             return []
         task_keys = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
         commands = (("HGETALL", name) for names in task_keys for name in (names.ledger, names.approvals))
-        answers = cast("list[dict[str, str]]", await self._scripts.execute_many(*commands))
+        answers = cast("list[dict[str, str]]", await self._scripts.execute_commands(*commands))
         return [parse_stored_row(_build_details, row) for row in zip(records, answers[::2], answers[1::2], strict=True)]
 
 

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from services.gateway.edge.errors import GatewayRefusal, NotFound, WouldRepeatWrites
 from services.gateway.edge.fields import parse_limit
 from services.gateway.edge.ids import derive_id
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
@@ -131,7 +131,7 @@ class DeadLetters(ScriptedStore):
                 ("XREVRANGE", end.stream_key, start, "-", "COUNT", count)
                 for end, start in zip(ends, starts, strict=True)
             )
-            replies = cast("list[list[StreamRow]]", await self._scripts.execute_many(*commands))
+            replies = cast("list[list[StreamRow]]", await self._scripts.execute_commands(*commands))
             rows = [
                 [(end._replace(entry_id=entry_id), fields) for entry_id, fields in reply]
                 for end, reply in zip(ends, replies, strict=True)
@@ -255,7 +255,7 @@ _MOST_LISTED, _USUAL_LISTED = 1000, 100
 
 
 class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
-    rules = PathRules(may_be_empty=True, requires_operator=True)
+    rules = ApiPathRules(may_lack_body=True, requires_operator=True)
 
     @api_path("POST", "/dlq/list")
     async def list_all(self, call: ApiCall) -> JsonValue:

@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField, Unavailable
 from services.gateway.edge.fields import choice_at, flag_at
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
 from shared.contracts.learning_files import LearningFile, LearningImportReport
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
@@ -91,7 +91,7 @@ class LearnedData(ScriptedStore):
     async def read_totals(self, tenant: str) -> LearningTotals:
         """The tenant's statistics now."""
         names = keys.learned_keys(tenant)
-        answers = await self._scripts.execute_many(
+        answers = await self._scripts.execute_commands(
             ("LLEN", names.cases),
             ("HGETALL", names.counts),
             ("HGETALL", names.arms),
@@ -108,7 +108,7 @@ class LearnedData(ScriptedStore):
     async def read_history(self, tenant: str) -> LearningHistory:
         """The tenant's statistics over time."""
         names = keys.learned_keys(tenant)
-        answers = await self._scripts.execute_many(("HGETALL", names.trends), ("HGETALL", names.days))
+        answers = await self._scripts.execute_commands(("HGETALL", names.trends), ("HGETALL", names.days))
         trends, days = cast("list[dict[str, str]]", answers)
         try:
             points = {name: build_trend_points(parse_trend(text)) for name, text in trends.items()}
@@ -155,7 +155,7 @@ def _group_day_counts(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, in
 
 
 class LearningEndpoints(ApiEndpoints[LearnedData]):
-    rules = PathRules(may_be_empty=True, requires_operator=True)
+    rules = ApiPathRules(may_lack_body=True, requires_operator=True)
 
     @api_path("POST", "/learn/export")
     async def export_files(self, call: ApiCall) -> JsonValue:
@@ -176,7 +176,7 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
             raise Unavailable(problem)
         return report.model_dump(mode="json", exclude={"v"})
 
-    @api_path("GET", "/rl/status", PathRules())
+    @api_path("GET", "/rl/status", ApiPathRules())
     async def show_strategy_status(self, call: ApiCall) -> JsonValue:
         """Show the strategies of each process type: uses, mean reward and UCB1 score; and counts of all tasks."""
         return build_learning_view(await self._service.read_totals(call.caller.tenant))

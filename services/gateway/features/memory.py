@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NotFound
 from services.gateway.edge.fields import choice_at, text_at
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
 from services.gateway.features.identity.model import Caller
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
@@ -100,7 +100,7 @@ class TenantMemories(ScriptedStore):
         names = keys.learned_keys(tenant)
         hashes = (names.entities, names.entity_links, names.accuracy, names.memory)
         commands = (("HGETALL", name) for name in hashes)
-        answers = await self._scripts.execute_many(("LRANGE", names.knowledge, 0, FACTS_KEPT - 1), *commands)
+        answers = await self._scripts.execute_commands(("LRANGE", names.knowledge, 0, FACTS_KEPT - 1), *commands)
         facts, entities, links, accuracy, finding = cast(
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", answers
         )
@@ -149,7 +149,7 @@ def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> tup
 
 
 class MemoryEndpoints(ApiEndpoints[TenantMemories]):
-    rules = PathRules(may_be_empty=True, requires_operator=True)
+    rules = ApiPathRules(may_lack_body=True, requires_operator=True)
 
     @api_path("POST", "/memory/cases")
     async def list_cases(self, call: ApiCall) -> JsonValue:

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.gateway.edge.fields import check_type, short_text_at
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
 from shared.infra import keys
 from shared.infra.tenant_records import TenantStops
 
@@ -91,7 +91,7 @@ class TenantStates(TenantStops):
     async def read_spending(self, tenant: str, dates: Sequence[str]) -> Sequence[DailySpending]:
         """The spending on each of these dates, in the tenant's time zone, also on those without any."""
         commands = (("HMGET", keys.spend_key(tenant, day), *_SPENDING_FIELDS) for day in dates)
-        rows = cast("list[list[str | None]]", await self._scripts.execute_many(*commands))
+        rows = cast("list[list[str | None]]", await self._scripts.execute_commands(*commands))
         return [DailySpending(day, *(int(number or 0) for number in row)) for day, row in zip(dates, rows, strict=True)]
 
 
@@ -99,7 +99,7 @@ _LONGEST_REASON = 500
 
 
 class TenantEndpoints(ApiEndpoints[TenantStates]):
-    rules = PathRules(requires_operator=True)
+    rules = ApiPathRules(requires_operator=True)
 
     @api_path("POST", "/tenants/{tenant}/stop")
     async def stop_tenant(self, call: ApiCall) -> JsonValue:

@@ -199,7 +199,7 @@ def _build_row(event: CalendarEvent) -> JsonObject:
 
 
 def _join_addresses(emails: tuple[str, ...]) -> str:
-    """The addresses as one text, which a read-back can compare."""
+    """The addresses as one text, which a read-back can compare; ``nobody`` if there are none."""
     return ", ".join(sorted(email.casefold() for email in emails)) or "nobody"
 
 

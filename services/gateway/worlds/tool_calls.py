@@ -146,7 +146,7 @@ class WorldToolCaller:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._transport.close()
+        await self._transport.close_shared()
 
     async def call(self, world: BridgedWorld, tool: str, arguments: Mapping[str, object], timeout: float) -> WorldReply:
         """Call a tool of a world, within ``timeout`` seconds. The world's key is removed from the reply."""
@@ -221,7 +221,9 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024  # a whole mailbox
 
 
 class SharedTransport(httpx.AsyncBaseTransport):
-    """A transport for several clients, which stays open when one of them is closed; it limits the size of answers."""
+    """A transport for several clients, which stays open when one of them is closed, until ``close_shared``; it limits
+    the size of answers.
+    """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -233,7 +235,7 @@ class SharedTransport(httpx.AsyncBaseTransport):
             response.stream = _SizeLimitedStream(response.stream)
         return response
 
-    async def close(self) -> None:
+    async def close_shared(self) -> None:
         await self._inner.aclose()
 
 

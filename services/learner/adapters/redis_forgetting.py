@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
 from services.learner.core.memory.forgetting import Removal, StoredMemory, plan_removal
 from services.learner.ports.files import StoredVersions
-from services.learner.ports.memory import Forgetting, TaskToSearch
+from services.learner.ports.memory import Forgetting, TaskToSearchForFacts
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.domain.partition import PARTITIONS, partition_of
@@ -134,7 +134,7 @@ class RedisForgetting(Forgetting):
             facts=tuple((row, fact) for row in facts if (fact := KnownFact.read_row(row))),
             entities={field: entity for field, row in entities.items() if (entity := KnownEntity.read_row(row))},
             links={field: entity_links for field, row in links.items() if (entity_links := EntityLinks.read_row(row))},
-            todos={event: todo for event, row in todos.items() if (todo := TaskToSearch.read_row(row))},
+            todos={event: todo for event, row in todos.items() if (todo := TaskToSearchForFacts.read_row(row))},
         )
 
     async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:

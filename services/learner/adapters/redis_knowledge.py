@@ -32,14 +32,14 @@ def translate_spoiled_data() -> Iterator[None]:
 
 
 class RedisFactRepository(ScriptedStore, memory.FactRepository):
-    async def claim(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
+    async def claim_tasks_to_search(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
         members = await self._scripts.run("claim_due", [keys.OPEN_FACT_SEARCHES], [limit, int(seconds * 1000)])
         return [keys.unpack_member(keys.FactSearchMember, member) for member in cast("list[str]", members)]
 
-    async def find_task_to_search(self, tenant: str, event_id: str) -> memory.TaskToSearch | None:
+    async def find_task_to_search(self, tenant: str, event_id: str) -> memory.TaskToSearchForFacts | None:
         with translate_spoiled_data():
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
-        return memory.TaskToSearch.read_row(row)
+        return memory.TaskToSearchForFacts.read_row(row)
 
     async def read_facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
@@ -52,7 +52,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in parsed_rows if fact is not None))
 
     async def store_facts(
-        self, todo: memory.TaskToSearch, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
+        self, todo: memory.TaskToSearchForFacts, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
         names = keys.learned_keys(todo.tenant)
         removed_rows, added_facts = change

@@ -43,8 +43,8 @@ class BadRow(NamedTuple):
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else str(value))]  # of any JSON value
 
 
-class TrainingMetadata(FrozenModel):
-    """A training row's metadata. ``overall_score``: out of 1, or out of 100 where any row beside it is over 1."""
+class TrainingRowMetadata(FrozenModel):
+    """A row's metadata. ``overall_score``: out of 1, or out of 100 where any row beside it is over 1."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
     training_type: TrainingType
@@ -75,7 +75,7 @@ class TrainingMessage(FrozenModel):
 
 class TrainingRow(FrozenModel):
     messages: tuple[TrainingMessage, ...]
-    metadata: TrainingMetadata
+    metadata: TrainingRowMetadata
 
     @property
     def request(self) -> str:
@@ -198,8 +198,8 @@ LARGEST_OBJECT = 64 * 1024 * 1024  # bytes of one object
 _MOST_TRIES = 100  # every other learner's step may change the log in between
 
 
-class SeedResult(NamedTuple):
-    """The result of loading one object. ``rows``: its good rows; ``cases_in_log``: how many of its cases were kept."""
+class LoadedTrainingObject(NamedTuple):
+    """An object of a bucket, as loaded. ``rows``: its good rows; ``cases_in_log``: how many of its cases were kept."""
 
     source: outcomes.TrainingObject
     rows: int
@@ -208,10 +208,10 @@ class SeedResult(NamedTuple):
 
 
 async def _ignore_content(_name: str, _content: bytes) -> None:
-    """The ``import_other_content`` of a ``Seeder`` of training rows, whose objects hold nothing but cases."""
+    """The ``import_other_content`` of a loader of training rows, whose objects hold nothing but cases."""
 
 
-class Seeder:
+class TrainingObjectLoader:
     """Loads new objects of a bucket into a tenant's case log. If several learners do so, each object is stored once.
 
     ``read`` parses an object's rows, in a thread. ``import_other_content`` is called before the object counts as
@@ -234,7 +234,7 @@ class Seeder:
         self._tenant = tenant
         self._clock = clock
 
-    async def load_new(self, report_result: Callable[[SeedResult], None]) -> None:
+    async def load_new(self, report_result: Callable[[LoadedTrainingObject], None]) -> None:
         """Loads new objects, calling ``report_result`` with the result of each that no other learner has loaded.
 
         Raises ``ObjectStoreUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
@@ -244,7 +244,7 @@ class Seeder:
             if loaded_versions.get(source.name) != source.version and (result := await self._load_object(source)):
                 report_result(result)
 
-    async def _load_object(self, source: outcomes.TrainingObject) -> SeedResult | None:
+    async def _load_object(self, source: outcomes.TrainingObject) -> LoadedTrainingObject | None:
         """Loads one object; None if it was replaced meanwhile, so that the next pass finds the new one, or another
         learner was first.
         """
@@ -265,7 +265,7 @@ class Seeder:
 
     async def _store(
         self, source: outcomes.TrainingObject, cases: list[CaseEntry], bad_rows: tuple[BadRow, ...]
-    ) -> SeedResult | None:
+    ) -> LoadedTrainingObject | None:
         for _ in range(_MOST_TRIES):
             stored = await self._repository.read_stored(self._tenant)
             if stored.loaded.get(source.name) == source.version:
@@ -275,7 +275,7 @@ class Seeder:
             if await self._repository.store_changes(self._tenant, changes, stored.versions):
                 ids = {case.case_id for case in cases}
                 in_log = sum(bool(entry.case and entry.case.case_id in ids) for entry in log)
-                return SeedResult(source, len(cases), bad_rows, in_log)
+                return LoadedTrainingObject(source, len(cases), bad_rows, in_log)
         raise StoreUnavailable(f"the case log of {self._tenant} changed at each of {_MOST_TRIES} tries")
 
 

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from starlette.applications import Starlette
 
 from services.learner.core.learner import Learner
-from services.learner.entrypoints.loops import SeedingStatus
+from services.learner.entrypoints.loops import TrainingLoadStatus
 from shared.domain import metric_names as names
 from shared.infra import side_server
 from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route
@@ -17,7 +17,7 @@ DescribeMemory = Callable[[], dict[str, JsonValue]]  # what this process has rem
 def build_learner_health_app(
     ping: Callable[[], Awaitable[None]],
     learner: Learner,
-    seeding: SeedingStatus,
+    seeding: TrainingLoadStatus,
     memory: DescribeMemory,
     metrics: MetricsPage | None = None,
 ) -> Starlette:

@@ -1,4 +1,4 @@
-"""The learner's loops. Learning has priority over remembering and seeding; a failing store is waited for."""
+"""The learner's loops. Learning goes before remembering and loading training rows; a failing store is waited for."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from services.learner.core.learner import Learner
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.rememberer import MemoryContended
-from services.learner.core.training import Seeder, SeedResult
+from services.learner.core.training import LoadedTrainingObject, TrainingObjectLoader
 from services.learner.ports.outcomes import ObjectStoreUnavailable, Outcomes
 from shared.ports.store import StoreUnavailable
 
@@ -146,12 +146,12 @@ async def _wait_for_event(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
 
 
-_SEED_RETRY_SECONDS = 60.0  # after a failure
+_LOAD_RETRY_SECONDS = 60.0  # after a failure
 _MOST_ROWS_LOGGED = 5  # bad rows of one object
 
 
 @dataclass
-class SeedingStatus:
+class TrainingLoadStatus:
     """What this process has loaded since its start, for its health page."""
 
     objects: int = 0
@@ -159,7 +159,7 @@ class SeedingStatus:
     bad_rows: int = 0
     problem: str = ""
 
-    def count_object(self, result: SeedResult) -> None:
+    def count_object(self, result: LoadedTrainingObject) -> None:
         """Counts one loaded object and logs its bad rows."""
         reasons = [f"{row.place}: {row.reason}" for row in result.bad_rows[:_MOST_ROWS_LOGGED]]
         count = len(result.bad_rows)
@@ -174,23 +174,25 @@ class SeedingStatus:
         return {"objects": self.objects, "rows": self.rows, "bad": self.bad_rows, "problem": self.problem}
 
 
-async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
+async def keep_loading_training_objects(
+    open_loader: Callable[[], TrainingObjectLoader], status: TrainingLoadStatus, every_seconds: float
+) -> None:
     """Until cancelled, gives the learner the training rows of objects that are new in the bucket, every
-    ``every_seconds``; after a failure, which ``status`` tells, it tries again sooner. ``open_seeder`` may block, so it
+    ``every_seconds``; after a failure, which ``status`` tells, it tries again sooner. ``open_loader`` may block, so it
     runs in a thread.
     """
-    seeder: Seeder | None = None
+    loader: TrainingObjectLoader | None = None
     while True:
         is_done = False
         try:
-            if seeder is None:
-                seeder = await asyncio.to_thread(open_seeder)
-            await seeder.load_new(status.count_object)
+            if loader is None:
+                loader = await asyncio.to_thread(open_loader)
+            await loader.load_new(status.count_object)
             is_done, status.problem = True, ""
         except (ObjectStoreUnavailable, StoreUnavailable) as error:
             status.problem = str(error)
             log.warning("training_rows_unavailable", error=str(error))
-        except Exception as error:  # the outer edge of seeding: what it cannot read must not stop the learner
+        except Exception as error:  # the outer edge of loading: what it cannot read must not stop the learner
             status.problem = repr(error)
             log.exception("training_rows_unreadable", error=repr(error))
-        await asyncio.sleep(every_seconds if is_done else min(_SEED_RETRY_SECONDS, every_seconds))
+        await asyncio.sleep(every_seconds if is_done else min(_LOAD_RETRY_SECONDS, every_seconds))

@@ -11,7 +11,7 @@ from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, Pred
 from shared.contracts.learning_files import ForgetRequest
 
 
-class TaskToSearch(Contract):
+class TaskToSearchForFacts(Contract):
     """A task that is still to be searched for facts: its texts, shortened, with protected values removed."""
 
     tenant: str
@@ -53,7 +53,7 @@ class MemoryChange(NamedTuple):
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
     accuracy: Mapping[PredictionKey, PredictionAccuracy]
-    todos: tuple[TaskToSearch, ...] = ()
+    todos: tuple[TaskToSearchForFacts, ...] = ()
 
 
 class MemorySpoiled(Exception):
@@ -112,16 +112,16 @@ class FactRepository(Protocol):
     also ``MemorySpoiled``.
     """
 
-    async def claim(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
-        """Claims events to be searched for facts, for that many seconds; returns their tenants and ids."""
+    async def claim_tasks_to_search(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
+        """Claims tasks to be searched for facts, for that many seconds; returns ``(tenant, event id)`` of each."""
 
-    async def find_task_to_search(self, tenant: str, event_id: str) -> TaskToSearch | None:
+    async def find_task_to_search(self, tenant: str, event_id: str) -> TaskToSearchForFacts | None:
         """The task of that event; None if it was searched, or is to be forgotten."""
 
     async def read_facts(self, tenant: str) -> KnownFacts: ...
 
     async def store_facts(
-        self, todo: TaskToSearch, change: FactChange, counts: Mapping[str, int], version: str = ""
+        self, todo: TaskToSearchForFacts, change: FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
         """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
 
@@ -138,8 +138,10 @@ class FactRepository(Protocol):
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None: ...
 
 
-class FactsUnavailable(Exception):
-    """The model could not be asked, or gave no usable answer. ``cost``: what that cost."""
+class FactSearchFailed(Exception):
+    """A task could not be searched for facts: the model could not be asked, or gave no usable answer. ``cost``: what
+    that cost.
+    """
 
     def __init__(self, reason: str, cost: FactCost = FactCost()) -> None:  # noqa: B008  # immutable
         super().__init__(reason)

@@ -11,10 +11,10 @@ from services.policy.core.findings import (
     build_row_facts,
     find_call_findings,
 )
-from services.policy.core.plan_findings import find_plan_findings
 from services.policy.core.prepared import PreparedPolicies, PreparedPolicy, RequestTooLarge, prepare_policies
 from services.policy.core.rules import Finding, ReportOnlyFinding, RuleWithoutEffect
-from services.policy.core.text_rules import find_text_violations
+from services.policy.core.text_rules import find_text_rule_findings
+from services.policy.core.tool_rule_findings import find_tool_rule_findings
 from shared.contracts import policy as contracts
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.policy_hash import hash_context
@@ -50,8 +50,8 @@ def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> co
             findings += find_call_findings(prepared.rules, facts)
     if any(call.rows for call in request.calls):
         findings = [*_drop_repeated_rules(findings)]
-    findings += find_plan_findings(facts_by_policy, request)
-    findings += find_text_violations([prepared.texts for prepared in policies.all], policies.problems, request)
+    findings += find_tool_rule_findings(facts_by_policy, request)
+    findings += find_text_rule_findings([prepared.texts for prepared in policies.all], policies.problems, request)
     ruled_calls = {
         call.call_id: tuple(
             prepared.policy.id for prepared, rows in facts_by_policy if _governs_call(prepared, call, rows[number])

@@ -183,7 +183,7 @@ def prepare_text_rule(rule: TextRule) -> PreparedTextRule:
     return PreparedTextRule(rule, kind, words, None if rule.pattern is None else compile_text_pattern(rule.pattern))
 
 
-def find_text_violations(
+def find_text_rule_findings(
     policies: Iterable[PreparedTextRules], invalid: Iterable[PolicyProblem], request: EvaluateRequest
 ) -> Iterator[Finding]:
     """Yields a finding for each policy with text rules; a violation blocks.

@@ -6,7 +6,7 @@ import pytest
 
 from services.assessor.core.action_log import AccessReader, ActionLogBuilder
 from services.assessor.core.permissions import USER_PERMISSIONS
-from services.assessor.ports.simulation import Access, SimulatorEvent
+from services.assessor.ports.simulation import LoggedRequest, SimulatorEvent
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 ME = "ues_me"
@@ -19,8 +19,8 @@ def event(key: str, agent: str | None = ME, **more: object) -> SimulatorEvent:
     return SimulatorEvent.model_validate({**given, "agent_id": agent, "data": data, **more})
 
 
-def access(path: str, status: int = 200, method: str = "POST") -> Access:
-    return Access(timestamp=NOW, method=method, path=path, status_code=status)
+def access(path: str, status: int = 200, method: str = "POST") -> LoggedRequest:
+    return LoggedRequest(timestamp=NOW, method=method, path=path, status_code=status)
 
 
 def test_only_the_participants_events_are_its_actions_each_once_and_once_it_is_done() -> None:

@@ -28,8 +28,8 @@ def test_a_chance_has_wilsons_interval_a_mean_students_and_a_difference_welchs()
 
 def test_points_are_read_as_they_are_kept() -> None:
     assert estimates.parse_trend("1:9000:1700000000000 2:14000:1700000001000") == (
-        estimates.TrendTotal(1, 9000, 1_700_000_000_000),
-        estimates.TrendTotal(2, 14_000, 1_700_000_001_000),
+        estimates.CumulativeReward(1, 9000, 1_700_000_000_000),
+        estimates.CumulativeReward(2, 14_000, 1_700_000_001_000),
     )
     assert estimates.parse_trend("") == ()
 
@@ -42,7 +42,7 @@ def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
 
 def test_a_moment_has_the_mean_of_all_and_of_those_since_the_last() -> None:
     """Two cases at 0.9, two at 0.5: 0.7 of all, 0.5 since."""
-    points = [estimates.TrendTotal(2, 18_000, 1_000), estimates.TrendTotal(4, 28_000, 2_000)]
+    points = [estimates.CumulativeReward(2, 18_000, 1_000), estimates.CumulativeReward(4, 28_000, 2_000)]
     assert estimates.build_trend_points(points) == (
         estimates.TrendPoint(2, 1_000, 0.9, 0.9),
         estimates.TrendPoint(4, 2_000, 0.7, 0.5),
@@ -51,7 +51,7 @@ def test_a_moment_has_the_mean_of_all_and_of_those_since_the_last() -> None:
 
 def test_time_never_goes_back_whatever_was_counted_when() -> None:
     found = estimates.build_trend_points(
-        [estimates.TrendTotal(2, REWARD_UNITS, 500), estimates.TrendTotal(1, REWARD_UNITS, 900)]
+        [estimates.CumulativeReward(2, REWARD_UNITS, 500), estimates.CumulativeReward(1, REWARD_UNITS, 900)]
     )
     assert [(moment.n, moment.at_ms) for moment in found] == [(1, 900), (2, 900)]
 

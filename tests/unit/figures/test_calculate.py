@@ -207,7 +207,7 @@ def test_made_tools_are_further_operations() -> None:
     assert "markup" in dumps(define_calculate_tool(made).input_schema)  # type: ignore[arg-type]  # a schema is JSON
     with pytest.raises(MadeToolNotRun) as missing:
         calculate(given, KNOWN, made)
-    made.add_outcome(missing.value.run, MadeToolOutcome("1680.005"))
+    made.add_outcome(missing.value.call, MadeToolOutcome("1680.005"))
     value = calculate(given, KNOWN, made)
     assert (value.value, value.made_by) == ("1680.01", own.ref)
     assert find_wrong_values([value], KNOWN, made) == {}

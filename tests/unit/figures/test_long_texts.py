@@ -22,7 +22,7 @@ from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import PartContext
 from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.prime.prime import find_named_tools
+from services.executor.core.prime.prime import find_unlisted_tools_in_text
 from services.executor.core.reads.server_call import parse_field_clauses
 from services.executor.core.records.asked_fields import list_rule_fields
 from services.executor.core.reflect.documents import DocumentMaterial, find_document_requests, read_source_data
@@ -72,7 +72,7 @@ def test_amounts_beside_words_in_a_long_text_are_found(length: int) -> None:
 
 def test_tools_that_a_long_text_names_are_found() -> None:
     connection = Connection(id="office", url="http://office.test")
-    assert find_named_tools(repeated("call no_such "), connection, ())[0].name == "no_such"
+    assert find_unlisted_tools_in_text(repeated("call no_such "), connection, ())[0].name == "no_such"
 
 
 def test_a_text_of_clauses_with_a_long_gap_is_read() -> None:

@@ -38,7 +38,7 @@ from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, Pred
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import TrendPoint, TrendTotal, build_trend_points
+from shared.domain.estimates import CumulativeReward, TrendPoint, build_trend_points
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role, TaskState
 from tests.doubles.redis_tasks import a_record
@@ -51,7 +51,7 @@ NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 def course(*qualities: float) -> tuple[TrendPoint, ...]:
     """A trend of these qualities, one a minute."""
     sums = [round(10_000 * sum(qualities[: place + 1])) for place in range(len(qualities))]
-    return build_trend_points([TrendTotal(n, units, 60_000 * n) for n, units in enumerate(sums, 1)])
+    return build_trend_points([CumulativeReward(n, units, 60_000 * n) for n, units in enumerate(sums, 1)])
 
 
 @pytest.mark.promise("console.first_screen")

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as some
 from typing_extensions import override
 
 from services.learner.core.memory.fact_worker import ModelFactFinder, build_sections
-from services.learner.ports.memory import FactsUnavailable
+from services.learner.ports.memory import FactSearchFailed
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.relevance import prune_cases, select_relevant_cases
 from shared.domain.cases import CaseOutcome, judge_outcome
@@ -164,7 +164,7 @@ async def test_an_answer_that_is_no_use_is_asked_for_once_more_with_why() -> Non
 @each_row(("answers", "calls"), [((ModelUnavailable("away"),), 0), (("no", "JSON"), 2)])
 async def test_without_an_answer_it_is_said_what_was_spent(answers: Sequence[str | Exception], calls: int) -> None:
     finder, _ = _finder(*answers)
-    with pytest.raises(FactsUnavailable) as problem:
+    with pytest.raises(FactSearchFailed) as problem:
         await finder.find_facts(_SECTIONS)
     assert problem.value.cost.calls == calls
 
@@ -173,7 +173,7 @@ async def test_without_an_answer_it_is_said_what_was_spent(answers: Sequence[str
 async def test_no_more_is_spent_than_was_set_aside() -> None:
     finder, _ = _finder("no", "JSON")
     most = finder.estimate_max_cost(_SECTIONS)
-    with pytest.raises(FactsUnavailable) as problem:
+    with pytest.raises(FactSearchFailed) as problem:
         await finder.find_facts(_SECTIONS)
     assert problem.value.cost.nanos <= most.nanos
     assert problem.value.cost.calls <= most.calls

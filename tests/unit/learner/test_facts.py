@@ -22,7 +22,7 @@ from services.learner.core.memory.facts import (
 )
 from services.learner.core.memory.forgetting import StoredMemory, plan_removal
 from services.learner.core.memory.lesson import UnreadableOutcome, make_lesson, parse_outcome
-from services.learner.ports.memory import KnownFacts, RawFact, TaskToSearch
+from services.learner.ports.memory import KnownFacts, RawFact, TaskToSearchForFacts
 from services.learner.ports.outcomes import StrategyUse
 from shared.contracts.knowledge import KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
@@ -38,9 +38,9 @@ from tests.integration.learner_stage import an_outcome
 from tools.bench.learner.regret import ARMS, SCENES, RegretCourse, RegretScene, measure_regret, regret_bound
 
 
-def a_todo(number: int = 1) -> TaskToSearch:
+def a_todo(number: int = 1) -> TaskToSearchForFacts:
     at = NOON + timedelta(hours=number)
-    return TaskToSearch(
+    return TaskToSearchForFacts(
         tenant="acme",
         event_id=f"t{number}:1",
         task_id=f"t{number}",

@@ -13,8 +13,8 @@ from services.learner.core.files import importer
 from services.learner.core.files.formats import FileStatistics
 from services.learner.core.training import (
     MOST_ROWS,
-    Seeder,
-    SeedResult,
+    LoadedTrainingObject,
+    TrainingObjectLoader,
     TrainingRows,
     build_stored_case,
     make_case,
@@ -349,6 +349,6 @@ async def test_an_object_is_parsed_beside_the_event_loop_which_keeps_the_learner
         threads.append(threading.get_ident())
         return read_rows(name, content)
 
-    results: list[SeedResult] = []
-    await Seeder(_OneObject(), _EmptyLog(), "acme", lambda: NOON, read).load_new(results.append)
+    results: list[LoadedTrainingObject] = []
+    await TrainingObjectLoader(_OneObject(), _EmptyLog(), "acme", lambda: NOON, read).load_new(results.append)
     assert ([result.cases_in_log for result in results], threading.get_ident() in threads) == ([1], False)

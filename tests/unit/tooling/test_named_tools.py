@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.prime.prime import find_named_tools
+from services.executor.core.prime.prime import find_unlisted_tools_in_text
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
@@ -11,7 +11,7 @@ BRIDGE = Connection(id="bridge", url="http://bridge")
 
 
 def names(text: str, *listed: str) -> list[str]:
-    return [tool.name for tool in find_named_tools(text, BRIDGE, listed)]
+    return [tool.name for tool in find_unlisted_tools_in_text(text, BRIDGE, listed)]
 
 
 @pytest.mark.promise("tools.named_by_task")
@@ -48,8 +48,10 @@ def test_fields_files_and_forbidden_tools_are_not_taken_for_tools(text: str) -> 
 def test_the_class_comes_from_the_name_and_only_the_catalogue_lowers_it() -> None:
     text = "First get_order, approve_order, send_reminder, then call frobnicate_order."
     trusted = BRIDGE.model_copy(update={"catalogue": {"frobnicate_order": CatalogueEntry(tool_class=ToolClass.READ)}})
-    classes = {tool.name: tool.tool_class for tool in find_named_tools(text, BRIDGE, ())}
-    lowered = {tool.name: tool.tool_class for tool in find_named_tools("Call frobnicate_order.", trusted, ())}
+    classes = {tool.name: tool.tool_class for tool in find_unlisted_tools_in_text(text, BRIDGE, ())}
+    lowered = {
+        tool.name: tool.tool_class for tool in find_unlisted_tools_in_text("Call frobnicate_order.", trusted, ())
+    }
     assert classes == {
         "approve_order": ToolClass.CHANGE,
         "frobnicate_order": ToolClass.CHANGE,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.tools import classes as verbs
-from services.executor.core.tools.failures import ReadFailure, classify_failure, convert_to_wanted_types
+from services.executor.core.tools.failures import ReadFailureKind, classify_failure, convert_to_wanted_types
 from services.executor.core.tools.replacement_reads import find_renamed_reads, find_single_reads, has_opposites
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
@@ -35,39 +35,39 @@ def called(found: list[ReadCall]) -> list[tuple[str, JsonObject]]:
     (None, False, None),
     ({"found": False, "error": "no such claim"}, False, None),
     ({"id": "J-1", "error": "service unavailable"}, False, None),
-    ("Unknown tool: get_claim", True, ReadFailure.TOOL_GONE),
-    ("There is no tool get_claim.", True, ReadFailure.TOOL_GONE),
-    ({"error": "tool get_claim has been removed"}, False, ReadFailure.TOOL_GONE),
-    ("Method not found", True, ReadFailure.TOOL_GONE),
-    ("claim C-1 not found", True, ReadFailure.NOT_FOUND),
-    ("no such claim", True, ReadFailure.NOT_FOUND),
-    ("HTTP 404", True, ReadFailure.NOT_FOUND),
-    ("no such column: amount", True, ReadFailure.OTHER),
-    ("column amount does not exist", True, ReadFailure.OTHER),
-    ("Permission denied", True, ReadFailure.NOT_PERMITTED),
-    ("HTTP 403", True, ReadFailure.NOT_PERMITTED),
-    ("the tool get_claim is not available for your role", True, ReadFailure.NOT_PERMITTED),
-    ({"error": "missing scope claims:read"}, False, ReadFailure.NOT_PERMITTED),
-    ({"error": "insufficient privileges"}, False, ReadFailure.NOT_PERMITTED),
-    ("the query timed out", True, ReadFailure.FOR_THE_MOMENT),
-    ("context deadline exceeded", True, ReadFailure.FOR_THE_MOMENT),
-    ("the contract timed its payments badly", True, ReadFailure.OTHER),
-    ("claim_id must be an integer", True, ReadFailure.WRONG_TYPE),
-    ("Input should be a valid string", True, ReadFailure.WRONG_TYPE),
-    ("'7' is not of type 'integer'", True, ReadFailure.WRONG_TYPE),
-    ("the number of the claim is closed", True, ReadFailure.OTHER),
-    ("power tool storage is full", True, ReadFailure.OTHER),
-    ("429 Too Many Requests", True, ReadFailure.FOR_THE_MOMENT),
-    ({"error": "HTTP 503"}, False, ReadFailure.FOR_THE_MOMENT),
-    ("temporarily unavailable, try again later", True, ReadFailure.FOR_THE_MOMENT),
-    ("database is locked", True, ReadFailure.FOR_THE_MOMENT),
-    ("at most 1 ids", True, ReadFailure.TOO_MUCH),
-    ("CHECK constraint failed: amount", True, ReadFailure.OTHER),
-    ("amount is required", True, ReadFailure.OTHER),
-    ("order 503 is closed", True, ReadFailure.OTHER),
+    ("Unknown tool: get_claim", True, ReadFailureKind.TOOL_GONE),
+    ("There is no tool get_claim.", True, ReadFailureKind.TOOL_GONE),
+    ({"error": "tool get_claim has been removed"}, False, ReadFailureKind.TOOL_GONE),
+    ("Method not found", True, ReadFailureKind.TOOL_GONE),
+    ("claim C-1 not found", True, ReadFailureKind.NOT_FOUND),
+    ("no such claim", True, ReadFailureKind.NOT_FOUND),
+    ("HTTP 404", True, ReadFailureKind.NOT_FOUND),
+    ("no such column: amount", True, ReadFailureKind.OTHER),
+    ("column amount does not exist", True, ReadFailureKind.OTHER),
+    ("Permission denied", True, ReadFailureKind.NOT_PERMITTED),
+    ("HTTP 403", True, ReadFailureKind.NOT_PERMITTED),
+    ("the tool get_claim is not available for your role", True, ReadFailureKind.NOT_PERMITTED),
+    ({"error": "missing scope claims:read"}, False, ReadFailureKind.NOT_PERMITTED),
+    ({"error": "insufficient privileges"}, False, ReadFailureKind.NOT_PERMITTED),
+    ("the query timed out", True, ReadFailureKind.FOR_THE_MOMENT),
+    ("context deadline exceeded", True, ReadFailureKind.FOR_THE_MOMENT),
+    ("the contract timed its payments badly", True, ReadFailureKind.OTHER),
+    ("claim_id must be an integer", True, ReadFailureKind.WRONG_TYPE),
+    ("Input should be a valid string", True, ReadFailureKind.WRONG_TYPE),
+    ("'7' is not of type 'integer'", True, ReadFailureKind.WRONG_TYPE),
+    ("the number of the claim is closed", True, ReadFailureKind.OTHER),
+    ("power tool storage is full", True, ReadFailureKind.OTHER),
+    ("429 Too Many Requests", True, ReadFailureKind.FOR_THE_MOMENT),
+    ({"error": "HTTP 503"}, False, ReadFailureKind.FOR_THE_MOMENT),
+    ("temporarily unavailable, try again later", True, ReadFailureKind.FOR_THE_MOMENT),
+    ("database is locked", True, ReadFailureKind.FOR_THE_MOMENT),
+    ("at most 1 ids", True, ReadFailureKind.TOO_MUCH),
+    ("CHECK constraint failed: amount", True, ReadFailureKind.OTHER),
+    ("amount is required", True, ReadFailureKind.OTHER),
+    ("order 503 is closed", True, ReadFailureKind.OTHER),
 )
 def test_a_failure_is_told_by_what_the_server_says_and_an_empty_answer_is_none(
-    content: Json, is_error: bool, kind: ReadFailure | None
+    content: Json, is_error: bool, kind: ReadFailureKind | None
 ) -> None:
     assert classify_failure(ToolAnswer(content, is_error)) is kind
 

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.cases import CASES_KEPT
-from shared.infra.archive_folder import FolderArchive, task_file_name, tenant_folder_name
+from shared.infra.archive_folder import FolderArchive, archive_file_name, tenant_folder_name
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from tools.bench.executor.installation import BenchInstallation, installation
@@ -110,8 +110,8 @@ def _filled_archive(folder: Path, tasks: int) -> FolderArchive:
     place = folder / tenant_folder_name("t")
     place.mkdir(parents=True)
     for number in range(tasks):
-        (place / task_file_name(f"task-{number}")).touch()
-    (place / task_file_name("task-1")).write_bytes(_ENVELOPE)
+        (place / archive_file_name(f"task-{number}")).touch()
+    (place / archive_file_name("task-1")).write_bytes(_ENVELOPE)
     return FolderArchive(folder)
 
 

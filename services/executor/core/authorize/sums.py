@@ -374,11 +374,11 @@ class CallSums:
         """
         kind = seen_records.name_of_kind(reference.noun)
         if reference.is_number:
-            return kind in self._record_kinds and not seen_records.are_same_kind(reference.noun, tool_kind)
-        return kind in self._record_kinds or kind in seen_records.COMMON_KINDS
+            return kind in self._kind_names and not seen_records.are_same_kind(reference.noun, tool_kind)
+        return kind in self._kind_names or kind in seen_records.COMMON_KINDS
 
     @cached_property
-    def _record_kinds(self) -> frozenset[str]:
+    def _kind_names(self) -> frozenset[str]:
         """One word for each kind of record that was read or that a tool is about."""
         nouns = [seen_records.noun_of_tool(tool.name, self._graph.keys) for tool in self._toolbox.tools.values()]
         return frozenset(map(seen_records.name_of_kind, (*nouns, *(node.kind for node in self._graph.nodes)))) - {""}

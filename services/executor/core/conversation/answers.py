@@ -15,12 +15,12 @@ from services.executor.core.reflect.quality import (
     mentions_failure,
     says_found_value,
 )
-from services.executor.core.session.context import TurnContext, append_remarks, local_now
+from services.executor.core.session.context import TurnContext, append_remarks, get_task_time
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import list_writes
 from services.executor.core.session.values import Fact, list_open_questions
 from services.executor.core.states.machine import NOTHING_WRITTEN_TEXT, Failed
-from services.executor.core.tools.failures import ReadFailure, classify_failure
+from services.executor.core.tools.failures import ReadFailureKind, classify_failure
 from services.executor.core.tools.record_tree import is_empty_result
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
@@ -107,7 +107,7 @@ class AnswerChecks:
         A figure or identifier counts only if neither the search by characters nor the one by value finds its source.
         """
         tokens = find_untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
-        days = find_days_in_answer(text, local_now(self._ctx))
+        days = find_days_in_answer(text, get_task_time(self._ctx))
         if not (tokens or days):
             return ()
         finder = self._make_source_finder(progress, writes)
@@ -238,7 +238,7 @@ def why_text_is_no_answer(text: str, ctx: TurnContext, dossier: Dossier) -> str:
         return ""
     # That a server has nothing of a name is an answer, too.
     failures = [classify_failure(ToolAnswer(fact.result, is_error=True)) for fact in reads if not fact.ok]
-    if len(failures) < len(reads) or ReadFailure.NOT_FOUND in failures:
+    if len(failures) < len(reads) or ReadFailureKind.NOT_FOUND in failures:
         return ""
     return f"no read worked: {', '.join(dict.fromkeys(fact.tool for fact in reads))}"
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from services.executor.core.authorize.persons import list_remaining_states
 from services.executor.core.conversation import strategies
 from services.executor.core.conversation.answers import AnswerChecks, why_text_is_no_answer
-from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyProposals
+from services.executor.core.conversation.dispatch import CheckedProposals, ReplyDispatch
 from services.executor.core.conversation.local_tools import LocalTools, has_condition_or_open_selection
 from services.executor.core.conversation.understanding import (
     UNDERSTAND_TOOL_NAME,
@@ -324,7 +324,7 @@ class Conversation:
                 dispatch.check_writes_and_find_unsourced(self.draft.held, context, self._known_sources)
             dispatch.journal_proposals()
 
-    async def _add_and_close_if_complete(self, reply_proposals: ReplyProposals, *, is_cut: bool) -> bool:
+    async def _add_and_close_if_complete(self, reply_proposals: CheckedProposals, *, is_cut: bool) -> bool:
         """Adds the reply's proposals to the draft; closes the plan if every part has its calls, or nothing new was
         proposed, and returns whether it did.
 

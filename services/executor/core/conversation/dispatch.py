@@ -22,9 +22,9 @@ from shared.ports.models import ToolResult, ToolUse
 _LONGEST_ADDRESS = 120
 
 
-class ReplyProposals(Contract):
-    """The writes that one reply proposed, as their journal step stores them. ``wrong``: by call id, why a write is not
-    accepted; ``doubts``: values that may be the model's own invention.
+class CheckedProposals(Contract):
+    """The writes that one reply of the model proposed, once checked, as their journal step stores them. ``wrong``: by
+    call id, why a write is not accepted; ``doubts``: values that may be the model's own invention.
     """
 
     proposals: tuple[Proposal, ...] = ()
@@ -55,7 +55,7 @@ class ReplyDispatch:
         self.calls_as_data: list[Json] = []
         self._proposals_key = f"{key}:proposed"
         earlier = ctx.journal.get_from_earlier_attempt(self._proposals_key)
-        self.proposed = ReplyProposals() if earlier is None else ReplyProposals.model_validate_json(earlier)
+        self.proposed = CheckedProposals() if earlier is None else CheckedProposals.model_validate_json(earlier)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
         self.other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
@@ -78,7 +78,7 @@ class ReplyDispatch:
             result = result_by_ref[ref]
             if first_place_by_ref[ref] != index:
                 result = await self._read_or_explain(index, ref, refused_reads)
-            self.results[use.id], data = _format_read_result(use, result)
+            self.results[use.id], data = _format_for_model_and_history(use, result)
             self.calls_as_data.append(data)
 
     def build_local_step_key(self, use: ToolUse) -> str:
@@ -126,10 +126,10 @@ class ReplyDispatch:
             except InvalidProposal as error:
                 errors[use.id] = f"Not made: {error}"
         if not errors:
-            self.proposed = ReplyProposals(proposals=tuple(proposals))
+            self.proposed = CheckedProposals(proposals=tuple(proposals))
             return ()
         sent_back = {proposal.use_id: PROPOSE_AGAIN_TEXT for proposal in proposals}
-        self.proposed = ReplyProposals(wrong={**errors, **sent_back}, doubts=tuple(doubts))
+        self.proposed = CheckedProposals(wrong={**errors, **sent_back}, doubts=tuple(doubts))
         return checked_calls if lacks_source else ()
 
     def _build_part_context(
@@ -189,7 +189,7 @@ class ReplyDispatch:
             return str(refusal)
 
 
-def _format_read_result(use: ToolUse, fact_or_reason: Fact | str) -> tuple[ToolResult, Json]:
+def _format_for_model_and_history(use: ToolUse, fact_or_reason: Fact | str) -> tuple[ToolResult, Json]:
     """A read as the tool result for the model, and as data for a message history that starts again."""
     call: dict[str, Json] = {"tool": use.name, "arguments": use.input}
     if isinstance(fact_or_reason, str):

@@ -26,7 +26,7 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.plan.sources import build_operand_sources, list_user_texts
-from services.executor.core.session.context import TurnContext, convert_files_for_look_tool, local_now
+from services.executor.core.session.context import TurnContext, convert_files_for_look_tool, get_task_time
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_writes, sort_by_sending_time
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
@@ -152,7 +152,7 @@ class LocalTools:
 
     async def _select_rows(self, call: _LocalCall) -> Json:
         return select_rows_for_model(
-            call.arguments, (*call.facts, *convert_files_for_look_tool(self.ctx.files)), local_now(self.ctx).date()
+            call.arguments, (*call.facts, *convert_files_for_look_tool(self.ctx.files)), get_task_time(self.ctx).date()
         )
 
     async def _leave_part(self, call: _LocalCall) -> Json:
@@ -172,7 +172,9 @@ class LocalTools:
         return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
-        """Asks the policy service about a hypothetical call, as a journal step."""
+        """The policy service's verdict on a hypothetical call, for the model; a journal step. Raises ``ValueError`` for
+        an unknown tool, arguments that are no object, or one question too many.
+        """
         if self.hypothetical_call_count >= _MOST_HYPOTHETICAL_CALLS:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL_CALLS} times already")
         self.hypothetical_call_count += 1

@@ -414,7 +414,7 @@ def _child_fields(parent: ReadField, value: JsonObject | list[Json], tool_words:
     fields = [
         ReadField(parent.fact_id, parent.path, key, record, inner, parent.is_free) for key, inner in value.items()
     ]
-    named_records = [field for field in fields if isinstance(field.value, dict) and _is_record_id(field.name)]
+    named_records = [field for field in fields if isinstance(field.value, dict) and _is_key_shaped_like_id(field.name)]
     ids = [field._replace(record=EnclosingRecord(field.path, field.name), value=field.name) for field in named_records]
     return [*fields, *ids]
 
@@ -431,10 +431,10 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
     """
     ids = [key for key, value in item.items() if _identifies_own_record(key) and type(value) in (str, int)]
     own_key = next((key for key in ids if key.lower() in _OWN_ID_NAMES), "")
-    if not own_key and _is_record_id(name) and not _INDEX_OR_DATE_PATTERN.fullmatch(name):
+    if not own_key and _is_key_shaped_like_id(name) and not _INDEX_OR_DATE_PATTERN.fullmatch(name):
         return EnclosingRecord(path, name)
     own_key = own_key or max(ids, key=lambda key: _rate_identifier(key, tool_words), default="")
-    identifier = str(item[own_key]) if own_key else name if _is_record_id(name) else ""
+    identifier = str(item[own_key]) if own_key else name if _is_key_shaped_like_id(name) else ""
     return EnclosingRecord(path, identifier) if identifier else None
 
 
@@ -450,6 +450,6 @@ def _identifies_own_record(name: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _is_record_id(name: str) -> bool:
+def _is_key_shaped_like_id(key: str) -> bool:
     """Whether a table's key is written as a record's identifier: a usual form with a digit, as ``EXP-1006``."""
-    return "[" not in name and any(mark.isdecimal() for mark in name) and kind_of_identifier(name) is not None
+    return "[" not in key and any(mark.isdecimal() for mark in key) and kind_of_identifier(key) is not None

@@ -133,8 +133,8 @@ def format_decimal(value: Decimal) -> str:
 _LONGEST_RESULT = 120
 
 
-class MadeToolRun(NamedTuple):
-    """One run of a made tool on figures, given as decimal texts."""
+class MadeToolCall(NamedTuple):
+    """A call of a made tool with figures as decimal texts."""
 
     tool: MadeTool
     figures: tuple[str, ...]
@@ -148,22 +148,22 @@ class MadeToolOutcome(NamedTuple):
 
 
 class MadeToolNotRun(Exception):
-    """The made tool of ``run`` has not run on these figures yet: the caller runs it, and calculates again."""
+    """The made tool of ``call`` has not run on its figures yet: the caller runs it, and calculates again."""
 
-    def __init__(self, run: MadeToolRun) -> None:
-        super().__init__(run.tool.name)
-        self.run = run
+    def __init__(self, call: MadeToolCall) -> None:
+        super().__init__(call.tool.name)
+        self.call = call
 
 
 class MadeToolResults:
-    """The made tools of a task with the results of their runs so far."""
+    """The made tools of a task with the results of their calls so far."""
 
     def __init__(self, tools: Iterable[MadeTool] = ()) -> None:
         self.tools: Mapping[str, MadeTool] = {tool.name: tool for tool in tools}
         self._outcomes: dict[tuple[str, tuple[str, ...]], MadeToolOutcome] = {}
 
-    def add_outcome(self, run: MadeToolRun, outcome: MadeToolOutcome) -> None:
-        self._outcomes[run.tool.name, run.figures] = outcome
+    def add_outcome(self, call: MadeToolCall, outcome: MadeToolOutcome) -> None:
+        self._outcomes[call.tool.name, call.figures] = outcome
 
     def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
         """The stored result of the tool on these operands, rounded once. Raises ``CannotCalculate`` if the run failed,
@@ -171,10 +171,10 @@ class MadeToolResults:
         """
         tool = self.tools[operation]
         check_operands(operation, ", ".join(tool.arguments), operands)
-        run = MadeToolRun(tool, tuple(map(format_decimal, operands)))
-        outcome = self._outcomes.get((operation, run.figures))
+        call = MadeToolCall(tool, tuple(map(format_decimal, operands)))
+        outcome = self._outcomes.get((operation, call.figures))
         if outcome is None:
-            raise MadeToolNotRun(run)
+            raise MadeToolNotRun(call)
         if outcome.error:
             raise CannotCalculate(f"{operation}: {outcome.error}")
         with localcontext(prec=_LONGEST_RESULT * 2):

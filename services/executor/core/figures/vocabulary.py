@@ -112,7 +112,7 @@ def _weekday_names() -> Iterator[tuple[str, int]]:
 
 
 def _single_words_with_numbers(names: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int]]:
-    """Yields name and number of the months or weekdays that are one word, from their numbers and names."""
+    """Yields ``(word, number)`` for each month's or weekday's name that is one word and not too short."""
     for number, name in names:
         word = fold_word(name).strip(".")
         if word.isalpha() and len(word) >= _SHORTEST_DAY_OR_MONTH_NAME:

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.calculator import (
+    MadeToolCall,
     MadeToolNotRun,
     MadeToolOutcome,
     MadeToolResults,
-    MadeToolRun,
     has_few_digits,
     parse_made_tool_outcome,
 )
@@ -326,10 +326,10 @@ async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResu
         try:
             return compute()
         except MadeToolNotRun as missing:
-            runs.add_outcome(missing.run, await _run_made_tool_as_step(ctx, key, missing.run))
+            runs.add_outcome(missing.call, await _run_made_tool_as_step(ctx, key, missing.call))
 
 
-async def _run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
+async def _run_in_sandbox(sandbox: Sandbox, call: MadeToolCall) -> MadeToolOutcome:
     """Runs one call in a fresh sandbox. If the code fails, the outcome says why. Raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
@@ -338,7 +338,7 @@ async def _run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcom
         return MadeToolOutcome(error=str(error))
 
 
-async def _run_made_tool_as_step(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeToolOutcome:
+async def _run_made_tool_as_step(ctx: TurnContext, key: str, call: MadeToolCall) -> MadeToolOutcome:
     figures: list[Json] = list(call.figures)
     question_digest = digest([call.tool.name, call.tool.code_sha256, figures])[:32]
 
@@ -481,7 +481,7 @@ class _ToolMaker:
         """Runs a test case twice; both results must be equal and as expected. Raises ``NoToolMade``."""
         try:
             outcomes: list[MadeToolOutcome] = [
-                await _run_in_sandbox(self._ctx.ports.sandbox, MadeToolRun(tool, case.inputs)) for _ in range(2)
+                await _run_in_sandbox(self._ctx.ports.sandbox, MadeToolCall(tool, case.inputs)) for _ in range(2)
             ]
         except SandboxUnavailable as error:
             raise NoToolMade(f"the sandbox cannot be had: {error}") from error

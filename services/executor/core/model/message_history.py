@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.model.model_calls import append_text_for_one_request, ask_model, get_stored_or_new_call_mode
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext, local_now
+from services.executor.core.session.context import TurnContext, get_task_time
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render_in_order
 from services.executor.core.tools.toolbox import find_tool_of_condition
@@ -54,7 +54,7 @@ def _build_sections(ctx: TurnContext) -> dict[str, Json]:
 
 
 def _describe_current_time(ctx: TurnContext) -> Json:
-    local, practice = local_now(ctx), ctx.record.request.practice
+    local, practice = get_task_time(ctx), ctx.record.request.practice
     times: dict[str, Json] = {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
     if practice and practice.turn:
         times["turn"] = practice.turn

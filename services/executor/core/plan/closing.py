@@ -32,7 +32,7 @@ from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.records.wanted_reads import find_records_not_found
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import OUTDATED_PLAN_KEY, TurnContext, local_now
+from services.executor.core.session.context import OUTDATED_PLAN_KEY, TurnContext, get_task_time
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Failed, Rejected
@@ -280,7 +280,7 @@ def _build_coverage_question(ctx: TurnContext, progress: Progress, plan: WritePl
 def _find_values_in_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
     """The names of the calculated values whose number occurs in a text among the plan's arguments."""
     leaves = (leaf for call in plan.every_call for _, leaf in walk_json(call.arguments))
-    texts = [find_mentions(leaf, local_now(ctx)) for leaf in leaves if isinstance(leaf, str)]
+    texts = [find_mentions(leaf, get_task_time(ctx)) for leaf in leaves if isinstance(leaf, str)]
     return {value.name for value in values if any(value.number in text.numbers_by_value for text in texts)}
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
-from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, normalize_identifier
+from services.executor.core.figures.identifiers import WrittenIdentifier, find_tokens_with_digit, normalize_identifier
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.vocabulary import CHOICE_WORD_PATTERN
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
@@ -46,7 +46,7 @@ def find_listed_ids_without_call(
     named_keys = set[_NormalizedId]().union(*keys_of_calls)
     if not named_keys or CHOICE_WORD_PATTERN.search(part.quote):
         return ()
-    if named_keys.issuperset(normalize_identifier(code.text) for code in find_codes(part.quote)):
+    if named_keys.issuperset(normalize_identifier(code.text) for code in find_tokens_with_digit(part.quote)):
         return ()
     id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(normalize_identifier, ids))]
     kinds = _kinds_by_identifier(facts, keys) if id_lists else {}
@@ -84,7 +84,7 @@ def _find_id_lists(text: str) -> Iterator[list[str]]:
     mentions = find_mentions(text, _ARBITRARY_TIME, includes_relative=False)
     times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
     places_in_times = {place for span in times for place in range(*span)}
-    for code in sorted(set(find_codes(text))):
+    for code in sorted(set(find_tokens_with_digit(text))):
         if code.text.isdecimal() and code.start in places_in_times:
             continue
         if codes and not _continues_list(text, codes, code):
@@ -128,7 +128,7 @@ def _identifier_keys_in(arguments: JsonObject) -> Iterator[_NormalizedId]:
             if kind is ArgumentKind.QUANTITY and not may_hold_amount(leaf.path[-1], kind):
                 continue  # a count or a measure, such as ``nights``
             yield normalize_identifier(str(value))
-            yield from (normalize_identifier(code.text) for code in find_codes(str(value)))
+            yield from (normalize_identifier(code.text) for code in find_tokens_with_digit(str(value)))
 
 
 class _UnlistedChild(NamedTuple):
@@ -152,7 +152,7 @@ def _find_covered_parents(
     nodes = [(graph, node) for graph in graphs for node in graph.nodes]
     children: list[_UnlistedChild] = []
     for graph, node in nodes:
-        child = _UnlistedChild(_keys_of_ids(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
+        child = _UnlistedChild(_normalize_ids_of(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
         if child.parent_keys and not child.own_keys & listed_keys:
             children.append(child)
     reaching = [child for child in children if child.own_keys & called_keys]
@@ -162,7 +162,7 @@ def _find_covered_parents(
     tools = {child.tool for child in reaching}
     for _, node in nodes:
         if _keys_of_references(node) & called_keys:
-            reached |= _keys_of_ids(node) & listed_keys
+            reached |= _normalize_ids_of(node) & listed_keys
     with_child = {key for child in children if child.tool in tools for key in child.parent_keys}
     # What a read is asked with that shows only some of them.
     narrowing_keys = frozenset(listed_keys).union(*(child.own_keys for child in children))
@@ -177,11 +177,11 @@ def _find_covered_parents(
 def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_NormalizedId]:
     """The keys of what a record belongs to: what it is in, what it refers to, what its read was asked with."""
     outer = graph.enclosing_record(node)
-    around = _keys_of_ids(outer) | _find_parents(graph, outer) if outer else frozenset()
+    around = _normalize_ids_of(outer) | _find_parents(graph, outer) if outer else frozenset()
     return around | _keys_of_references(node) | _keys_of(node.read_arguments)
 
 
-def _keys_of_ids(node: GraphNode) -> frozenset[_NormalizedId]:
+def _normalize_ids_of(node: GraphNode) -> frozenset[_NormalizedId]:
     return frozenset(map(normalize_identifier, node.ids))
 
 

@@ -43,11 +43,11 @@ from services.executor.core.plan.faults import (
     shorten_value,
     texts_of_arguments,
 )
-from services.executor.core.plan.free_texts import FreeTexts
+from services.executor.core.plan.free_texts import FreeTextSources
 from services.executor.core.plan.mentioned_records import NAMING_KINDS, CalledRecords, MentionedRecords
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import occurs_in, singular_words
-from services.executor.core.session.context import TurnContext, convert_files_to_facts, local_now
+from services.executor.core.session.context import TurnContext, convert_files_to_facts, get_task_time
 from services.executor.core.session.values import Fact, NamedValue, trace_operands
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
@@ -71,7 +71,7 @@ class KnownSources(NamedTuple):
 
 
 def build_operand_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
-    now = local_now(ctx)
+    now = get_task_time(ctx)
     return OperandSources(facts, values, _list_session_texts(ctx), now.date(), now.tzinfo)
 
 
@@ -89,7 +89,7 @@ def list_user_texts(ctx: TurnContext) -> tuple[str, ...]:
 
 def build_known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
     """The sources of arguments, and of figures in an answer. The task's files count as texts that somebody wrote."""
-    now, trusted = local_now(ctx), ctx.tenant.trusted_texts
+    now, trusted = get_task_time(ctx), ctx.tenant.trusted_texts
     facts = (*facts, *convert_files_to_facts(ctx.files))
     return KnownSources(_list_session_texts(ctx), facts, values, now, list_user_texts(ctx), trusted, ctx.toolbox.keys)
 
@@ -137,7 +137,7 @@ class SourceFinder:
         )
         self._records = MentionedRecords(self._facts, self._user_texts, self._sources, known.keys)
         self._derived = DerivedValues(self._sources)
-        self._free_texts = FreeTexts(self._sources, self._facts, self._fields, self._user_texts, known.trusted)
+        self._free_texts = FreeTextSources(self._sources, self._facts, self._fields, self._user_texts, known.trusted)
         self.is_address_of_free_text = self._free_texts.is_address_of_free_text
 
     def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = NO_PART) -> SourcedCall:
@@ -186,14 +186,14 @@ class SourceFinder:
         """Arguments that need a source and have none, or have it only from reads that code made for this call."""
         for argument in call.scalars:
             has_none = _lacks_needed_source(argument) and not self._derived.is_implied(argument, call)
-            if has_none or self._is_shown_by_machine_alone(argument):
+            if has_none or self._is_shown_by_code_reads_alone(argument):
                 reason = (
                     f"{argument.description} ({argument.kind}) stands neither in the task nor in a result, "
                     "and is not calculated: read or calculate it"
                 )
                 yield CallFault(argument.path, reason, Severity.UNSOURCED)
 
-    def _is_shown_by_machine_alone(self, argument: ArgumentToCheck) -> bool:
+    def _is_shown_by_code_reads_alone(self, argument: ArgumentToCheck) -> bool:
         """Whether the identifier is shown only by reads that code made for this call, and the user does not mention its
         record.
 
@@ -366,7 +366,7 @@ class SourceFinder:
         for argument in call.scalars:
             if not self._derived.is_doubtful(argument, call) or self._derived.keeps_time_span(argument, call):
                 continue
-            if argument.kind is ArgumentKind.DATE and (stated_days := self._list_days_in_part(call)):
+            if argument.kind is ArgumentKind.DATE and (stated_days := self._list_stated_days_or_distances(call)):
                 yield argument.build_fault(say_what_part_states(stated_days))
                 continue
             reason = (
@@ -376,7 +376,7 @@ class SourceFinder:
             )
             yield CallFault(argument.path, reason, Severity.DOUBTFUL)
 
-    def _list_days_in_part(self, call: CallToCheck) -> list[str]:
+    def _list_stated_days_or_distances(self, call: CallToCheck) -> list[str]:
         """The days that the part states, or how far they are from a day of the record, as the part's words."""
         mentions = call.part_mentions
         stated_days = [mentions.text[day.start : day.end] for day in mentions.dates]

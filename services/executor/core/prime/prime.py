@@ -226,7 +226,7 @@ _FIELD_WORDS = frozenset("id ids name names date at by time number no code type 
 ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server offers this task
 
 
-def find_named_tools(text: str, connection: Connection, known_names: Collection[str]) -> tuple[Tool, ...]:
+def find_unlisted_tools_in_text(text: str, connection: Connection, known_names: Collection[str]) -> tuple[Tool, ...]:
     """Tools that the text names and no server lists, classified by their names, without those that it says not to use.
     ``known_names``: the names of listed tools and of their arguments.
     """
@@ -305,7 +305,7 @@ def _add_named_tools(
         return tuple(server_tools)
     listed = [tool for _, listed_tools in server_tools for tool in listed_tools]
     known_names = {tool.name for tool in listed}.union(*(tool.parameters for tool in listed))
-    named_tools = find_named_tools(text, open_ended[0], known_names)
+    named_tools = find_unlisted_tools_in_text(text, open_ended[0], known_names)
     for tool in named_tools:
         journal.add_event("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
     return tuple(

@@ -289,8 +289,8 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
     """A choice of the pattern as alternatives for these rows, each of conditions that must all hold. Values that a
     field may have are one alternative each; values that it must not have are one together; ``[()]`` chooses every row.
 
-    Raises ``NoClearOperand`` if the rows lack the field (unless a value is only excluded) or an anchor its value, or if
-    the task is to name a value and does not.
+    Raises ``NoClearOperand`` if the rows lack a field that must have a value, if no anchor has the value to compare
+    with, or if the task is to choose among several values and names none.
     """
     field = next((name for record in records if (name := record.find_field(choice.fields)) is not None), None)
     if choice.sign == "~":

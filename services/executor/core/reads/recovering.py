@@ -15,7 +15,7 @@ from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import STAND_IN_SCHEMA
 from services.executor.core.tools import schema_drift
 from services.executor.core.tools.failures import (
-    ReadFailure,
+    ReadFailureKind,
     UnknownName,
     classify_failure,
     convert_to_wanted_types,
@@ -51,8 +51,8 @@ _MOST_TOOLS_OFFERED = 30
 _LONGEST_FAILURE_TEXT = 120  # characters of each failure that are told
 # What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
 _RECOVERY_NOTES = {
-    ReadFailure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
-    ReadFailure.NOT_FOUND: "{tool} works, and has no such record.",
+    ReadFailureKind.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
+    ReadFailureKind.NOT_FOUND: "{tool} works, and has no such record.",
 }
 
 
@@ -189,9 +189,9 @@ class ServerRead:
         is_ruled = has_tool_rules(self._ctx.policies)
         if kind in _RECOVERY_NOTES:
             self._record_recovery(self.tool, _RECOVERY_NOTES[kind].format(tool=self.tool.name))
-        elif kind is ReadFailure.WRONG_TYPE and not is_ruled:
+        elif kind is ReadFailureKind.WRONG_TYPE and not is_ruled:
             await self._retry_with_wanted_types()
-        elif kind in (ReadFailure.TOOL_GONE, ReadFailure.TOO_MUCH):
+        elif kind in (ReadFailureKind.TOOL_GONE, ReadFailureKind.TOO_MUCH):
             failed_tool, failures = self.tool, list[str]()
             note = None if is_ruled else await self._try_stand_ins(kind, failures)
             if note is None:
@@ -218,12 +218,12 @@ class ServerRead:
         note = f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes."
         self._record_recovery(self.tool, note)
 
-    async def _try_stand_ins(self, kind: ReadFailure, failures: list[str]) -> str | None:
+    async def _try_stand_ins(self, kind: ReadFailureKind, failures: list[str]) -> str | None:
         """Has other reads of the same server answer in place of the failed one, and returns a note on it; None if all
         failed. ``failures`` gets a text on each that was tried and failed.
         """
         others, missing_tool = tuple(self._ctx.toolbox.tools.values()), self.tool
-        is_gone = kind is ReadFailure.TOOL_GONE
+        is_gone = kind is ReadFailureKind.TOOL_GONE
         stand_ins = find_renamed_reads(missing_tool, self.arguments, others) if is_gone else ()
         for number, stand_in in enumerate(stand_ins, 1):
             if note := await self._try_stand_in(f":instead{number}", stand_in, failures):

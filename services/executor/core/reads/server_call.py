@@ -15,7 +15,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.recorded_answers import record_call_failure
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed, is_figure_name, parse_pattern
-from services.executor.core.tools.failures import ReadFailure, classify_failure, says_timed_out
+from services.executor.core.tools.failures import ReadFailureKind, classify_failure, says_timed_out
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import map_objects
 from services.executor.core.tools.schema_drift import COLUMN_ALIASES, ColumnMatch, match_column, rename_arguments
@@ -143,7 +143,7 @@ async def send_call(
     seconds_left = ctx.limits.tool_seconds if may_repeat else 0.0
     for number, pause in enumerate(_PAUSE_SECONDS, 1):
         seconds_left -= pause
-        if seconds_left <= 0 or classify_failure(answered_call.answer) is not ReadFailure.FOR_THE_MOMENT:
+        if seconds_left <= 0 or classify_failure(answered_call.answer) is not ReadFailureKind.FOR_THE_MOMENT:
             break
         step_key = f"{key}:again{number}"
         if ctx.journal.get(step_key) is None:
@@ -266,7 +266,7 @@ def content_as_received(fact: Fact) -> Json:
 
 def _find_renames(record: SeenRecord, fields: Sequence[ExpectedField], task: str) -> Mapping[str, str]:
     """``{expected name: the record's}``, without columns that match two expected names or are themselves expected."""
-    own_fields = tuple(field for field in fields if _may_have_field(field, record, task))
+    own_fields = tuple(field for field in fields if _is_record_of_expected_field(field, record, task))
     values = ((name, value) for name, value in record.record.items() if value is not None)
     scalar_names = tuple(name for name, value in values if not isinstance(value, dict | list))
     names = _find_unique_renames(own_fields, tuple(record.record), scalar_names) if own_fields else {}
@@ -306,7 +306,7 @@ def _find_column(field: ExpectedField, name: str, free_names: Mapping[str, str])
     return column if {*words_of(name)} & {*words_of(column.name)} else None
 
 
-def _may_have_field(field: ExpectedField, record: SeenRecord, task: str) -> bool:
+def _is_record_of_expected_field(field: ExpectedField, record: SeenRecord, task: str) -> bool:
     if field.kinds:
         return any(record.name_ends_in(kind) for kind in field.kinds)
     return _has_ids_of_one_kind(task) and is_named_in_task(record, task)

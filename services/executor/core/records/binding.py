@@ -33,7 +33,7 @@ from services.executor.core.records.seen_records import (
     RecordReference,
     are_same_kind,
     id_pattern_of,
-    is_of_any_kind,
+    is_same_kind_as_any,
     makes_record,
     may_describe_request,
     name_of_kind,
@@ -184,7 +184,7 @@ def _find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) ->
     if makes_record(tool):
         unread = [reference for reference in unread if not are_same_kind(reference.noun, about)]
     unread = [reference for reference in unread if _may_be_unread_record(reference, about, read, graph)]
-    if not is_of_any_kind(about, (reference.noun for reference in references)):
+    if not is_same_kind_as_any(about, (reference.noun for reference in references)):
         named_nodes += _find_by_id_of_other_record(references, about, graph)
     subjects = [node for node in named_nodes if are_same_kind(about, node.kind)]
     unread_subjects = [reference for reference in unread if are_same_kind(about, reference.noun)]
@@ -308,8 +308,8 @@ class CallView:
         return edited_values if is_new else [recorded_value, *edited_values]
 
     def find_value_in_other_shape(self, name: str) -> Json:
-        """What the call says of the field in another shape (9 for ``{"amount": {"value": 9}}``), the greatest if it
-        says several; None if it says nothing, or has an argument of that name.
+        """The field's value where the call nests it, 9 for ``{"amount": {"value": 9}}``; of several, the one farthest
+        from 0. None if it does not, or has an argument of that name.
         """
         if find_values_by_name(name, self._plain_arguments, self.named.kinds):
             return None
@@ -389,7 +389,7 @@ class CallView:
         if one was read singly by a tool that showed the field in ``showing``: it would have shown it here, too.
         """
         kinds = self._kinds_with_owners(showing)
-        if not any(is_of_any_kind(node.kind, kinds) for node in nodes):
+        if not any(is_same_kind_as_any(node.kind, kinds) for node in nodes):
             return False
         if _field_values_in_nodes(self._graph.add_parts(nodes), name, kind):
             return False
@@ -410,7 +410,7 @@ class CallView:
         unread_references: list[RecordReference] = []
         for reference in _references_of(self.own_records if distance == 2 else self._levels[distance - 1]):
             may_name_record = reference.must_exist or reference.is_number or reference.looks_like_id
-            if not may_name_record or not is_of_any_kind(reference.noun, kinds) or reference.text in self.ids:
+            if not may_name_record or not is_same_kind_as_any(reference.noun, kinds) or reference.text in self.ids:
                 continue
             if self._graph.was_not_found(reference) or self._refers_to_other_record(reference):
                 continue
@@ -427,7 +427,7 @@ class CallView:
         kind, name = _split_dotted(dotted)
         if argument_values := [value for path, value in self._arguments if path == dotted]:
             return common_value(argument_values)
-        if is_of_any_kind(kind, (reference.noun for reference in self.named.unread)):
+        if is_same_kind_as_any(kind, (reference.noun for reference in self.named.unread)):
             return UNKNOWN
         for distance, level in enumerate(self._levels):
             if nodes := [node for node in level if are_same_kind(kind, node.kind)]:
@@ -451,9 +451,9 @@ class CallView:
             nodes_to_follow = []
             for reference in references:
                 nodes = self._graph.find_referenced_records(reference)
-                linked_nodes = [node for node in nodes if is_of_any_kind(node.kind, kinds)]
+                linked_nodes = [node for node in nodes if is_same_kind_as_any(node.kind, kinds)]
                 is_unread = not nodes and reference.must_exist and not self._graph.was_not_found(reference)
-                if linked_nodes or (is_unread and is_of_any_kind(reference.noun, kinds)):
+                if linked_nodes or (is_unread and is_same_kind_as_any(reference.noun, kinds)):
                     links.append((reference, self._graph.add_parts(linked_nodes)))
                 others = (node for node in nodes if node not in linked_nodes)
                 nodes_to_follow += [node for node in others if not self._is_other_by_kind(node)]
@@ -472,7 +472,7 @@ class CallView:
         values: list[FieldValue] = []
         for reference, nodes in self._subject_links:
             linked_kinds = (reference.noun, *(node.kind for node in nodes))
-            if any(is_of_any_kind(linked_kind, kinds) for linked_kind in linked_kinds):
+            if any(is_same_kind_as_any(linked_kind, kinds) for linked_kind in linked_kinds):
                 linked_values = _field_values_in_nodes(nodes, name, of_kind)
                 values += [UNKNOWN] if not linked_values and _are_only_rows(nodes) else linked_values
         return values
@@ -510,7 +510,9 @@ class CallView:
     def _records_of_unread_kinds(self) -> list[GraphNode]:
         """One record for each set of fields, of the kinds of which the call names a record that nobody read."""
         kinds = [reference.noun for reference in self.named.unread]
-        return _drop_records_with_equal_fields(node for node in self._graph.nodes if is_of_any_kind(node.kind, kinds))
+        return _drop_records_with_equal_fields(
+            node for node in self._graph.nodes if is_same_kind_as_any(node.kind, kinds)
+        )
 
     def _group_by_distance(self) -> list[list[GraphNode]]:
         """The ``_levels``, each with its records' parts. A step leads to what a record refers to, contains or stands
@@ -575,7 +577,7 @@ class CallView:
             kind, field = _split_dotted(name)
             if kind and not self._is_kind_of_record(kind):  # an object within a record
                 kind, field = (), name
-            if self._have_field(self.own_records, kind, field):
+            if self._has_record_with_field(self.own_records, kind, field):
                 yield from self._references_to_read_beside_own(kind, field)
             else:
                 yield from self._references_to_read_farther_away(kind, field, is_about_tool=is_about_tool)
@@ -583,9 +585,9 @@ class CallView:
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
         yield from self._find_references_without_field(field, kind)
-        if self._have_field(self._levels[1], kind, field):
+        if self._has_record_with_field(self._levels[1], kind, field):
             yield from (reference for reference, nodes in self._subject_links if _are_only_rows(nodes))
-        if not self._have_field(self._levels[0], kind, field):
+        if not self._has_record_with_field(self._levels[0], kind, field):
             yield from _references_of_kind(self._references_seen_only_in_lists, kind)
 
     def _references_to_read_farther_away(
@@ -595,7 +597,9 @@ class CallView:
         it.
         """
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
-        distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
+        distances = [
+            distance for distance in (2, 3) if self._has_record_with_field(self._levels[distance], kind, field)
+        ]
         yield from listed
         if distances:
             yield from self._find_unread_references_at_level(field, distances[0], kind)
@@ -606,14 +610,14 @@ class CallView:
             unread = self._unread_references_one_step_away
         linked = [*unread, *self._linked_references_seen_only_in_lists]
         linked_of_kind = _references_of_kind(linked, kind)
-        is_seen = is_of_any_kind(kind, (node.kind for node in self.records_around))
+        is_seen = is_same_kind_as_any(kind, (node.kind for node in self.records_around))
         if linked_of_kind or listed or is_seen:
             yield from linked_of_kind
         else:  # any may lead to one of that kind
             yield from (*self._references_seen_only_in_lists, *linked)
 
-    def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
-        """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list: a call
+    def _has_record_with_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
+        """Whether any of the records, of this kind if one is given, has the field. Indexed once for each list: a call
         of many rows names many records, and rules ask for many fields.
         """
         is_path = "." in field
@@ -631,7 +635,7 @@ class CallView:
         """Whether a word is known as a kind: a read shows it, or the call or a record around it names one."""
         nouns = [*self.named.kinds, *(reference.noun for reference, _ in self.named.matches)]
         nouns += (reference.noun for reference in _references_of((*self.own_records, *self._levels[2])))
-        return self._graph.is_known_kind(kind) or is_of_any_kind(kind, nouns)
+        return self._graph.is_known_kind(kind) or is_same_kind_as_any(kind, nouns)
 
     @cached_property
     def _named_nodes(self) -> list[tuple[RecordReference, list[GraphNode]]]:
@@ -670,7 +674,7 @@ class CallView:
     def _find_references_to_others(self, nodes: Iterable[GraphNode]) -> _Matches:
         """Yields the references to records of other kinds than the called one, with the records that were read."""
         for reference in _references_of(nodes):
-            if reference.must_exist and not is_of_any_kind(reference.noun, self.named.kinds):
+            if reference.must_exist and not is_same_kind_as_any(reference.noun, self.named.kinds):
                 yield reference, self._graph.find_referenced_records(reference)
 
     def _was_declared_read_unused(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
@@ -706,7 +710,7 @@ class CallView:
     def _is_other_by_kind(self, node: GraphNode) -> bool:
         """Whether the record is of the called kind, and neither named by the call nor a part of a named one."""
         is_own = self.is_named_record(node) or self._is_only_part_of_named(node)
-        return not is_own and is_of_any_kind(node.kind, self.named.kinds)
+        return not is_own and is_same_kind_as_any(node.kind, self.named.kinds)
 
     def _is_only_part_of_named(self, node: GraphNode) -> bool:
         """Whether the record has no id and is the only one under its name in a named record: a lease's ``deposit``."""
@@ -730,7 +734,7 @@ class CallView:
         """Whether the reference is to a record of the called kind that the call does not name."""
         if reference.text in self.ids:
             return False
-        if reference.must_exist and is_of_any_kind(reference.noun, self.named.kinds):
+        if reference.must_exist and is_same_kind_as_any(reference.noun, self.named.kinds):
             return True
         return reference.looks_like_id and id_pattern_of(reference.text) in self._id_patterns
 
@@ -791,4 +795,4 @@ def _prefer_records_named_by_own_id(matches: _Matches) -> list[GraphNode]:
     pairs = [(reference, node) for reference, nodes in matches for node in nodes]
     by_own_id = {node for reference, node in pairs if reference.is_id and are_same_kind(reference.noun, node.kind)}
     kinds, unique_nodes = [node.kind for node in by_own_id], dict.fromkeys(node for _, node in pairs)
-    return [node for node in unique_nodes if node in by_own_id or not is_of_any_kind(node.kind, kinds)]
+    return [node for node in unique_nodes if node in by_own_id or not is_same_kind_as_any(node.kind, kinds)]

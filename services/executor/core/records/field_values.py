@@ -155,7 +155,7 @@ def _find_single_new_value(value: JsonObject) -> list[Json]:
 
 
 def find_values(name: str, fields: Fields, kinds: Iterable[Noun] = ()) -> list[FieldValue]:
-    """All values of the fields that match the name; if there are none, those of its aliases."""
+    """All values of the fields that match the name, as ``find_values_by_name``; if none do, those of its aliases."""
     return find_values_by_name(name, fields, kinds) or _find_values_by_alias(name, fields)
 
 
@@ -192,7 +192,7 @@ def common_value(values: Sequence[FieldValue]) -> FieldValue:
 
 
 def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
-    """The values of fields that are aliases of the name; for an amount only figures."""
+    """The values of fields that are aliases of the name; for an amount without texts and others that are no figures."""
     aliases = field_aliases(name)
     spellings = {singular_words(alias) for alias in aliases}
     values = [value for key, value in fields if singular_words(key) in spellings]

@@ -67,7 +67,7 @@ _FEWEST_IDS_OF_HELD_RECORD = 2  # ids of a call, of which one's record can hold 
 _FIELD_OF_OWN_ID = ""  # stands for a record's own id among the names of fields
 
 
-class ReadTool(NamedTuple):
+class AnalyzedReadTool(NamedTuple):
     """A read tool, with what its name and schema say, worked out once for all calls."""
 
     tool: Tool
@@ -189,7 +189,9 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     return PredictedProof(name, f"it takes the same {names}" if names else "it lists them all", by_operator=False)
 
 
-def _candidate_reads(write: WriteWithIds, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadCall]:
+def _candidate_reads(
+    write: WriteWithIds, readers: Sequence[AnalyzedReadTool], facts: Sequence[Fact]
+) -> Iterator[ReadCall]:
     """Yields every read that may prove the write, the best first."""
     yield from _list_reads_named_by_operator(write, readers)
     if write.may_make_record:
@@ -213,7 +215,7 @@ def _candidate_reads(write: WriteWithIds, readers: Sequence[ReadTool], facts: Se
     yield from _propose_reads_of_lists(write, readers)
 
 
-def _list_reads_named_by_operator(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _list_reads_named_by_operator(write: WriteWithIds, readers: Iterable[AnalyzedReadTool]) -> Iterator[ReadCall]:
     """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
@@ -245,7 +247,7 @@ class _ReadShowingRecord(NamedTuple):
 
 
 def _find_reads_showing_record(
-    write: WriteWithIds, readers: Sequence[ReadTool], facts: Sequence[Fact]
+    write: WriteWithIds, readers: Sequence[AnalyzedReadTool], facts: Sequence[Fact]
 ) -> list[_ReadShowingRecord]:
     """Reads of this task that showed a record which the call names, the best first."""
     readers_by_name = {reader.tool.name: reader for reader in readers}
@@ -266,7 +268,7 @@ def _find_reads_showing_record(
     return sorted(earlier_reads, key=lambda earlier: earlier.order)
 
 
-def _is_asked_by_owner_id(reader: ReadTool, write: WriteWithIds) -> bool:
+def _is_asked_by_owner_id(reader: AnalyzedReadTool, write: WriteWithIds) -> bool:
     """Whether a read shows the one thing that the tool is about by its owner's id: ``get_deposit(assignment_id)``."""
     is_singular = reader.words.head in words_of(reader.tool.name)
     return (
@@ -344,7 +346,7 @@ def _selects_by_more_than_ids(arguments: JsonObject, write: WriteWithIds) -> boo
     return any(not any(record_id in text for record_id in ids) for text in selecting)
 
 
-def _propose_reads_by_ids(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_by_ids(write: WriteWithIds, readers: Iterable[AnalyzedReadTool]) -> Iterator[ReadCall]:
     """Yields reads of what the call names, with arguments of the call; the best fitting first."""
     fitting: list[tuple[int, int, str, ReadCall]] = []
     for reader in readers:
@@ -354,7 +356,7 @@ def _propose_reads_by_ids(write: WriteWithIds, readers: Iterable[ReadTool]) -> I
     yield from (read_call for *_, read_call in sorted(fitting, key=lambda rated_read: rated_read[:3]))
 
 
-def _rate_fit(write: WriteWithIds, reader: ReadTool, arguments: JsonObject) -> int:
+def _rate_fit(write: WriteWithIds, reader: AnalyzedReadTool, arguments: JsonObject) -> int:
     """How well a read with these arguments of the write fits; 0 if not at all."""
     read_nouns = reader.words.nouns
     if write.holder_kind:
@@ -369,7 +371,7 @@ def _rate_fit(write: WriteWithIds, reader: ReadTool, arguments: JsonObject) -> i
     return max(1, 10 + 3 * len(kin_nouns) - len(read_nouns - kin_nouns) + is_for_one)
 
 
-def _arguments_for(write: WriteWithIds, reader: ReadTool) -> JsonObject:
+def _arguments_for(write: WriteWithIds, reader: AnalyzedReadTool) -> JsonObject:
     """The read's arguments that the call can fill: required ones, and those that name a record."""
     arguments: JsonObject = {}
     for name, argument_words in reader.argument_words.items():
@@ -389,7 +391,7 @@ def _find_id_of_kind(noun: frozenset[str], write: WriteWithIds) -> Json:
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
-def _propose_reads_by_made_id(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_by_made_id(write: WriteWithIds, readers: Iterable[AnalyzedReadTool]) -> Iterator[ReadCall]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
         if not (write.concerns_same_thing(reader.words) or _shows_made_record(reader, write)):
@@ -400,12 +402,12 @@ def _propose_reads_by_made_id(write: WriteWithIds, readers: Iterable[ReadTool]) 
             yield ReadCall(reader.tool, {**arguments, missing[0]: _build_made_id_argument(write, reader, missing[0])})
 
 
-def _shows_made_record(reader: ReadTool, write: WriteWithIds) -> bool:
+def _shows_made_record(reader: AnalyzedReadTool, write: WriteWithIds) -> bool:
     """Whether a read shows what the write's verb makes: ``book_room`` makes a booking."""
     return write.words.may_make_record and write.words.verb_makes(reader.words.nouns)
 
 
-def _build_made_id_argument(write: WriteWithIds, reader: ReadTool, name: str) -> JsonObject:
+def _build_made_id_argument(write: WriteWithIds, reader: AnalyzedReadTool, name: str) -> JsonObject:
     """A reference to the id of what the write makes; a plain ``id`` is sought as ``booking_id``, by the read's noun."""
     if not is_unqualified_id(name):
         return build_made_id_reference(write.call_id, name)
@@ -413,7 +415,7 @@ def _build_made_id_argument(write: WriteWithIds, reader: ReadTool, name: str) ->
     return build_made_id_reference(write.call_id, "_".join([*noun, name]))
 
 
-def _propose_reads_of_lists(write: WriteWithIds, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_of_lists(write: WriteWithIds, readers: Iterable[AnalyzedReadTool]) -> Iterator[ReadCall]:
     """Yields reads of all records of a kind, to compare rows before and after; the write's own kind first."""
     named_kinds = [named_id.kind_words for named_id in write.ids]
     rated_reads: list[tuple[bool, int, str, ReadCall]] = []
@@ -439,9 +441,9 @@ def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> Write
     return WriteWithIds(tool, words, call_id, ids, values_by_words)
 
 
-def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]]:
+def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[AnalyzedReadTool]]:
     """The read tools of a toolbox by connection, in the toolbox's order."""
-    readers_by_connection: dict[str, list[ReadTool]] = {}
+    readers_by_connection: dict[str, list[AnalyzedReadTool]] = {}
     for tool in tools.values():
         if tool.tool_class is ToolClass.READ:
             readers_by_connection.setdefault(tool.connection_id, []).append(_build_read_tool_once(tool))
@@ -451,15 +453,15 @@ def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]
 _index_readers_once = IdentityCache(_index_readers, 64)
 
 
-def _build_read_tool(tool: Tool) -> ReadTool:
+def _analyze_read_tool(tool: Tool) -> AnalyzedReadTool:
     words, required, names = words_of_tool(tool.name), tool.required, list(tool.parameters)
     id_names = [name for name in names if is_id_name(name) or (name in required and is_identifying_name(name))]
     identifiers = {name: find_nouns_of_identifier(name, words.nouns) for name in id_names}
-    return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
+    return AnalyzedReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
 
 
 _build_read_tool_once = IdentityCache(
-    _build_read_tool, MOST_CACHED_TOOLS
+    _analyze_read_tool, MOST_CACHED_TOOLS
 )  # a toolbox is made for each task, of tools that last
 
 

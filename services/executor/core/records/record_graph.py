@@ -18,8 +18,8 @@ from services.executor.core.records.seen_records import (
     has_aspect,
     has_read_tool,
     id_pattern_of,
-    is_of_any_kind,
     is_of_kind,
+    is_same_kind_as_any,
     keep_latest_reads,
     name_of_kind,
     noun_of_tool,
@@ -30,7 +30,7 @@ from services.executor.core.records.seen_records import (
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import is_identifying_name
-from services.executor.core.tools.failures import ReadFailure, classify_failure
+from services.executor.core.tools.failures import ReadFailureKind, classify_failure
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys, is_id_name
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import JsonObject, dumps, loads_object
@@ -146,7 +146,7 @@ class RecordGraph:
 
     def is_known_kind(self, noun: Noun) -> bool:
         """Whether the tenant declares this kind of record, or a tool of the server reads such records."""
-        return is_of_any_kind(noun, (kind for _, kind in self.keys.kinds)) or has_read_tool(noun, self.keys)
+        return is_same_kind_as_any(noun, (kind for _, kind in self.keys.kinds)) or has_read_tool(noun, self.keys)
 
     def _noun_of_read(self, node: GraphNode) -> Noun:
         """What the read that showed the record is about; empty for a record within another one."""
@@ -171,8 +171,8 @@ class RecordGraph:
         return self._referring_nodes.get(node, ())
 
     def reachable_identities(self, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
-        """The identities in ``named``, and those of the records at most two steps away: they are referred to, contain
-        or are contained, or have the same id under another kind's name. What wraps a list links its rows to nothing.
+        """The identities in ``named``, and those of records at most two links away. A link: one refers to the other, or
+        contains it. Records with an id in common count as one; an object that only wraps a list links nothing.
         """
         reached = set(named)
         for _ in range(_MOST_STEPS_TO_LINKED):
@@ -276,7 +276,7 @@ def found_no_record(fact: Fact) -> bool:
     if _says_found_false(fact):
         return True
     if not fact.ok:
-        return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailure.NOT_FOUND
+        return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailureKind.NOT_FOUND
     return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,), NO_RECORD_KEYS))
 
 
@@ -362,7 +362,7 @@ def _find_only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     if len(numbers) != 1:
         read_with = {(argument.noun, argument.text) for argument in node.read_arguments}
         numbers = [number for number in numbers if (number.noun, number.text) in read_with]
-    numbers = [number for number in numbers if not is_of_any_kind(number.noun, kinds)]
+    numbers = [number for number in numbers if not is_same_kind_as_any(number.noun, kinds)]
     return numbers[0].text if len(numbers) == 1 else None
 
 

@@ -76,17 +76,18 @@ def _walk_levels(answer: Json, *, in_wrappers: bool = False) -> Iterator[list[Js
     """Yields the objects of an answer level by level, outermost first; of lists only those with a single item.
     ``in_wrappers``: only those within fields such as ``data``, which say nothing.
     """
-    level = _objects_in(answer)
+    level = _unwrap_single_object(answer)
     while level:
         yield level
         fields = (field for record in level for field in record.items())
         values = (value for key, value in fields if not in_wrappers or key.lower() in _WRAPPER_WORDS)
-        level = [inner for value in values for inner in _objects_in(value)]
+        level = [inner for value in values for inner in _unwrap_single_object(value)]
 
 
-def _objects_in(value: Json) -> list[JsonObject]:
+def _unwrap_single_object(value: Json) -> list[JsonObject]:
+    """The object, or the only one in a list, also a nested one; empty for a list of several, or a scalar."""
     if isinstance(value, list) and len(value) == 1:
-        return _objects_in(value[0])
+        return _unwrap_single_object(value[0])
     return [value] if isinstance(value, dict) else []
 
 
@@ -97,7 +98,7 @@ def _values_by_name(record: JsonObject, words: tuple[str, ...]) -> list[Json]:
 def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     """The ids of a record in fields such as ``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
     named_values = _values_by_name(record, noun)
-    objects = (inner for value in named_values for inner in _objects_in(value))
+    objects = (inner for value in named_values for inner in _unwrap_single_object(value))
     own_ids = (own_id for inner in objects for own_id in _first_plain_id(inner))
     return [*own_ids, *filter(_looks_like_id, named_values)]
 

@@ -464,7 +464,7 @@ def are_same_kind(one: Noun, other: Noun) -> bool:
     return bool(one and other) and are_kind_synonyms(one[-1], other[-1])
 
 
-def is_of_any_kind(noun: Noun, kinds: Iterable[Noun]) -> bool:
+def is_same_kind_as_any(noun: Noun, kinds: Iterable[Noun]) -> bool:
     return any(are_same_kind(noun, kind) for kind in kinds)
 
 

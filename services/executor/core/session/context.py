@@ -337,8 +337,8 @@ def require_tool_permitted(state: FsmState, tool: Tool) -> None:
     )
 
 
-def local_now(ctx: TurnContext) -> datetime:
-    """The present time for the task: when it was accepted, in the tenant's zone, or the time of its practice world."""
+def get_task_time(ctx: TurnContext) -> datetime:
+    """What counts as now for the task: when it was accepted, in the tenant's zone, or its practice world's time."""
     return ctx.practice_time or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 

@@ -29,7 +29,7 @@ _NOT_FOUND_PHRASE_PATTERN = re.compile(
 )
 
 
-class ReadFailure(StrEnum):
+class ReadFailureKind(StrEnum):
     """The kind of a read's failure. ``found: false`` and an empty list are answers, and no failures."""
 
     FOR_THE_MOMENT = "for the moment"  # the server is busy, slow, limits calls, or had an error of its own
@@ -46,8 +46,8 @@ def _compile_any_of(*patterns: str) -> re.Pattern[str]:
 
 
 # Tried in this order.
-_FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
-    ReadFailure.FOR_THE_MOMENT: _compile_any_of(
+_FAILURE_PATTERNS: Mapping[ReadFailureKind, re.Pattern[str]] = {
+    ReadFailureKind.FOR_THE_MOMENT: _compile_any_of(
         r"\btoo many requests\b|\brate.?limit|\b(?:http|status|code|error)(?: code)?:? ?(?:429|50[0234])\b"
         r"|\btemporar(?:il)?y (?:unavailable|overloaded|failure)|\bservice unavailable\b|\binternal server error\b"
         r"|\bbad gateway\b|\bgateway time-?out\b|\boverloaded\b|\b(?:try|retry) again (?:later|shortly|in)\b"
@@ -56,7 +56,7 @@ _FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
         r"|^timed? ?out\b"
         r"|\b(?:request|query|statement|read|gateway|lock wait) time-?out\b|\bdeadline exceeded\b|\betimedout\b"
     ),
-    ReadFailure.NOT_PERMITTED: _compile_any_of(
+    ReadFailureKind.NOT_PERMITTED: _compile_any_of(
         r"\bpermission (?:denied|required)|\baccess (?:is |was )?(?:denied|forbidden|not (?:allowed|granted))\b"
         r"|\bun-?authori[sz]ed\b|\bnot (?:authori[sz]ed|permitted|entitled)\b|\b403 forbidden\b|^forbidden\b"
         r"|\b(?:http|status|code|error)(?: code)?:? ?40[13]\b"
@@ -64,12 +64,12 @@ _FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
         r"(?:permissions?|privileges?|rights|scopes?|role)\b"
         r"|\bnot (?:available|allowed) (?:for|to) (?:your|this) (?:role|user|account|tenant)\b"
     ),
-    ReadFailure.TOOL_GONE: _compile_any_of(
+    ReadFailureKind.TOOL_GONE: _compile_any_of(
         rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_WORD_FOR_TOOL_REGEX}\b"
         rf"|\b{_WORD_FOR_TOOL_REGEX}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_TOOL_ABSENT_REGEX}"
         rf"|\bthere is no {_WORD_FOR_TOOL_REGEX}\b|\bis not a (?:known |valid )?{_WORD_FOR_TOOL_REGEX}\b"
     ),
-    ReadFailure.TOO_MUCH: _compile_any_of(
+    ReadFailureKind.TOO_MUCH: _compile_any_of(
         r"\btoo many (?:ids|items|records|keys|values|entries)\b"
         r"|\b(?:batch|bulk)\b.*\b(?:not supported|too large|too big)\b"
         r"|\bat most \d+ (?:ids|items|records|keys|values|entries)\b|\bone (?:id|item|record) at a time\b"
@@ -158,7 +158,7 @@ def has_failed(answer: ToolAnswer) -> bool:
     return answer.is_error or (isinstance(answer.content, dict) and bool(answer.content.get("error")))
 
 
-def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
+def classify_failure(answer: ToolAnswer) -> ReadFailureKind | None:
     """The kind of a read's failure, ``NOT_FOUND`` for an error that says so; None for an answer, also an empty one."""
     if not has_failed(answer) or _is_data_despite_error(answer):
         return None
@@ -170,10 +170,10 @@ def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
             return kind
     # The tool is there and answered: something was wrong with the call.
     if find_unknown_name(answer.content) is not None:
-        return ReadFailure.OTHER
+        return ReadFailureKind.OTHER
     if _WRONG_TYPE_MESSAGE_PATTERN.search(message):
-        return ReadFailure.WRONG_TYPE
-    return ReadFailure.NOT_FOUND if _NOT_FOUND_PHRASE_PATTERN.search(message) else ReadFailure.OTHER
+        return ReadFailureKind.WRONG_TYPE
+    return ReadFailureKind.NOT_FOUND if _NOT_FOUND_PHRASE_PATTERN.search(message) else ReadFailureKind.OTHER
 
 
 def _is_data_despite_error(answer: ToolAnswer) -> bool:
@@ -342,7 +342,7 @@ def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | 
     other_text = _WRONG_TYPE_MESSAGE_PATTERN.sub("", dumps(error))
     mentioned = [name for name in arguments if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", other_text)]
     names = mentioned or ([*arguments] if len(arguments) == 1 else [])
-    converted = {name: _convert_to_type(arguments[name], wanted_type) for name in names}
+    converted = {name: _convert_if_other_type(arguments[name], wanted_type) for name in names}
     return {**arguments, **converted} if converted and None not in converted.values() else None
 
 
@@ -350,7 +350,7 @@ def _join_error_texts(error: Json) -> str:
     return " ".join(_list_error_texts(error))
 
 
-def _convert_to_type(value: Json, wanted_type: str) -> Json:
+def _convert_if_other_type(value: Json, wanted_type: str) -> Json:
     """The value in the wanted type; None if it has that type already, or would lose something."""
     match value, wanted_type:
         case (bool(), _) | (list(), "array"):
@@ -360,7 +360,7 @@ def _convert_to_type(value: Json, wanted_type: str) -> Json:
         case [item], _ if type(item) in _PYTHON_TYPES[wanted_type]:
             return item
         case [str() | int() | Decimal() as item], _:
-            return _convert_to_type(item, wanted_type)
+            return _convert_if_other_type(item, wanted_type)
         case str(text), "boolean":
             return {"true": True, "false": False}.get(text.strip().lower())
         case str(text), ("integer" | "number") if _INTEGER_PATTERN.fullmatch(text.strip()):

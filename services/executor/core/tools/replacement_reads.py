@@ -103,7 +103,7 @@ def accept_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, pro
 
 
 def may_be_offered_as_replacement(missing: Tool, other: Tool) -> bool:
-    """Whether a tool may be offered to a model as a replacement: it is a read about the same kind of record."""
+    """Whether a tool may be offered to a model in place of a missing one: a read of its server about the same kind."""
     kinds = [with_last_singular(_find_noun(tool))[-1:] for tool in (missing, other)]
     return _may_replace(missing, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 

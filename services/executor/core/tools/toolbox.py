@@ -410,7 +410,7 @@ def _format_argument_type(field: JsonValue) -> str:
 
 
 def _select_extra_words(tool: Tool) -> str:
-    """The words of a description's first sentence that the name and arguments do not have, without filler words."""
+    """A colon and the first few words of the description that the name and arguments do not have; empty if none."""
     sentence = re.split(r"(?<=[.!?])\s", _join_into_one_line(tool.description), maxsplit=1)[0]
     known_stems = stems_of(tool.name).union(*map(stems_of, tool.parameters))
     words = [

@@ -62,7 +62,7 @@ async def build_given_up_end(work: TurnWork, store: TurnStore, attempts: int) ->
     record = work.record.model_copy(update=update)
     return TurnEnd(
         record=record,
-        session=await _build_session_with_calls(record, store, entries, is_ended=not waits),
+        session=await _build_session_with_calls(record, store, entries, has_task_ended=not waits),
         events=(_build_status_event(record),),
         timer=ledger.build_doubts_timer(doubts) if waits else None,
         outcome=None if waits else await build_outcome_from_store(record, store),
@@ -71,7 +71,7 @@ async def build_given_up_end(work: TurnWork, store: TurnStore, attempts: int) ->
 
 
 async def _build_session_with_calls(
-    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, is_ended: bool
+    record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, has_task_ended: bool
 ) -> SessionState | None:
     """The session's state with the task's calls of tools in rules added (all writes if the rules cannot be read).
 
@@ -88,7 +88,9 @@ async def _build_session_with_calls(
         log.warning("memory_not_read", task=record.task_id, error=repr(error))
         return None
     return session._replace(
-        calls=ledger.select_calls_to_remember(session.calls, calls, ruled_tools, record.task_id, has_ended=is_ended)
+        calls=ledger.select_calls_to_remember(
+            session.calls, calls, ruled_tools, record.task_id, has_ended=has_task_ended
+        )
     )
 
 

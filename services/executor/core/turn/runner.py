@@ -315,18 +315,18 @@ class LocalFirstWakes(SessionWakes):
         try:
             queued = [*await self._wakes.wake_unless_queued(for_queue, has_begun=has_begun)]
         except StoreUnavailable:
-            taken_here = await self._offer_sessions(all_sessions[:free_slots])
+            taken_here = await self._take_with_own_runner(all_sessions[:free_slots])
             if len(taken_here) < len(all_sessions):
                 raise
             return taken_here
-        taken_here = await self._offer_sessions(for_here)
+        taken_here = await self._take_with_own_runner(for_here)
         refused = [session for session in for_here if session not in taken_here]
         return [*taken_here, *queued, *await self._wakes.wake_unless_queued(refused, has_begun=has_begun)]
 
-    async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Offers the sessions to this process's runner in parallel; returns those that it took."""
-        results = await run_in_parallel(self._offer_session(session) for session in sessions)
+    async def _take_with_own_runner(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Offers the sessions to this process's runner in parallel; returns those that it took, to run them."""
+        results = await run_in_parallel(self._offer_to_own_runner(session) for session in sessions)
         return [session for session, is_taken in zip(sessions, results, strict=True) if is_taken]
 
-    async def _offer_session(self, session: tuple[str, str]) -> bool:
+    async def _offer_to_own_runner(self, session: tuple[str, str]) -> bool:
         return self._runner.running_count < MOST_SESSIONS_WITH_LOCAL_WAKES and await self._runner.offer(*session)

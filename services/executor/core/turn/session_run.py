@@ -189,15 +189,15 @@ async def _give_up_turn(parts: SessionRunDependencies, work: TurnWork, store: Tu
     """Ends a turn that was begun too often: its task waits if a write is in doubt, or fails, with a dead letter."""
     attempts = parts.limits.attempts
     log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
-    await settle_open_writes_unread(work, store, await _settle_by_reading(parts, work, store))
+    await settle_open_writes_unread(work, store, await _settle_by_reading_or_explain(parts, work, store))
     end = await build_given_up_end(work, store, attempts)
     await store.finish(end)
     if end.outcome is not None:
         count_ended_task(parts.meter, end.outcome, "worker")
 
 
-async def _settle_by_reading(parts: SessionRunDependencies, work: TurnWork, store: TurnStore) -> str:
-    """Tries once to settle the open writes by reading; returns why what is still open could not be read."""
+async def _settle_by_reading_or_explain(parts: SessionRunDependencies, work: TurnWork, store: TurnStore) -> str:
+    """Tries once to settle the open writes by reading; returns the reason to give for those that are still open."""
     if work.attempts > parts.limits.attempts + 1:
         return "whoever tried ended before it was done"
     try:

@@ -270,7 +270,7 @@ def _sum_charges_by_day(
 
 
 def _mark_working_or_refuse(opened: OpenedTurn) -> None:
-    """Notes that the task is being worked on. Raises ``Rejected`` if it asks for protected data."""
+    """Queues the task's record as being worked on. Raises ``Rejected`` if a new task asks for protected data."""
     opened.journal.enter_phase(TurnPhase.PRIME)
     record, now = opened.work.record, opened.journal.now
     update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
@@ -399,7 +399,7 @@ async def _build_wait_for_model(conversation: Conversation, away: ModelTemporari
 
 
 def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Progress:
-    """The progress with which the next orchestrator begins."""
+    """Journals why this orchestrator failed and what it read; returns the progress with which the next one begins."""
     ctx, progress = conversation.ctx, conversation.progress
     name = progress.orchestrator
     key = f"passed-over:{name.value}"

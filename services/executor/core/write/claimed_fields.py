@@ -191,7 +191,9 @@ def is_status_or_identifier(leaf: Leaf) -> bool:
 
 
 def is_distinctive(value: Json) -> bool:
-    """Whether a value is no boolean and no list, and too long (two characters) for a field to have it by chance."""
+    """Whether a claim's value, never null, is too long (two characters) for a field to have it by chance; no boolean
+    and no list is.
+    """
     return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_CHARACTERS_OF_VALUE
 
 

@@ -14,7 +14,7 @@ from services.executor.core.plan.notices import append_sentence_to_notice, check
 from services.executor.core.reads.server_call import call_server_once
 from services.executor.core.records.references import resolve_references
 from services.executor.core.session import ledger
-from services.executor.core.session.context import DispatchRefused, TurnContext, local_now, require_tool_permitted
+from services.executor.core.session.context import DispatchRefused, TurnContext, get_task_time, require_tool_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import is_identifying_name
@@ -84,7 +84,8 @@ class PreparedCall(NamedTuple):
 
 async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
     """Takes the call from its entry's status to a settled one and returns the entry; it is ``UNSENT`` if no connection
-    could be made. Raises ``NotSent`` if the call may not be sent, and ``WritesInDoubt`` for a write in doubt.
+    could be made. Raises ``NotSent`` if the call may not be sent, ``WritesInDoubt`` for a write in doubt, and
+    ``AgentAtWork`` if the agent that has the call works on.
     """
     ctx = write.ctx
     entry = (await ctx.store.read_ledger()).get(ledger.compute_ledger_key(write.plan, write.call))
@@ -187,7 +188,7 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     if is_resent_by_key(entry) and not has_key:
         note = "no answer came, and the server no longer takes our key"
         return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, note)
-    judgement = judge_before_resend(entry, shown_json, local_now(ctx).tzinfo or UTC)
+    judgement = judge_before_resend(entry, shown_json, get_task_time(ctx).tzinfo or UTC)
     if judgement is None:
         return None
     attempt = entry.attempt + int(judgement.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
@@ -271,7 +272,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         resolutions=entry_before.resolutions if entry_before else (),
         agent=entry_before.agent if entry_before else None,
     )
-    entry = entry.model_copy(update={"shown_before": was_shown_before(entry, local_now(ctx).tzinfo or UTC)})
+    entry = entry.model_copy(update={"shown_before": was_shown_before(entry, get_task_time(ctx).tzinfo or UTC)})
     await ctx.journal.open_write(entry, open_seconds)
     return entry
 

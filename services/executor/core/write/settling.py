@@ -12,7 +12,7 @@ from services.executor.core.reads.server_call import call_server_once
 from services.executor.core.records.record_match import RecordsOfAnswer, find_subjects, identifiers_in
 from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
-from services.executor.core.session.context import TurnContext, local_now
+from services.executor.core.session.context import TurnContext, get_task_time
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import get_plan_results, list_writes, move_attempt_to_earlier
 from services.executor.core.tools.classes import (
@@ -378,7 +378,7 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
     after = await _read_state_after(ctx, entry) if _can_be_read_back(entry) else None
-    status, note, contradicted, shows_other_value = judge_write(entry, after, local_now(ctx).tzinfo or UTC)
+    status, note, contradicted, shows_other_value = judge_write(entry, after, get_task_time(ctx).tzinfo or UTC)
     proof = {"proof_json": dumps(after)} if _can_be_read_back(entry) else {}
     judged = entry.model_copy(update={"contradicted": contradicted, "shows_other_value": shows_other_value, **proof})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTFUL_STATUSES

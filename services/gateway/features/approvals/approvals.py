@@ -90,7 +90,7 @@ class Approvals(ScriptedStore):
     async def _list_positions(self, tenant: str) -> list[tuple[_WaitingPosition, keys.WaitingApprovalMember]]:
         """The tenant's entries in all partitions by position, the nearest deadline first."""
         names = (keys.waiting_approvals_key(partition, tenant) for partition in range(PARTITIONS))
-        replies = await self._scripts.execute_many(*(("ZRANGE", name, 0, -1, "WITHSCORES") for name in names))
+        replies = await self._scripts.execute_commands(*(("ZRANGE", name, 0, -1, "WITHSCORES") for name in names))
         members = [
             (int(score), keys.unpack_member(keys.WaitingApprovalMember, member))
             for reply in replies
@@ -101,7 +101,7 @@ class Approvals(ScriptedStore):
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         """The approval, decided or not; None if it does not exist, or is no longer stored."""
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
-        rows = cast("list[str | None]", await self._scripts.execute_many(*(("GET", name) for name in names)))
+        rows = cast("list[str | None]", await self._scripts.execute_commands(*(("GET", name) for name in names)))
         tasks = [keys.unpack_member(keys.EndedTaskMember, row) for row in rows if row is not None]
         members = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
         return next(map(_parse_request, await self._read_rows(members)), None)
@@ -114,7 +114,7 @@ class Approvals(ScriptedStore):
             commands += [("HGET", names.approvals, approval_id), ("HGET", names.record, "json")]
         if not commands:
             return []
-        answers = cast("list[str | None]", await self._scripts.execute_many(*commands))
+        answers = cast("list[str | None]", await self._scripts.execute_commands(*commands))
         pairs = zip(answers[::2], answers[1::2], strict=True)
         return [(approval, record) for approval, record in pairs if approval and record]
 

@@ -142,11 +142,13 @@ class ConsoleContext:
         return {state: (await self.services.lists.list_tasks(query, caller)).total for state, query in ends.items()}
 
     async def read_spending(self, tenant: str, days: int) -> Sequence[DailySpending]:
-        """The tenant's spending on each of the last days, the oldest first; tomorrow (UTC) only if it has calls."""
+        """The tenant's spending on each of so many days, the oldest first: until today (UTC), or until tomorrow if the
+        tenant's zone has come there and calls were made.
+        """
         today = self.inbox_cache.clock().date()
-        dates = [(today + timedelta(days=shift)).isoformat() for shift in range(2 - days, 2)]
+        dates = [(today + timedelta(days=shift)).isoformat() for shift in range(1 - days, 2)]
         spent = await self.services.tenants.read_spending(tenant, dates)
-        return spent if spent[-1].calls else spent[:-1]
+        return spent[1:] if spent[-1].calls else spent[:-1]
 
     async def is_stuck(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks have waited for over 15 seconds and no session is worked on, as if no executor ran."""

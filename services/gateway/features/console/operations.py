@@ -204,7 +204,7 @@ class OperationsPages(PageGroup):
         )
         spent = await self._context.read_spending(caller.tenant, _DAYS_SHOWN)
         totals = await self._context.count_ended(caller, now - _ONE_DAY)
-        first_date = (now.date() - _ONE_DAY * _DAYS_SHOWN).isoformat()
+        first_date = (now.date() - _ONE_DAY * (_DAYS_SHOWN - 1)).isoformat()
         days = [day for day in health.parse_day_counts(history.days) if day.date >= first_date]
         return await self._context.render_page(
             request,

@@ -126,7 +126,7 @@ class ConsoleSessions(ScriptedStore):
     async def sign_in(self, credential: SignInCredential) -> str:
         """Begin a session with a credential; returns its secret, for the browser's cookie.
 
-        Raises ``Unauthenticated`` and ``InvalidField``.
+        Raises ``Unauthenticated``, ``InvalidField``, and for a token ``NotEntitled`` and ``IssuerUnavailable``.
         """
         await self._find_caller(credential)
         secret = token_urlsafe(32)

@@ -103,7 +103,7 @@ class DeliveryLoop:
                 delivery.cancel()
 
     async def _start_due_deliveries(
-        self, group: asyncio.TaskGroup, running: set[asyncio.Task[None]], news: asyncio.Event
+        self, group: asyncio.TaskGroup, running: set[asyncio.Task[None]], wake_loop: asyncio.Event
     ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
         settings = self._settings
@@ -111,12 +111,12 @@ class DeliveryLoop:
         chosen = choose_due_deliveries(due, self._busy, settings)
         for claim in await self._queue.claim(chosen, settings.delivery_lease):
             self._busy[claim.tenant] += 1
-            delivery = group.create_task(self._deliver(claim, news))
+            delivery = group.create_task(self._deliver(claim, wake_loop))
             running.add(delivery)
             delivery.add_done_callback(running.discard)
         return LOOK_WITHOUT_NEWS_SECONDS if next_in is None else min(next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
 
-    async def _deliver(self, claim: QueuedDelivery, news: asyncio.Event) -> None:
+    async def _deliver(self, claim: QueuedDelivery, wake_loop: asyncio.Event) -> None:
         try:
             await self._service.deliver(claim)
         except StoreUnavailable as error:
@@ -126,7 +126,7 @@ class DeliveryLoop:
             await self._count_failure(claim)
         finally:
             self._busy -= Counter([claim.tenant])  # whose count is zero leaves
-            news.set()
+            wake_loop.set()
 
     async def _count_failure(self, claim: QueuedDelivery) -> None:
         try:

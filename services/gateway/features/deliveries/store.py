@@ -99,7 +99,7 @@ class RedisDeliveryQueue:
             return None
         if work is None:
             commands = (("ZREM", delivery_keys.deliveries), ("HDEL", delivery_keys.hash))
-            await self._scripts.execute_many(*((*command, claim.member) for command in commands))
+            await self._scripts.execute_commands(*((*command, claim.member) for command in commands))
         return work
 
     async def store_result(

@@ -36,24 +36,24 @@ CALLERS_KEY = "x-callers"  # in the OpenAPI document: who may call a path, in wo
 OPERATORS_TEXT = "operators of the tenant"
 
 
-class PathRules(NamedTuple):
-    """Rules for paths. ``may_be_empty``: whether the body may be left out.
+class ApiPathRules(NamedTuple):
+    """What a path demands of a request. ``may_lack_body``: whether the body may be left out.
 
     ``requires_operator``: callers without that role raise ``NotAnOperator``, operators who name another tenant in the
     path ``NotFound``.
     """
 
-    may_be_empty: bool = False
+    may_lack_body: bool = False
     requires_operator: bool = False
 
 
 class _MarkedPath(NamedTuple):
     verb: str
     path: str
-    rules: PathRules | None
+    rules: ApiPathRules | None
 
 
-def api_path(verb: str, path: str, rules: PathRules | None = None) -> Callable[[Method], Method]:
+def api_path(verb: str, path: str, rules: ApiPathRules | None = None) -> Callable[[Method], Method]:
     """Mark a method of ``ApiEndpoints`` as the handler of a path. ``rules``: if they differ from those of its class."""
 
     def attach_path(method: Method) -> Method:
@@ -69,7 +69,7 @@ class ApiEndpoints(Generic[Service]):
     A handler returns the response or its JSON; its name and docstring are the path's in the OpenAPI page.
     """
 
-    rules: ClassVar[PathRules] = PathRules()
+    rules: ClassVar[ApiPathRules] = ApiPathRules()
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -79,10 +79,12 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
     """The routes of the marked methods. ``max_body_bytes``: the most bytes of a body."""
     router = APIRouter()
 
-    def make_endpoint(verb: str, handle: HandleApiCall, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
+    def make_endpoint(
+        verb: str, handle: HandleApiCall, rules: ApiPathRules
+    ) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             has_body = verb != "GET"
-            body = await read_object(request, max_body_bytes, may_be_empty=rules.may_be_empty) if has_body else {}
+            body = await read_object(request, max_body_bytes, may_lack_body=rules.may_lack_body) if has_body else {}
             caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
             if rules.requires_operator:
                 check_operator(caller)

@@ -89,7 +89,7 @@ class Keyring(ScriptedStore):
     async def _find_all(self, key_ids: Sequence[str]) -> list[ApiKey | None]:
         """The keys with these ids, in one round trip; None for one that does not exist."""
         commands = (("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at") for key_id in key_ids)
-        rows = cast("list[tuple[str | None, str | None, str | None]]", await self._scripts.execute_many(*commands))
+        rows = cast("list[tuple[str | None, str | None, str | None]]", await self._scripts.execute_commands(*commands))
         return [_read_stored_key(*row) for row in rows]
 
     async def add(self, key: ApiKey) -> None:

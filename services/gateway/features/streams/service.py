@@ -157,7 +157,9 @@ async def subscribe_to_task(
 
 
 def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, resumption: Resumption) -> StreamStart | None:
-    """The start of a new task's stream, which begins with the task as accepted; None for a task that is not new."""
+    """The start of a stream that begins with the task as accepted; None if the task has moved on, the client resumes a
+    stream, or the first events are gone.
+    """
     is_new = record.state is TaskState.SUBMITTED and not record.turns_done
     resumes = resumption.seen is not None or resumption.lost_after is not None
     if resumes or not is_new or not task_snapshot.has_all_events or task_snapshot.oldest is None:

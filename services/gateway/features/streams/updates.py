@@ -210,7 +210,9 @@ def leaves_task_waiting(event: TaskEvent) -> bool:
 
 
 def _list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
-    """Yields the results to send at the end of a turn that left the task in ``state``, each with its number."""
+    """Yields answer and results to send at the end of a turn that left the task in ``state``, each with its number; no
+    result that was streamed already.
+    """
     record = record.model_copy(update={"state": state})
     answer = build_answer_text(record)
     answers = [(ANSWER_ARTIFACT_INDEX, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []

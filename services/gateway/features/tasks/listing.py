@@ -106,7 +106,7 @@ class TaskLists(ScriptedStore):
             query = TaskQuery(session_id=session_id, states=(task.state,))
             commands += [("ZSCORE", name, member) for name in _task_list_keys(task.tenant, None, query, partition)]
             commands.append(("HEXISTS", keys.listed_record_key(partition, task.tenant, member), "json"))
-        answers = await self._scripts.execute_many(*commands) if commands else []
+        answers = await self._scripts.execute_commands(*commands) if commands else []
         rows = zip(tasks, answers[::2], answers[1::2], strict=True)
         return frozenset(task.task_id for task, score, has_record in rows if score is not None and has_record)
 
@@ -114,7 +114,7 @@ class TaskLists(ScriptedStore):
         self, rows: Sequence[tuple[TaskListPosition, str]]
     ) -> tuple[Sequence[TaskRecord], Sequence[str]]:
         """Read the records of places, as far as they still exist; and the ids of tasks whose records cannot be read."""
-        answers = await self._scripts.execute_many(*(("HGET", name, "json") for _, name in rows)) if rows else ()
+        answers = await self._scripts.execute_commands(*(("HGET", name, "json") for _, name in rows)) if rows else ()
         stored = zip(rows, cast("Sequence[str | None]", answers), strict=True)
         parsed = [(place.member, parse_stored_row(read_record, answer)) for (place, _), answer in stored if answer]
         unreadable_ids = [

@@ -70,7 +70,7 @@ class RedisClientIds(ScriptedStore):
         cached = self._cached_tasks.look_up((tenant, alias))
         if cached is None:
             return await self._find_uncached(key)
-        fields, place, record_json = await self._scripts.execute_many(
+        fields, place, record_json = await self._scripts.execute_commands(
             ("HMGET", client_task_key(tenant, alias), *_fields_of_message(fingerprint)),
             ("GET", keys.task_location_key(tenant, alias)),
             ("HGET", keys.task_keys(tenant, cached.session_id, alias).record, "json"),

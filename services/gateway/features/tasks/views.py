@@ -111,7 +111,7 @@ def build_client_metadata(record: TaskRecord, model_notice: str) -> dict[str, Js
 def build_legacy_view(
     record: TaskRecord, shown_id: str, history_length: int | None, model_notice: str
 ) -> dict[str, JsonValue]:
-    """The task as JSON of the early protocol, under the client's own id."""
+    """The task as JSON of the early protocol (before A2A 0.3). ``shown_id``: the id that the client gave the task."""
     messages = record.history[-history_length:] if history_length else ()
     return {
         "id": shown_id,

@@ -51,9 +51,8 @@ class WebhookService:
             raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
     async def register(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool = False) -> None:
-        """Register a webhook for updates from now on, or from the task's start. Without an id, it gets the task's.
-
-        It replaces one with the same id. Raises ``InvalidField`` for its URL, or if the task has too many webhooks.
+        """Register a webhook for updates from now on, or from the task's start. It replaces the task's webhook of the
+        same id; without one, it has the task's id. Raises ``InvalidField`` for its URL, or if the task has too many.
         """
         self.check(webhook)
         identified = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})

@@ -42,7 +42,7 @@ _MOST_FAILING = 1000  # of one tenant
 
 
 class FailingDeliveries:
-    """The webhooks and notices of a tenant whose deliveries fail. ``member``: names one of them."""
+    """The webhooks and notices of a tenant whose deliveries fail. ``member``: their id in the delivery queue."""
 
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
@@ -99,7 +99,7 @@ class RedisWebhooks:
         partition = keys.partition_keys_of(record.tenant, record.session_id)
         member = _pack_member(record, config_id)
         commands = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
-        await self._scripts.execute_many(*commands)
+        await self._scripts.execute_commands(*commands)
         await self._failing.remove(record.tenant, member)
 
     async def list_failing_deliveries(self, tenant: str) -> Sequence[FailingDelivery]:

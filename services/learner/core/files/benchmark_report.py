@@ -35,7 +35,7 @@ class ReportEntry(NamedTuple):
     @property
     def named_score(self) -> tuple[str, float] | None:
         """The entry's score and the name it has there; None if it has none."""
-        scores_by_name = ((name, _parse_number(self.fields.get(name))) for name in (*_SCORE_FIELDS, _VALUE_FIELD))
+        scores_by_name = ((name, _parse_score(self.fields.get(name))) for name in (*_SCORE_FIELDS, _VALUE_FIELD))
         return next(((name, score) for name, score in scores_by_name if score is not None), None)
 
     @property
@@ -98,7 +98,7 @@ def _format_name(value: JsonValue) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
-def _parse_number(value: JsonValue) -> float | None:
+def _parse_score(value: JsonValue) -> float | None:
     """A number from 0 to 100, also one written as a text; ``50%`` is 0.5. None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -165,7 +165,9 @@ def convert_report_to_json(report: BenchmarkReport) -> dict[str, JsonValue]:
     head: dict[str, JsonValue] = {
         name: report.content.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
     }
-    parts: dict[str, JsonValue] = {name: _build_table(report.read_part(name)) for name in _PART_NAMES}
+    parts: dict[str, JsonValue] = {
+        name: _convert_entries_to_columns_and_rows(report.read_part(name)) for name in _PART_NAMES
+    }
     return {"source": report.source, **head, **parts}
 
 
@@ -173,7 +175,7 @@ def _is_report(fields: dict[str, JsonValue]) -> bool:
     return any(name in fields for name in (*_PART_NAMES, "pass_rate", "total_runs"))
 
 
-def _build_table(entries: list[ReportEntry]) -> JsonValue:
+def _convert_entries_to_columns_and_rows(entries: list[ReportEntry]) -> JsonValue:
     names = column_names(entries)
     rows: list[JsonValue] = [[entry.name, *(entry.fields.get(name) for name in names)] for entry in entries]
     return {"columns": ["name", *names], "rows": rows}
@@ -196,7 +198,7 @@ def prepare_training_rows(reports: Iterable[BenchmarkReport]) -> PreparedRows:
     rows: list[dict[str, JsonValue]] = []
     reasons: list[str] = []
     for report in reports:
-        for row_or_reason in (*_list_ready_made_rows(report), *_build_rows_of_failures(report)):
+        for row_or_reason in (*_list_ready_made_rows(report), *_build_rows_or_reasons(report)):
             reasons.append(row_or_reason) if isinstance(row_or_reason, str) else rows.append(row_or_reason)
     return PreparedRows(list({str(row): row for row in rows}.values()), reasons)
 
@@ -223,7 +225,7 @@ def _read_signal_rows(content: JsonValue) -> list[JsonValue]:
     return content if isinstance(content, list) else []
 
 
-def _build_rows_of_failures(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
+def _build_rows_or_reasons(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.read_part(_RANKING)}
     all_signals = _read_signal_rows(report.content.get(_SIGNALS))
     plain_signals = [signal for signal in all_signals if not _is_training_signal(signal)]
@@ -285,7 +287,7 @@ def build_report_rows(name: str, content: bytes) -> TrainingRows:
         report = read_report(name, content)
         groups = [
             validate_rows((f"row {number}", row) for number, row in enumerate(rows, 1))
-            for rows in (_list_ready_made_rows(report), _build_rows_of_failures(report))
+            for rows in (_list_ready_made_rows(report), _build_rows_or_reasons(report))
         ]
     except BadReport as error:
         return TrainingRows([], [BadRow("the object", str(error))])

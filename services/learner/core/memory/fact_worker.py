@@ -59,19 +59,19 @@ class ModelFactFinder:
         return memory.FactCost(_ATTEMPTS, _ATTEMPTS * input_tokens, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
     async def find_facts(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.FactCost]:
-        """The facts found in a task's sections, and their cost; raises ``FactsUnavailable``."""
+        """The facts found in a task's sections, and their cost; raises ``FactSearchFailed``."""
         cost, problem = memory.FactCost(), ""
         for _ in range(_ATTEMPTS):
             try:
                 reply = await self._model.complete(_build_request({**sections, "correction": problem}))
             except ModelUnavailable as error:
-                raise memory.FactsUnavailable(str(error), cost) from error
+                raise memory.FactSearchFailed(str(error), cost) from error
             cost = _add_reply_cost(cost, reply, self._price)
             try:
                 return _FactsAnswer.model_validate_json(reply.text).facts, cost
             except ValidationError as error:
                 problem = describe_first_error(error, "the answer")
-        raise memory.FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
+        raise memory.FactSearchFailed(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
 
 
 def _build_request(sections: JsonObject) -> ModelRequest:
@@ -132,18 +132,18 @@ class TenantBudgets:
             return BudgetDay(now.astimezone(UTC).date().isoformat())
         return BudgetDay(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), read_daily_caps(record))
 
-    async def reserve(self, todo: memory.TaskToSearch, max_cost: memory.FactCost, day: BudgetDay) -> bool:
+    async def reserve(self, todo: memory.TaskToSearchForFacts, max_cost: memory.FactCost, day: BudgetDay) -> bool:
         """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
         charge = _charge_of(todo, max_cost)
         return day.caps is None or await self._spend.reserve(todo.tenant, day.date, charge, day.caps)
 
-    async def settle(self, todo: memory.TaskToSearch, cost: memory.FactCost, day: BudgetDay) -> None:
+    async def settle(self, todo: memory.TaskToSearchForFacts, cost: memory.FactCost, day: BudgetDay) -> None:
         """Counts the actual cost in place of the reservation."""
         charge = _charge_of(todo, cost)._replace(is_reserved=day.caps is not None)
         await self._spend.settle_charges(todo.tenant, day.date, [charge])
 
 
-def _charge_of(todo: memory.TaskToSearch, cost: memory.FactCost) -> Charge:
+def _charge_of(todo: memory.TaskToSearchForFacts, cost: memory.FactCost) -> Charge:
     return Charge(f"facts:{todo.event_id}", cost.input_tokens + cost.output_tokens, cost.nanos)
 
 
@@ -167,7 +167,7 @@ class FactWorker:
         """Finds the facts of the next waiting tasks; returns how many tasks. A failure of one does not stop the others;
         the first failure is raised at the end.
         """
-        claims = await self._facts.claim(TASKS_AT_ONCE, CLAIM_SECONDS)
+        claims = await self._facts.claim_tasks_to_search(TASKS_AT_ONCE, CLAIM_SECONDS)
         results = await asyncio.gather(*(self._search_task(*claim, now) for claim in claims), return_exceptions=True)
         pairs = list(zip(claims, results, strict=True))
         if finished_claims := [claim for claim, is_done in pairs if is_done is True]:
@@ -196,7 +196,7 @@ class FactWorker:
         await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _find_and_store(self, todo: memory.TaskToSearch, day: BudgetDay | None, now: datetime) -> bool:
+    async def _find_and_store(self, todo: memory.TaskToSearchForFacts, day: BudgetDay | None, now: datetime) -> bool:
         """Finds and stores a task's facts within the tenant's daily budget, of which it reserves the highest cost
         first.
 
@@ -204,11 +204,11 @@ class FactWorker:
         """
         sections = build_sections(todo)
         if day is None or not await self._budgets.reserve(todo, self._finder.estimate_max_cost(sections), day):
-            problem = memory.FactsUnavailable("the tenant's day has no room for it")
+            problem = memory.FactSearchFailed("the tenant's day has no room for it")
             return await self._give_up_if_late(todo, problem, now)
         try:
             facts, cost = await self._finder.find_facts(sections)
-        except memory.FactsUnavailable as error:
+        except memory.FactSearchFailed as error:
             await self._budgets.settle(todo, error.cost, day)
             return await self._give_up_if_late(todo, error, now)
         settling, storing = self._budgets.settle(todo, cost, day), self._store_facts(todo, facts, cost, {})
@@ -218,7 +218,7 @@ class FactWorker:
         return is_stored
 
     async def _give_up_if_late(
-        self, todo: memory.TaskToSearch, problem: memory.FactsUnavailable, now: datetime
+        self, todo: memory.TaskToSearchForFacts, problem: memory.FactSearchFailed, now: datetime
     ) -> bool:
         """Gives the task up if it ended too long ago, and returns whether it did; else it is tried again later."""
         self.counts.failed += 1
@@ -229,7 +229,7 @@ class FactWorker:
 
     async def _store_facts(
         self,
-        todo: memory.TaskToSearch,
+        todo: memory.TaskToSearchForFacts,
         raw_facts: Sequence[memory.RawFact],
         cost: memory.FactCost,
         more: Mapping[str, int],
@@ -247,7 +247,7 @@ class FactWorker:
         return False
 
 
-def build_sections(todo: memory.TaskToSearch) -> JsonObject:
+def build_sections(todo: memory.TaskToSearchForFacts) -> JsonObject:
     """The sections of the prompt: the task's data."""
     values: Json = [{"name": name, "value": value} for name, value in todo.values.items()]
     return {

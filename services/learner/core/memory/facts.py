@@ -10,7 +10,7 @@ from services.learner.core.memory.entities import (
     read_number,
     strip_legal_form,
 )
-from services.learner.ports.memory import FactChange, KnownFacts, RawFact, TaskToSearch
+from services.learner.ports.memory import FactChange, KnownFacts, RawFact, TaskToSearchForFacts
 from shared.contracts.knowledge import KnownFact
 from shared.contracts.relevance import FACTS_KEPT
 from shared.domain.keywords import extract_keywords, stem
@@ -25,7 +25,7 @@ _MOST_ENTITIES = 6
 _MOST_CACHED_TEXTS = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
 
-def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearch) -> tuple[KnownFact, ...]:
+def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearchForFacts) -> tuple[KnownFact, ...]:
     """The facts to keep of a task, at most four, without those that contain protected values."""
     usable_facts = [fact for fact in facts if fact.text.strip() and redact_text(fact.text) == fact.text]
     return tuple(_build_fact(fact, todo) for fact in usable_facts[:MOST_FACTS_OF_TASK])
@@ -103,7 +103,7 @@ def _supersede_fact(fact: KnownFact, newer_fact: KnownFact) -> KnownFact:
     return fact.model_copy(update={"superseded_at": newer_fact.at, "superseded_by": newer_fact.text})
 
 
-def _build_fact(raw: RawFact, todo: TaskToSearch) -> KnownFact:
+def _build_fact(raw: RawFact, todo: TaskToSearchForFacts) -> KnownFact:
     text = " ".join(raw.text.split())[:_LONGEST_TEXT]
     names = dict.fromkeys(name for entity in find_entities(f"{raw.subject}. {text}") for name in list_names(entity))
     subject = " ".join(raw.subject.split())[:_LONGEST_FIELD]

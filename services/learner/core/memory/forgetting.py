@@ -10,7 +10,7 @@ import structlog
 
 from services.learner.core.memory.entities import find_entities, strip_legal_form
 from services.learner.core.memory.facts import contradicts
-from services.learner.ports.memory import Forgetting, TaskToSearch
+from services.learner.ports.memory import Forgetting, TaskToSearchForFacts
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 
@@ -23,7 +23,7 @@ class StoredMemory(NamedTuple):
     facts: tuple[tuple[str, KnownFact], ...] = ()
     entities: Mapping[str, KnownEntity] = {}
     links: Mapping[str, EntityLinks] = {}
-    todos: Mapping[str, TaskToSearch] = {}
+    todos: Mapping[str, TaskToSearchForFacts] = {}
 
 
 class Removal(NamedTuple):

@@ -32,7 +32,7 @@ class OutcomeMemo(NamedTuple):
     source: EntityMention
     entities: tuple[FoundEntity, ...]
     predictions_held: Mapping[ThresholdKind, bool]
-    todo: memory.TaskToSearch | None
+    todo: memory.TaskToSearchForFacts | None
 
 
 def _make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
@@ -61,8 +61,8 @@ def _predictions_held(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, boo
 
 def _build_task_to_search(
     outcome: TaskOutcome, texts: OutcomeTexts, entities: tuple[FoundEntity, ...]
-) -> memory.TaskToSearch:
-    return memory.TaskToSearch(
+) -> memory.TaskToSearchForFacts:
+    return memory.TaskToSearchForFacts(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
         task_id=outcome.task_id,

@@ -13,23 +13,23 @@ from shared.contracts import policy as contracts
 from shared.domain.words import EscalationLevel, RuleAction
 
 
-def find_plan_findings(
+def find_tool_rule_findings(
     facts_by_policy: Sequence[tuple[PreparedPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
-    """The findings of tool rules for each call, in order. ``facts_by_policy``: each with the facts of the calls."""
-    plan_findings: list[rules.Finding] = []
+    """The findings of tool rules, call by call as planned. ``facts_by_policy``: each policy with the calls' facts."""
+    findings: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in facts_by_policy):
-        return plan_findings
+        return findings
     earlier = session_calls.list_earlier_calls(request.history)
     for number, call in enumerate(request.calls):
         call_findings: list[rules.Finding] = []
         for policy, facts in facts_by_policy:
             planned = _PlannedCall(call, facts[number], earlier, request.confirmations)
             call_findings += _judge_call_by_policy(policy, planned)
-        plan_findings += call_findings
+        findings += call_findings
         if not any(isinstance(finding, contracts.CallRefusal) for finding in call_findings):
             earlier.append(session_calls.EarlierCall(call.tool, call.fields, None, call.call_id))
-    return plan_findings
+    return findings
 
 
 class _PlannedCall(NamedTuple):
