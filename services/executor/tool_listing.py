@@ -19,7 +19,7 @@ from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.core.records.seen_records import (
     RecordReference,
     are_same_kind,
-    is_of_kind,
+    is_kind_in_full,
     noun_of_tool,
     reference_of,
 )
@@ -146,7 +146,7 @@ def _is_shown_by_some_read(reference: RecordReference, listing: ServerListing) -
     readers = [tool.name for tool in listing.tools if tool.tool_class is ToolClass.READ]
     kinds = [kind for name in readers for kind in (noun_of_tool(name, listing.keys), listing.keys.kind_shown_by(name))]
     if reference.key:
-        return any(is_of_kind(kind, reference.noun) for kind in kinds)
+        return any(is_kind_in_full(kind, reference.noun) for kind in kinds)
     return (reference.is_id and bool(readers)) or any(are_same_kind(kind, reference.noun) for kind in kinds)
 
 

@@ -23,7 +23,7 @@ from services.executor.core.records.asked_fields import (
     list_rule_fields_of_tool,
     list_tools_named_together,
 )
-from services.executor.core.records.call_rows import rows_of_call
+from services.executor.core.records.call_rows import split_into_rows
 from services.executor.core.records.field_values import UNKNOWN, FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.records.references import set_at_path
 from services.executor.core.session.context import TurnContext, was_not_made
@@ -145,7 +145,7 @@ def build_verdict_request(
         remainders=joint_remainders(template, plan.every_call, figures, dossier.facts, keys),
         sums=CallSums(calls, dossier.facts, ctx.toolbox, list_tools_named_together(policies)),
     )
-    values = {} if plan.calls else {value.name: calculated.rule_field_value(value) for value in dossier.values}
+    values = {} if plan.calls else {value.name: calculated.convert_to_rule_value(value) for value in dossier.values}
     return contracts.EvaluateRequest(
         policies=policies,
         context={**values, "process_type": template.process_type},
@@ -277,7 +277,7 @@ def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[Mapping[
     """The fields of each row of a call, as if the call had that row alone, also from the records that it names; empty
     if it has no rows, or more than are judged one by one.
     """
-    call_rows = rows_of_call(call.arguments)
+    call_rows = split_into_rows(call.arguments)
     rows = [*islice(call_rows.list_innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
     rows_fields: list[Mapping[str, FieldValue]] = []
     for row in rows if len(rows) <= inputs.most_rows else []:

@@ -23,7 +23,7 @@ from services.executor.core.figures.identifiers import kind_of_identifier, norma
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records import seen_records
 from services.executor.core.records.binding import CallView
-from services.executor.core.records.call_rows import ArgumentRows, CallRows, rows_of_call
+from services.executor.core.records.call_rows import CallOrRow, RowGroup, split_into_rows
 from services.executor.core.records.field_values import (
     Fields,
     UnknownValue,
@@ -153,7 +153,7 @@ class CallSums:
         self._calls, self._tools_under_one_rule = calls, tools_under_one_rule
         self._toolbox = toolbox
         self._graph = build_record_graph(tuple(facts), toolbox.keys)
-        self._rows_by_arguments = {call.arguments_json: rows_of_call(call.arguments) for call in calls}
+        self._rows_by_arguments = {call.arguments_json: split_into_rows(call.arguments) for call in calls}
         self._records: dict[tuple[str, int], _CallRecords] = {}
 
     def sum_figures(
@@ -204,7 +204,7 @@ class CallSums:
         return self._find_summands_of_row(self._rows_by_arguments[call.arguments_json], None, call, name, view)
 
     def _find_summands_of_row(
-        self, row: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
+        self, row: CallOrRow, default: Decimal | None, call: PlannedCall, name: str, view: CallView
     ) -> list[_Summand]:
         """The row's figure (else ``default``), or those of a group of its inner rows, if their sum is greater."""
         own_figure = _read_argument_figure(name, row.fields, view)
@@ -219,9 +219,9 @@ class CallSums:
 
     def _find_summands_of_group(
         self,
-        group: ArgumentRows,
+        group: RowGroup,
         default: Decimal | None,
-        outer_row: CallRows,
+        outer_row: CallOrRow,
         call: PlannedCall,
         name: str,
         view: CallView,
@@ -246,7 +246,7 @@ class CallSums:
             return [_Summand(total, self._find_call_records(call, outer_row.arguments), call)]
         return summands
 
-    def _count_repeated_id(self, row: CallRows, call: PlannedCall, name: str) -> int:
+    def _count_repeated_id(self, row: CallOrRow, call: PlannedCall, name: str) -> int:
         """How often one id occurs in a list of ids: an amount beside the list counts once for each."""
         if not self._is_additive(call, name) or "total" in seen_records.singular_words(name):
             return 1
@@ -286,11 +286,11 @@ class CallSums:
         tool = self._toolbox.find_tool(call.connection_id, call.tool)
         return tool.parameters.get(argument, {}) if tool else {}
 
-    def _build_summand(self, figure: Decimal, row: CallRows, call: PlannedCall) -> _Summand:
+    def _build_summand(self, figure: Decimal, row: CallOrRow, call: PlannedCall) -> _Summand:
         own_records = self._find_call_records(call, row.alone, row.key) if self._names_a_record(call, row) else None
         return _Summand(figure, self._find_call_records(call, row.arguments), call, own_records)
 
-    def _names_a_record(self, call: PlannedCall, row: CallRows) -> bool:
+    def _names_a_record(self, call: PlannedCall, row: CallOrRow) -> bool:
         own_records = self._find_call_records(call, row.alone, row.key)
         return bool(own_records.own_names.names or own_records.all_names.certain_arguments or own_records.parties)
 

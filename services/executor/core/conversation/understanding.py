@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.identifiers import find_tokens_with_digit, normalize_identifier
+from services.executor.core.figures.identifiers import find_code_like_tokens, normalize_identifier
 from services.executor.core.model.model_calls import (
     HelperUnavailable,
     UnusableAnswer,
@@ -204,7 +204,7 @@ def _find_unquoted_commands(sentence: str, parts: Sequence[PartOfTask], verbs: C
 
 
 def _find_identifier_keys(text: str) -> Iterator[tuple[str, ...]]:
-    return (normalize_identifier(code.text) for code in find_tokens_with_digit(text))
+    return (normalize_identifier(code.text) for code in find_code_like_tokens(text))
 
 
 _PROCESS_STEP_KEY = "talk:process"

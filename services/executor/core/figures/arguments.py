@@ -150,7 +150,7 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
     return ArgumentHints(
         kind=kind_of_argument(name, schema, value),
         is_in_minor_units=in_minor_units,
-        is_in_major_units=not in_minor_units and is_currency_name(name),
+        is_in_major_units=not in_minor_units and has_currency_code(name),
         is_integer=schema.get("type") == "integer",
         is_plain_money=bool(_PLAIN_MONEY_WORDS.intersection(words)) and not _QUANTITY_NAMES.intersection(words),
         is_signed=not _DIFFERENCE_WORDS.isdisjoint(words),
@@ -166,7 +166,7 @@ def is_minor_unit_name(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def is_currency_name(name: str) -> bool:
+def has_currency_code(name: str) -> bool:
     """Whether a name contains a currency code: ``amount_eur``."""
     return not _CURRENCY_CODES_IN_NAMES.isdisjoint(words_of(name.rsplit(".", 1)[-1]))
 
@@ -295,7 +295,7 @@ def _unit_of(words: Sequence[str], description: str) -> Unit | None:
     return UNITS_BY_WORD.get(match[1]) if match else None
 
 
-class DataOrText(StrEnum):
+class FieldContentKind(StrEnum):
     """Whether a field's value is data, or text that somebody wrote (``FREE_TEXT``). ``PROSE``: the whole answer is one
     text, of which nobody knows whether the tool made it or somebody wrote it.
     """
@@ -337,15 +337,15 @@ class ReadField(NamedTuple):
         return self.path.rpartition(".")[2].partition("[")[0]
 
     @property
-    def kind(self) -> DataOrText:
+    def kind(self) -> FieldContentKind:
         if self.is_free:
-            return DataOrText.FREE_TEXT
+            return FieldContentKind.FREE_TEXT
         if not isinstance(self.value, str):
-            return DataOrText.STRUCTURED
+            return FieldContentKind.STRUCTURED
         is_text = self.value.count(" ") >= _MOST_WORDS_OF_DATA or "\n" in self.value
         if not self.name or self.is_tool_text:
-            return DataOrText.PROSE if is_text or " " in self.value.strip() else DataOrText.STRUCTURED
-        return DataOrText.FREE_TEXT if is_text or is_free_text_name(self.name) else DataOrText.STRUCTURED
+            return FieldContentKind.PROSE if is_text or " " in self.value.strip() else FieldContentKind.STRUCTURED
+        return FieldContentKind.FREE_TEXT if is_text or is_free_text_name(self.name) else FieldContentKind.STRUCTURED
 
     @property
     def is_tool_text(self) -> bool:

@@ -280,12 +280,12 @@ def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
     raise CannotCalculate("no root was found from that start")
 
 
-def _compute_overtime_pay(hours: Decimal, limit: Decimal, rate: Decimal, multiplier: Decimal) -> Decimal:
+def _compute_pay_with_overtime(hours: Decimal, limit: Decimal, rate: Decimal, multiplier: Decimal) -> Decimal:
     above = max(require_not_negative(hours, "hours") - limit, _ZERO)
     return rate * (hours - above + above * multiplier)
 
 
-def _measure_uptime(period: Decimal, *downtimes: Decimal) -> Decimal:
+def _compute_uptime_percent(period: Decimal, *downtimes: Decimal) -> Decimal:
     down = add_figures(downtimes)
     if not 0 <= down <= require_positive(period, "period"):
         raise CannotCalculate("downtime must lie within the period")
@@ -479,7 +479,7 @@ CALCULATORS: Mapping[str, Calculator] = {
     ),
     "newton_raphson": Calculator("start, constant, coefficient...", _find_polynomial_root),
     # the whole pay: 29 CFR 778.110
-    "overtime_pay": make_money_calculator("hours, limit, hourly rate, multiplier", _compute_overtime_pay),
+    "overtime_pay": make_money_calculator("hours, limit, hourly rate, multiplier", _compute_pay_with_overtime),
     "benefits_cost": make_money_calculator(
         "salary, benefits %, fixed cost, heads",
         lambda salary, percent, fixed, heads: (
@@ -492,7 +492,7 @@ CALCULATORS: Mapping[str, Calculator] = {
             require_not_negative(workload, "workload") / require_positive(capacity, "capacity of one")
         ).to_integral_value(ROUND_CEILING),
     ),
-    "uptime_percent": Calculator("period, downtime...", _measure_uptime),  # availability as ITIL has it
+    "uptime_percent": Calculator("period, downtime...", _compute_uptime_percent),  # availability as ITIL has it
     "late_penalty": make_money_calculator(
         "amount, % a day, days late, cap %",
         lambda amount, rate, days, cap: percent_of(amount, min(rate * max(days, _ZERO), cap)),

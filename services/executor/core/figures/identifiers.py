@@ -63,7 +63,7 @@ def blank_special_identifiers(text: str) -> str:
     return _SPECIAL_IDENTIFIER_PATTERN.sub(lambda match: " " * len(match[0]), text)
 
 
-def find_tokens_with_digit(text: str) -> Iterator[WrittenIdentifier]:
+def find_code_like_tokens(text: str) -> Iterator[WrittenIdentifier]:
     """Yields the tokens with a digit, numbers and dates among them, no ordinals: ``EXP-1006``, ``INV_22``, ``4411``;
     of several codes that slashes join, also each of them.
     """

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar
 from services.executor.core.figures.dates import DateMention, Period, find_dates, read_machine_moment
 from services.executor.core.figures.identifiers import (
     WrittenIdentifier,
+    find_code_like_tokens,
     find_special_identifiers,
-    find_tokens_with_digit,
     normalize_identifier,
 )
 from services.executor.core.figures.numbers import (
@@ -309,7 +309,7 @@ def _find_mentions_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, 
         moments = [*_find_moments_from_now(text, free_numbers, now)]
         days, times = [*days, *(day for day, _ in moments)], [*times, *(hour for _, hour in moments)]
     spans = {(number.start, number.end) for number in free_numbers}
-    codes = [code for code in find_tokens_with_digit(text) if code[:2] in spans or free.are_free(code.start, code.end)]
+    codes = [code for code in find_code_like_tokens(text) if code[:2] in spans or free.are_free(code.start, code.end)]
     return Mentions(
         text=text,
         now=now,

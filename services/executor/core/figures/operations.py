@@ -255,8 +255,8 @@ def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decima
 
 
 def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
-    """The exact result of an operation; quotients and averages are rounded half up to six places. Raises
-    ``CannotCalculate`` for too few operands, and a division by zero.
+    """The exact result of an arithmetic operation such as ``sum``; quotients and averages are rounded half up to six
+    places. Raises ``CannotCalculate`` for too few operands, and a division by zero.
     """
     least, compute = _ARITHMETIC_FORMULAS[operation]
     if len(numbers) < least:
@@ -335,7 +335,7 @@ def _count_cells(call: CalculationCall) -> OperationResult:
 
 
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
-    """The field that names the row with the most or least. The note has that figure, and other rows with the same."""
+    """The name of the row with the most or least. The note has that figure, and the other rows that have it, too."""
     cells = call.list_cells()
     if not cells:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")
@@ -504,7 +504,7 @@ def _end_of_month(day: date) -> date:
     return day + relativedelta(day=31)
 
 
-def _measure_time(call: CalculationCall) -> OperationResult:
+def _compute_time_between(call: CalculationCall) -> OperationResult:
     cells = call.require_single_cells()
     if not all(has_iso_time(cell.value) for cell in cells):
         raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
@@ -550,7 +550,7 @@ _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
     "add_days subtract_days": CalculationOperation("date, days", _shift_date, takes_dates=True),
     "start_of_month end_of_month weekday": CalculationOperation("date", _find_calendar_day, takes_dates=True),
     "age_in_days age_in_years months_between": CalculationOperation("date, [at]", _compute_age, takes_dates=True),
-    "hours_between minutes_between": CalculationOperation("from, to", _measure_time, takes_dates=True),
+    "hours_between minutes_between": CalculationOperation("from, to", _compute_time_between, takes_dates=True),
 }
 _OWN_OPERATIONS = {name: operation for names, operation in _OPERATIONS_BY_NAMES.items() for name in names.split()}
 OPERATIONS: Mapping[str, CalculationOperation] = _OWN_OPERATIONS | {

@@ -17,11 +17,11 @@ from services.executor.core.figures.arguments import (
     SOURCED_KINDS,
     ArgumentHints,
     ArgumentKind,
-    DataOrText,
+    FieldContentKind,
     ReadField,
     fields_of_facts,
+    has_currency_code,
     hints_of_argument,
-    is_currency_name,
     is_minor_unit_name,
     kind_of_argument,
     read_epoch,
@@ -338,7 +338,7 @@ class FactsIndex:
         fields_by_meaning: dict[_ComparableValue, list[ReadField]] = {}
         for field in self._fields:
             text = str(field.value)
-            if field.kind is DataOrText.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
+            if field.kind is FieldContentKind.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
                 words = [spaced_words(text)] if isinstance(field.value, str) else []
                 for meaning in (*words, *(self._read_figures(text) if has_digit(text) else ())):
                     fields_by_meaning.setdefault(meaning, []).append(field)
@@ -400,7 +400,7 @@ class FactsIndex:
         """Yields the texts that contain the value among other words, data fields before free text."""
         characters_left = _MOST_CHARACTERS
         texts = sorted(
-            self._find_texts_with_rarest_term(value), key=lambda field: field.kind is not DataOrText.STRUCTURED
+            self._find_texts_with_rarest_term(value), key=lambda field: field.kind is not FieldContentKind.STRUCTURED
         )
         for field in texts[:_MOST_TEXTS_READ]:
             text = str(field.value)
@@ -454,7 +454,7 @@ def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
         return False
     if is_minor_unit_name(field.name):
         return hints.is_in_major_units
-    return hints.is_in_minor_units and is_currency_name(field.name)
+    return hints.is_in_minor_units and has_currency_code(field.name)
 
 
 def _fold_term(term: str) -> str:
@@ -511,7 +511,7 @@ _YEARS_TRIED_EACH_WAY = 5  # before and after this one in which a day without a 
 
 
 def find_days_in_answer(text: str, now: datetime) -> list[StatedDay]:
-    """The single days that an answer writes out, without those told by another day and the ends of periods."""
+    """The single days that an answer writes out; none that repeats, is counted from another, or is within a period."""
     if not _POSSIBLE_DAY_PATTERN.search(text):
         return []
     dates = find_mentions(text, now, includes_relative=False).dates
@@ -634,7 +634,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
     if composed is not None and (composed.is_sourced or not origins):
         return composed
     if origins:
-        is_only_in_free_text = all(field.kind is not DataOrText.STRUCTURED for field in origins)
+        is_only_in_free_text = all(field.kind is not FieldContentKind.STRUCTURED for field in origins)
         return _build_trace_to_fields(
             name, kind, origins, is_sourced=kind not in SOURCED_KINDS, is_only_in_free_text=is_only_in_free_text
         )
@@ -666,7 +666,7 @@ def _is_valid_source(origin: ReadField, name: str, kind: ArgumentKind) -> bool:
     """Whether a field is a source for an argument of this name and kind: it holds the value alone, and is not of an
     unsuitable kind, such as an id for an amount. A quantity is an id only if it is an integer under a fitting name.
     """
-    if not origin.is_whole or origin.kind is not DataOrText.STRUCTURED:
+    if not origin.is_whole or origin.kind is not FieldContentKind.STRUCTURED:
         return False
     field_kind = kind_of_argument(origin.field_name, {}, origin.value)
     if kind is ArgumentKind.IDENTIFIER and field_kind is ArgumentKind.QUANTITY:

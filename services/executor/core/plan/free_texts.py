@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.arguments import SOURCED_KINDS, DataOrText, ReadField
+from services.executor.core.figures.arguments import SOURCED_KINDS, FieldContentKind, ReadField
 from services.executor.core.figures.trace import OriginKind, TraceSources, trace_scalar
 from services.executor.core.plan.faults import ArgumentToCheck, ReadFields
-from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
+from services.executor.core.records.seen_records import is_name_in_text, noun_of_tool, singular_words
 from services.executor.core.session.context import TOOL_NAME_OF_FILES
 from services.executor.core.session.values import Fact, describe_field_place, is_trusted_place
 from services.executor.core.tools.classes import find_nouns_of_identifier
@@ -92,14 +92,14 @@ class FreeTextSources:
         kinds = find_nouns_of_identifier(name, frozenset())
         other_fields = (field for field in self._fields.all if field.fact_id not in asked_refs)
         texts = [field for field in other_fields if _is_text_with_identifier(field, value, kinds)]
-        data_refs = {origin.fact_id for origin in origins if origin.kind is DataOrText.STRUCTURED}
+        data_refs = {origin.fact_id for origin in origins if origin.kind is FieldContentKind.STRUCTURED}
         is_listed = not data_refs <= asked_refs
         may_be_taken = any(self._is_allowed_text(text.fact_id, text.path) for text in texts)
         return texts[0] if texts and not may_be_taken else None, is_listed
 
     def has_allowed_origin(self, origins: Sequence[ReadField]) -> bool:
         """Whether one of these fields is no free text, or one that the tenant trusts or the user refers to."""
-        texts = [origin for origin in origins if origin.kind is DataOrText.FREE_TEXT]
+        texts = [origin for origin in origins if origin.kind is FieldContentKind.FREE_TEXT]
         return len(texts) < len(origins) or any(self._is_allowed_text(text.fact_id, text.path) for text in texts)
 
     def _is_allowed_text(self, ref: str, path: str) -> bool:
@@ -115,7 +115,7 @@ class FreeTextSources:
         host = _HOST_PATTERN.match(address)
         if host is None or any(host[1].casefold() in text.casefold() for text in self._user_texts):
             return False
-        free_texts = (field for field in self._fields.all if field.kind is DataOrText.FREE_TEXT)
+        free_texts = (field for field in self._fields.all if field.kind is FieldContentKind.FREE_TEXT)
         return any(host[1].casefold() in str(field.value).casefold() for field in free_texts)
 
     @cached_property
@@ -164,11 +164,11 @@ def _is_text_with_identifier(field: ReadField, value: str, kinds: Iterable[str])
     """Whether a field is a text that somebody wrote and that contains the identifier ``value``. A plain number counts
     only behind a word for its kind, "fee 904" or "no. 904", and not in the text of the record with that number.
     """
-    if field.kind is DataOrText.STRUCTURED:
+    if field.kind is FieldContentKind.STRUCTURED:
         return False
     if not (value.isdecimal() and len(value) >= _FEWEST_DIGITS):
-        return occurs_in(value, str(field.value))
-    if field.kind is DataOrText.PROSE or (field.record is not None and field.record.identifier == value):
+        return is_name_in_text(value, str(field.value))
+    if field.kind is FieldContentKind.PROSE or (field.record is not None and field.record.identifier == value):
         return False
     kind_words = "|".join((*(rf"{re.escape(kind)}s?" for kind in sorted(kinds)), *_WORDS_BEFORE_ID))
     pattern = rf"(?:(?<!\w)(?:{kind_words})[\s:.]*|#\s*)+{value}(?!\w|[.,/:-]\d)"

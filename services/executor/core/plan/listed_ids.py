@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
-from services.executor.core.figures.identifiers import WrittenIdentifier, find_tokens_with_digit, normalize_identifier
+from services.executor.core.figures.identifiers import WrittenIdentifier, find_code_like_tokens, normalize_identifier
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.vocabulary import CHOICE_WORD_PATTERN
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
@@ -46,7 +46,7 @@ def find_listed_ids_without_call(
     named_keys = set[_NormalizedId]().union(*keys_of_calls)
     if not named_keys or CHOICE_WORD_PATTERN.search(part.quote):
         return ()
-    if named_keys.issuperset(normalize_identifier(code.text) for code in find_tokens_with_digit(part.quote)):
+    if named_keys.issuperset(normalize_identifier(code.text) for code in find_code_like_tokens(part.quote)):
         return ()
     id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(normalize_identifier, ids))]
     kinds = _kinds_by_identifier(facts, keys) if id_lists else {}
@@ -84,7 +84,7 @@ def _find_id_lists(text: str) -> Iterator[list[str]]:
     mentions = find_mentions(text, _ARBITRARY_TIME, includes_relative=False)
     times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
     places_in_times = {place for span in times for place in range(*span)}
-    for code in sorted(set(find_tokens_with_digit(text))):
+    for code in sorted(set(find_code_like_tokens(text))):
         if code.text.isdecimal() and code.start in places_in_times:
             continue
         if codes and not _continues_list(text, codes, code):
@@ -128,7 +128,7 @@ def _identifier_keys_in(arguments: JsonObject) -> Iterator[_NormalizedId]:
             if kind is ArgumentKind.QUANTITY and not may_hold_amount(leaf.path[-1], kind):
                 continue  # a count or a measure, such as ``nights``
             yield normalize_identifier(str(value))
-            yield from (normalize_identifier(code.text) for code in find_tokens_with_digit(str(value)))
+            yield from (normalize_identifier(code.text) for code in find_code_like_tokens(str(value)))
 
 
 class _UnlistedChild(NamedTuple):
@@ -161,13 +161,13 @@ def _find_covered_parents(
         return set()
     tools = {child.tool for child in reaching}
     for _, node in nodes:
-        if _keys_of_references(node) & called_keys:
+        if _normalize_referenced_ids(node) & called_keys:
             reached |= _normalize_ids_of(node) & listed_keys
     with_child = {key for child in children if child.tool in tools for key in child.parent_keys}
     # What a read is asked with that shows only some of them.
     narrowing_keys = frozenset(listed_keys).union(*(child.own_keys for child in children))
     reads = (loads_object(fact.arguments_json) for fact in facts if fact.ok and fact.tool in tools)
-    read_keys = [_keys_of(references_in(arguments)) for arguments in reads]
+    read_keys = [_normalize_texts_of(references_in(arguments)) for arguments in reads]
     for key in listed_keys - with_child:
         if any(key in keys_of_read or not keys_of_read & narrowing_keys for keys_of_read in read_keys):
             reached.add(key)
@@ -178,17 +178,17 @@ def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_NormalizedI
     """The keys of what a record belongs to: what it is in, what it refers to, what its read was asked with."""
     outer = graph.enclosing_record(node)
     around = _normalize_ids_of(outer) | _find_parents(graph, outer) if outer else frozenset()
-    return around | _keys_of_references(node) | _keys_of(node.read_arguments)
+    return around | _normalize_referenced_ids(node) | _normalize_texts_of(node.read_arguments)
 
 
 def _normalize_ids_of(node: GraphNode) -> frozenset[_NormalizedId]:
     return frozenset(map(normalize_identifier, node.ids))
 
 
-def _keys_of_references(node: GraphNode) -> frozenset[_NormalizedId]:
-    return _keys_of(references_in(node.record, node.kind, node.keys))
+def _normalize_referenced_ids(node: GraphNode) -> frozenset[_NormalizedId]:
+    return _normalize_texts_of(references_in(node.record, node.kind, node.keys))
 
 
-def _keys_of(references: Iterable[RecordReference]) -> frozenset[_NormalizedId]:
+def _normalize_texts_of(references: Iterable[RecordReference]) -> frozenset[_NormalizedId]:
     ids = (reference.text for reference in references if reference.is_id or reference.looks_like_id)
     return frozenset(map(normalize_identifier, ids))

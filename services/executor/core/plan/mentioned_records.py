@@ -35,9 +35,9 @@ from services.executor.core.records.seen_records import (
     RecordReference,
     are_same_kind,
     id_pattern_of,
+    is_name_in_text,
     names_own_record,
     noun_of_tool,
-    occurs_in,
     reference_of,
     singular_words,
 )
@@ -148,7 +148,7 @@ class MentionedRecords:
         return titles_by_id
 
     def is_in_user_texts(self, value: str) -> bool:
-        return any(occurs_in(value, text) for text in self._user_texts)
+        return any(is_name_in_text(value, text) for text in self._user_texts)
 
 
 class CalledRecords:
@@ -218,7 +218,7 @@ class CalledRecords:
         the client of another order. It stands only in records that are not linked to those of the calls or of the part,
         while the calls' records hold an id of its kind. False if the user wrote it, or its own record was read.
         """
-        nodes_within = [inner for node in self._called_nodes for inner in self._graph.parts_and_children(node)]
+        nodes_within = [inner for node in self._called_nodes for inner in self._graph.list_nodes_within(node)]
         held_references = (held for node in (*self._called_nodes, *nodes_within) for held in node.references)
         if not any(are_same_kind(held.noun, reference.noun) for held in held_references):
             return False
@@ -464,7 +464,7 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
 
     That is enough for a record that a call names, unless the texts have a whole name of one of the others.
     """
-    if any(occurs_in(title, text) for other in others for title in _list_titles(other) for text in texts):
+    if any(is_name_in_text(title, text) for other in others for title in _list_titles(other) for text in texts):
         return False
     own_words, words_of_others = _words_of_titles(node), {word for other in others for word in _words_of_titles(other)}
     words_in_texts = {word for text in texts for word in _singulars_in(text)}
@@ -499,10 +499,10 @@ def _name_as_written(name: str, text: str) -> str:
     """The name as the text has it: whole, or a company's without its legal form; empty if it has neither. A short name
     of one word needs its capital, and no other legal form may follow it.
     """
-    if occurs_in(name, text):
+    if is_name_in_text(name, text):
         return name
     short_name = without_legal_form(name)
-    if len(short_name) <= 2 or short_name == name or not occurs_in(short_name, text):
+    if len(short_name) <= 2 or short_name == name or not is_name_in_text(short_name, text):
         return ""
     matches = list(re.finditer(rf"\b{re.escape(short_name)}\b", text, re.IGNORECASE if " " in short_name else 0))
     return short_name if any(not _has_legal_form_after(short_name, text[match.end() :]) for match in matches) else ""

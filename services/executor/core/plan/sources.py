@@ -14,7 +14,7 @@ from services.executor.core.figures.arguments import (
     RECORD_KINDS,
     SOURCED_KINDS,
     ArgumentKind,
-    DataOrText,
+    FieldContentKind,
     ReadField,
     hints_of_argument,
 )
@@ -46,7 +46,7 @@ from services.executor.core.plan.faults import (
 from services.executor.core.plan.free_texts import FreeTextSources
 from services.executor.core.plan.mentioned_records import NAMING_KINDS, CalledRecords, MentionedRecords
 from services.executor.core.records.references import argument_at, referenced_calls
-from services.executor.core.records.seen_records import occurs_in, singular_words
+from services.executor.core.records.seen_records import is_name_in_text, singular_words
 from services.executor.core.session.context import TurnContext, convert_files_to_facts, get_task_time
 from services.executor.core.session.values import Fact, NamedValue, trace_operands
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
@@ -203,7 +203,7 @@ class SourceFinder:
         if argument.kind not in RECORD_KINDS or argument.origin is not OriginKind.FACT:
             return False
         machine_refs = {fact.ref for fact in self._facts if fact.by_machine}
-        data_origins = [origin for origin in argument.source_fields if origin.kind is not DataOrText.FREE_TEXT]
+        data_origins = [origin for origin in argument.source_fields if origin.kind is not FieldContentKind.FREE_TEXT]
         if not data_origins or any(origin.fact_id not in machine_refs for origin in data_origins):
             return False
         return not self._records.is_id_mentioned(argument.text)
@@ -238,7 +238,7 @@ class SourceFinder:
         argument_sets = [arguments for _, arguments in call.part.proposed_calls]
         called_ids = {as_text(value) for arguments in argument_sets for value in arguments.values()}
         owners = self._fields.by_record.keys() - called_ids - call.texts
-        return any(occurs_in(owner, call.part.quote) for owner in owners)
+        return any(is_name_in_text(owner, call.part.quote) for owner in owners)
 
     def _why_amount_of_other_record(self, argument: ArgumentToCheck, call: CallToCheck) -> str:
         """A sentence if the amount is another record's, while the named record has another value in that field, of

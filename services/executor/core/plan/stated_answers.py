@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from services.executor.core.figures.identifiers import find_tokens_with_digit, normalize_identifier
+from services.executor.core.figures.identifiers import find_code_like_tokens, normalize_identifier
 from services.executor.core.figures.vocabulary import ALTERNATIVE_WORD_PATTERN
 from services.executor.core.plan.faults import CallFault, CallToCheck, shorten_value
 from services.executor.core.session.values import Fact
@@ -120,7 +120,7 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
                 )
             elif is_answer or len(_LOWER_CASE_WORD_PATTERN.findall(value)) > 1:
                 return None
-    shown = (normalize_identifier(code.text) for code in find_tokens_with_digit(fact.arguments_json + fact.result_json))
+    shown = (normalize_identifier(code.text) for code in find_code_like_tokens(fact.arguments_json + fact.result_json))
     answers = [answer for answer in answers if answer.is_yes is None] or answers
     return answers[0] if len(answers) == 1 and named.issubset(shown) else None
 

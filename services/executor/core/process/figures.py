@@ -28,7 +28,7 @@ from services.executor.core.process.rows import (
 )
 from services.executor.core.records.record_graph import build_record_graph
 from services.executor.core.records.references import literal_scalars
-from services.executor.core.records.seen_records import SeenRecord, is_named_in_task, occurs_in
+from services.executor.core.records.seen_records import SeenRecord, is_name_in_text, is_named_in_task
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.values import (
@@ -301,7 +301,7 @@ def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) ->
     common_ids = set.intersection(*map(_ids_of_row, records)) if len(records) > 1 else set()  # that tell no row apart
     unnamed = [record for record in records if not (_ids_of_row(record) - common_ids) & named_ids]
     rows = [row for record in unnamed for row in _find_routed_row(progress.template, record)]
-    texts = [f"{row.id} ({row.age:f} days: {row.route})" for row in rows if not occurs_in(row.id, answer)]
+    texts = [f"{row.id} ({row.age:f} days: {row.route})" for row in rows if not is_name_in_text(row.id, answer)]
     if not texts:
         return progress
     others_note = f" and {len(texts) - _MOST_ROWS_NAMED} more" if len(texts) > _MOST_ROWS_NAMED else ""
@@ -327,7 +327,7 @@ def find_calls_on_wrong_route(
         tool_routes = _routes_of_tool(template.routes, call.tool)
         for row_id in _scalars_of(call) & rows.keys():
             row = rows[row_id]
-            if not tool_routes or row.route in tool_routes or any(occurs_in(row.id, text) for text in user_texts):
+            if not tool_routes or row.route in tool_routes or any(is_name_in_text(row.id, text) for text in user_texts):
                 continue
             if user_words.isdisjoint(frozenset[str]().union(*tool_routes.values())):
                 reasons[call.call_id] = (

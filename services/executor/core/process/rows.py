@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.figures.vocabulary import is_currency_code
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
-from services.executor.core.records.seen_records import SeenRecord, are_same_kind, occurs_in, singular_words
+from services.executor.core.records.seen_records import SeenRecord, are_same_kind, is_name_in_text, singular_words
 from services.executor.core.session.values import Operand
 from services.executor.core.states.machine import OWN_VALUE_MARK, Figure, OperandPattern, RowChoice
 from services.executor.core.tools.record_tree import format_condition, is_id_name
@@ -190,7 +190,7 @@ def field_path(path: str, field: str) -> str:
 def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
     """The list that the pattern describes, with its chosen rows. Raises ``NoClearOperand``."""
     records = _find_row_list(pattern, inputs)
-    if not all(record.is_fully_read for record in records):
+    if not all(record.is_of_complete_list for record in records):
         raise NoClearOperand(f"not all rows of the list of {_describe_kind(pattern)} were read")
     conditions = [
         *(_choice_conditions(choice, records, inputs) for choice in pattern.choices),
@@ -331,7 +331,7 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
     present = _values_by_text(field, records) if field is not None else {}
     months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH_PATTERN.findall(task)]
     wording = " ".join([task, *months])
-    values = [value for text, value in present.items() if text and occurs_in(text, wording)]
+    values = [value for text, value in present.items() if text and is_name_in_text(text, wording)]
     if not values and len(present) > 1:
         raise NoClearOperand(f"the rows have {len(present)} values of {field}, and the task names none")
     return [(format_condition(str(field), "=", value),) for value in values] or [()]

@@ -152,7 +152,7 @@ def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
     fields = {name: value for name, value in values.items() if not isinstance(value, UnknownValue)}
     recorded = {name: value for name in values if not isinstance(value := view.value_in_records(name), UnknownValue)}
     for dotted in (name for name in asked_names if "." in name):
-        values[dotted] = value = view.value_of_kind(dotted)
+        values[dotted] = value = view.value_of_dotted_name(dotted)
         if not isinstance(value, UnknownValue):
             fields = set_at_path(fields, dotted.split("."), value)
     unknown = tuple(name for name in asked_names if isinstance(values[name], UnknownValue) and view.has_field(name))
@@ -340,10 +340,10 @@ class CallView:
         """
         key = name, with_subject_links
         if key not in self._values_in_records:
-            self._values_in_records[key] = self._find_in_records(name, with_subject_links=with_subject_links)
+            self._values_in_records[key] = self._find_value_in_records(name, with_subject_links=with_subject_links)
         return self._values_in_records[key]
 
-    def _find_in_records(self, name: str, *, with_subject_links: bool) -> FieldValue:
+    def _find_value_in_records(self, name: str, *, with_subject_links: bool) -> FieldValue:
         if self.named.unread_subjects:
             return UNKNOWN
         for distance, level in enumerate(self._levels):
@@ -419,7 +419,7 @@ class CallView:
                 unread_references.append(reference)
         return unread_references
 
-    def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
+    def value_of_dotted_name(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
         """The value of a field such as ``order.total``: of the argument at that path; else in the nearest records of
         the kind; else at that path in a record. ``UNKNOWN`` if there is no single value, or if the call names an unread
         record of the kind. ``with_subject_links`` as in ``value_in_records``.
@@ -497,7 +497,7 @@ class CallView:
         return fields_by_record
 
     def _is_known_without_subject_links(self, name: str) -> bool:
-        read_value = self.value_of_kind if "." in name else self.value_in_records
+        read_value = self.value_of_dotted_name if "." in name else self.value_in_records
         return not isinstance(read_value(name, with_subject_links=False), UnknownValue)
 
     def has_field(self, name: str) -> bool:

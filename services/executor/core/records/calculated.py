@@ -8,7 +8,7 @@ from services.executor.core.records.binding import CallView
 from services.executor.core.session.values import NamedValue, Operand, ProcessFigures, trace_operands
 
 
-def rule_field_value(value: NamedValue) -> Decimal | str:
+def convert_to_rule_value(value: NamedValue) -> Decimal | str:
     """A value as rules see it: its number, or its text if it is a date, a truth value or a name."""
     return value.value if value.number is None else value.number
 
@@ -20,7 +20,9 @@ def values_as_fields(
     unread. Each must be about the call, and have no name of its fields, of records' fields or of ``constants``.
     """
     free_values = () if view.named.unread_subjects else _list_values_named_like_no_field(values, view, constants)
-    return {value.name: rule_field_value(value) for value in free_values if is_value_about_call(value, values, view)}
+    return {
+        value.name: convert_to_rule_value(value) for value in free_values if is_value_about_call(value, values, view)
+    }
 
 
 def list_values_unrelated_to_call(
@@ -33,7 +35,7 @@ def list_values_unrelated_to_call(
     free_values = _list_values_named_like_no_field(values, view, constants)
     if not view.named.unread_subjects:
         free_values = (value for value in free_values if not _operands_from_reads(value, values))
-    return {value.name: rule_field_value(value) for value in free_values}
+    return {value.name: convert_to_rule_value(value) for value in free_values}
 
 
 def _list_values_named_like_no_field(

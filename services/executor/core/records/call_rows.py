@@ -9,7 +9,7 @@ from services.executor.core.records.references import set_at_path
 from shared.domain.exact_json import JsonObject
 
 
-class CallRows(NamedTuple):
+class CallOrRow(NamedTuple):
     """A call, or one of its rows. For the first row of ``{"to": 7, "rows": [{"id": 1, "ids": [{"n": 2}]}, ...]}``:
 
     ``fields``: name and value of its own fields: ``id``. ``groups``: the rows within it: ``{"n": 2}``.
@@ -24,9 +24,9 @@ class CallRows(NamedTuple):
     arguments: JsonObject
     outer: JsonObject
     key: str = ""
-    groups: Sequence["ArgumentRows"] = ()
+    groups: Sequence["RowGroup"] = ()
 
-    def list_innermost_rows(self) -> Iterator["CallRows"]:
+    def list_innermost_rows(self) -> Iterator["CallOrRow"]:
         """Yields each row that has no rows within it; itself if it has none."""
         if not self.groups:
             yield self
@@ -35,28 +35,28 @@ class CallRows(NamedTuple):
                 yield from row.list_innermost_rows()
 
 
-class ArgumentRows(NamedTuple):
+class RowGroup(NamedTuple):
     """The rows of one list or table in the arguments, or sibling objects such as a sender's and a receiver's."""
 
-    rows: Sequence[CallRows]
+    rows: Sequence[CallOrRow]
     is_list: bool
 
 
-def rows_of_call(arguments: JsonObject) -> CallRows:
-    """The arguments with the rows of their lists of objects, tables, and sibling objects, at any depth."""
-    return _split_rows(arguments, arguments, "")
+def split_into_rows(arguments: JsonObject) -> CallOrRow:
+    """The call with the rows of its arguments: items of lists, entries of tables, sibling objects, at any depth."""
+    return _split_call_or_row(arguments, arguments, "")
 
 
-def _split_rows(alone: JsonObject, arguments: JsonObject, key: str) -> CallRows:
-    """The call or row with the rows within it; the arguments are what ``CallRows`` keeps under the same names."""
+def _split_call_or_row(alone: JsonObject, arguments: JsonObject, key: str) -> CallOrRow:
+    """The call or row with the rows within it; the arguments are what ``CallOrRow`` keeps under the same names."""
     row_groups = [*find_row_groups(alone, ())]
     bare, outer = alone, arguments
     for path in {path for placed, _ in row_groups for path, *_ in placed}:
         bare, outer = set_at_path(bare, path, []), set_at_path(outer, path, [])
 
-    def split(placed: RowAtPath) -> CallRows:
+    def split(placed: RowAtPath) -> CallOrRow:
         path, row, row_key = placed
-        return _split_rows(set_at_path({}, path, row), set_at_path(outer, path, row), row_key)
+        return _split_call_or_row(set_at_path({}, path, row), set_at_path(outer, path, row), row_key)
 
-    groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in row_groups]
-    return CallRows(fields_of_arguments(bare), alone, arguments, outer, key, groups)
+    groups = [RowGroup([*map(split, placed)], is_list) for placed, is_list in row_groups]
+    return CallOrRow(fields_of_arguments(bare), alone, arguments, outer, key, groups)

@@ -70,7 +70,7 @@ def _is_sum_of(outer: Json, nested_values: Sequence[FieldValue]) -> bool:
 
 
 def _exceeds_outer_value(name: str, value: FieldValue, outer: Json) -> bool:
-    """Whether a nested figure is greater than the outer one, which then is no total but a default."""
+    """Whether a nested figure is farther from 0 than the outer one, which then is no total but a default."""
     if is_identifying_name(name):
         return False
     figure, outer_figure = None if isinstance(value, UnknownValue) else read_figure(value), read_figure(outer)

@@ -137,7 +137,7 @@ def choose_read_back(
     readers = [reader for reader in readers if not find_barring_rule(reader.tool.name)]
     reads: list[ReadBack] = []
     for row in arguments_by_row(tool.name, arguments):
-        write = _put_containing_record_first(_build_named_write(tool, row, call_id), facts)
+        write = _put_id_of_holder_first(_build_write_with_ids(tool, row, call_id), facts)
         read_call = _first_fitting_read(_candidate_reads(write, readers, facts))
         if read_call is None:
             return None
@@ -174,7 +174,7 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
     """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything was read."""
     if not _may_have_read_back(tool):
         return None
-    write = _build_named_write(tool, dict.fromkeys(tool.parameters, "x"), "c1")
+    write = _build_write_with_ids(tool, dict.fromkeys(tool.parameters, "x"), "c1")
     tools_beside = {other.name: other for other in tools if other.connection_id == tool.connection_id}
     readers = _index_readers(tools_beside).get(tool.connection_id, ())
     read_call = next(_candidate_reads(write, readers, ()), None)
@@ -219,7 +219,7 @@ def _list_reads_named_by_operator(write: WriteWithIds, readers: Iterable[Analyze
     """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
-            arguments = _arguments_for(write, reader)
+            arguments = _fill_read_arguments(write, reader)
             missing = sorted(reader.required.difference(arguments))
             if len(missing) <= 1:
                 references_to_made = {name: _build_made_id_argument(write, reader, name) for name in missing}
@@ -290,7 +290,7 @@ def _find_shown_id_index(write: WriteWithIds, fields_by_value: "_FieldsByValue")
     return None, False
 
 
-def _put_containing_record_first(write: WriteWithIds, facts: Sequence[Fact]) -> WriteWithIds:
+def _put_id_of_holder_first(write: WriteWithIds, facts: Sequence[Fact]) -> WriteWithIds:
     """The write with that id first whose record holds the others as fields: a booking has the ``room_id`` that is set.
 
     That record must have been read in this task; if there is none, or more than one, the write is unchanged.
@@ -350,7 +350,7 @@ def _propose_reads_by_ids(write: WriteWithIds, readers: Iterable[AnalyzedReadToo
     """Yields reads of what the call names, with arguments of the call; the best fitting first."""
     fitting: list[tuple[int, int, str, ReadCall]] = []
     for reader in readers:
-        arguments = _arguments_for(write, reader)
+        arguments = _fill_read_arguments(write, reader)
         if arguments and reader.required.issubset(arguments) and (fit := _rate_fit(write, reader, arguments)):
             fitting.append((-fit, len(reader.argument_words), reader.tool.name, ReadCall(reader.tool, arguments)))
     yield from (read_call for *_, read_call in sorted(fitting, key=lambda rated_read: rated_read[:3]))
@@ -371,7 +371,7 @@ def _rate_fit(write: WriteWithIds, reader: AnalyzedReadTool, arguments: JsonObje
     return max(1, 10 + 3 * len(kin_nouns) - len(read_nouns - kin_nouns) + is_for_one)
 
 
-def _arguments_for(write: WriteWithIds, reader: AnalyzedReadTool) -> JsonObject:
+def _fill_read_arguments(write: WriteWithIds, reader: AnalyzedReadTool) -> JsonObject:
     """The read's arguments that the call can fill: required ones, and those that name a record."""
     arguments: JsonObject = {}
     for name, argument_words in reader.argument_words.items():
@@ -396,7 +396,7 @@ def _propose_reads_by_made_id(write: WriteWithIds, readers: Iterable[AnalyzedRea
     for reader in readers:
         if not (write.concerns_same_thing(reader.words) or _shows_made_record(reader, write)):
             continue
-        arguments = _arguments_for(write, reader)
+        arguments = _fill_read_arguments(write, reader)
         missing = sorted(reader.required.difference(arguments))
         if len(missing) == 1 and reader.identifiers.get(missing[0]) == reader.words.nouns:
             yield ReadCall(reader.tool, {**arguments, missing[0]: _build_made_id_argument(write, reader, missing[0])})
@@ -423,7 +423,7 @@ def _propose_reads_of_lists(write: WriteWithIds, readers: Iterable[AnalyzedReadT
         is_about = write.concerns_same_thing(reader.words)
         if not (is_about or _shows_made_record(reader, write) or reader.words.nouns in named_kinds):
             continue
-        arguments = _arguments_for(write, reader)
+        arguments = _fill_read_arguments(write, reader)
         if reader.required.issubset(arguments):
             read_call = ReadCall(reader.tool, arguments)
             rated_reads.append((not is_about, len(reader.argument_words), reader.tool.name, read_call))
@@ -431,7 +431,7 @@ def _propose_reads_of_lists(write: WriteWithIds, readers: Iterable[AnalyzedReadT
     yield from (read_call for *_, read_call in sorted(rated_reads, key=lambda rated_read: rated_read[:3]))
 
 
-def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> WriteWithIds:
+def _build_write_with_ids(tool: Tool, arguments: JsonObject, call_id: str) -> WriteWithIds:
     values = ((name, value) for name, value in arguments.items() if value is not None and not isinstance(value, list))
     scalars = {name: value for name, value in values if not isinstance(value, dict) or set(value) == {REFERENCE_KEY}}
     values_by_words = {tuple(words_of(name)): value for name, value in scalars.items()}
@@ -446,7 +446,7 @@ def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[AnalyzedR
     readers_by_connection: dict[str, list[AnalyzedReadTool]] = {}
     for tool in tools.values():
         if tool.tool_class is ToolClass.READ:
-            readers_by_connection.setdefault(tool.connection_id, []).append(_build_read_tool_once(tool))
+            readers_by_connection.setdefault(tool.connection_id, []).append(_analyze_read_tool_once(tool))
     return readers_by_connection
 
 
@@ -460,17 +460,16 @@ def _analyze_read_tool(tool: Tool) -> AnalyzedReadTool:
     return AnalyzedReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
 
 
-_build_read_tool_once = IdentityCache(
-    _analyze_read_tool, MOST_CACHED_TOOLS
-)  # a toolbox is made for each task, of tools that last
+# A toolbox is made for each task, of tools that last.
+_analyze_read_tool_once = IdentityCache(_analyze_read_tool, MOST_CACHED_TOOLS)
 
 
-def find_proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
+def find_catalogue_read_of_record(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
     """The read that the catalogue names as the write's proof; None unless it asks for this very record."""
     write = toolbox.find_tool(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None
-    named_write = _build_named_write(write, call.arguments, call.call_id)
+    named_write = _build_write_with_ids(write, call.arguments, call.call_id)
     readers = _index_readers_once(toolbox.tools).get(call.connection_id, ())
     read_call = _first_fitting_read(_list_reads_named_by_operator(named_write, readers))
     if read_call is None or any(referenced_calls(read_call.arguments)):

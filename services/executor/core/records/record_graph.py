@@ -18,7 +18,7 @@ from services.executor.core.records.seen_records import (
     has_aspect,
     has_read_tool,
     id_pattern_of,
-    is_of_kind,
+    is_kind_in_full,
     is_same_kind_as_any,
     keep_latest_reads,
     name_of_kind,
@@ -78,10 +78,10 @@ class GraphNode:
         not mean a key's value, unless its field is named after the kind alone (``asset: 6``).
         """
         if not reference.key:
-            may_be_any_key = reference.may_hold_any_key and is_of_kind(self.kind, reference.noun)
+            may_be_any_key = reference.may_hold_any_key and is_kind_in_full(self.kind, reference.noun)
             values = self.values_by_key.values() if may_be_any_key else ()
             return reference.text in self.plain_names or reference.text in values
-        if reference.key in self.values_by_key or not is_of_kind(self.kind, reference.noun):
+        if reference.key in self.values_by_key or not is_kind_in_full(self.kind, reference.noun):
             return self.values_by_key.get(reference.key) == reference.text
         return not (reference.is_number or self.values_by_key)
 
@@ -164,7 +164,7 @@ class RecordGraph:
             yield from self.find_referenced_records(reference)
         if outer := self.enclosing_record(node):
             yield outer
-        yield from self.parts_and_children(node)
+        yield from self.list_nodes_within(node)
 
     def referring_records(self, node: GraphNode) -> Sequence[GraphNode]:
         """The records that refer to the node, and those shown by reads that were asked with it."""
@@ -190,18 +190,18 @@ class RecordGraph:
         outer = self.enclosing_record(node)
         if any(node.names[:2]) or (outer is not None and not self._wraps_list(outer)):
             return False
-        kinds = [inner.kind[-1:] for inner in self.parts_and_children(node) if inner.ids]
+        kinds = [inner.kind[-1:] for inner in self.list_nodes_within(node) if inner.ids]
         return len(set(kinds)) < len(kinds)
 
-    def list_linked_ids(self, kind: Noun, names: Set[str]) -> set[tuple[Noun, str]]:
+    def list_linked_ids(self, kind: Noun, ids: Set[str]) -> set[tuple[Noun, str]]:
         """``(kind, id)`` of what the records of this kind with these ids refer to, and of what refers to them."""
         linked_ids: set[tuple[Noun, str]] = set()
         for node in self.nodes:
             referenced_ids = {(reference.noun, reference.text) for reference in node.references}
-            if are_same_kind(kind, node.kind) and not names.isdisjoint(node.ids):
+            if are_same_kind(kind, node.kind) and not ids.isdisjoint(node.ids):
                 linked_ids |= referenced_ids
-            elif any(text in names and are_same_kind(noun, kind) for noun, text in referenced_ids):
-                linked_ids |= {(node.kind, name) for name in node.ids}
+            elif any(text in ids and are_same_kind(noun, kind) for noun, text in referenced_ids):
+                linked_ids |= {(node.kind, own_id) for own_id in node.ids}
         return linked_ids
 
     @cached_property
@@ -220,7 +220,7 @@ class RecordGraph:
         for fact in keep_latest_reads(self._facts) if self.keys.kinds else ():
             arguments = [*references_in(loads_object(fact.arguments_json), (), self.keys)]
             shown_kind = self.keys.kind_shown_by(fact.tool) or noun_of_tool(fact.tool, self.keys)
-            if len(arguments) == 1 and is_of_kind(shown_kind, arguments[0].noun) and found_no_record(fact):
+            if len(arguments) == 1 and is_kind_in_full(shown_kind, arguments[0].noun) and found_no_record(fact):
                 keys_not_found.add((name_of_kind(arguments[0].noun), arguments[0].key, arguments[0].text))
         return frozenset(keys_not_found)
 
@@ -251,7 +251,7 @@ class RecordGraph:
         outer = node.seen.outer
         return self._by_seen.get(id(outer)) if outer else None
 
-    def parts_and_children(self, node: GraphNode) -> list[GraphNode]:
+    def list_nodes_within(self, node: GraphNode) -> list[GraphNode]:
         return self._nodes_within.get(id(node.seen), [])
 
     def add_parts(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
@@ -259,7 +259,7 @@ class RecordGraph:
         with_parts = list(nodes)
         known = set(with_parts)
         for node in with_parts:
-            parts = [other for other in self.parts_and_children(node) if other.seen.is_part and other not in known]
+            parts = [other for other in self.list_nodes_within(node) if other.seen.is_part and other not in known]
             known.update(parts)
             with_parts += parts
         return with_parts
@@ -297,7 +297,7 @@ def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
         rank = None if is_other and len(singular_words(key)) == 1 else rank_as_own_name(key, kind)
         # An asset's ``id`` is its ``asset_id``.
         own_key = "_".join((*kind, key)) if singular_words(key) == ("id",) else key
-        if is_of_kind(kind, keys.kind_of(own_key)):
+        if is_kind_in_full(kind, keys.kind_of(own_key)):
             key_name = keys.get_first_name_of_key(own_key)
             values_by_key[key_name] = text or values_by_key.get(key_name, "")
         elif rank is not None and text is not None:
@@ -307,7 +307,7 @@ def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
     requested = _requested_id(record, kind, names[0], read_arguments)
     if requested and not requested.key:
         names[min(1, len(names[0]))].add(requested.text)
-    elif requested and not values_by_key and is_of_kind(kind, requested.noun):
+    elif requested and not values_by_key and is_kind_in_full(kind, requested.noun):
         values_by_key[requested.key] = requested.text
     plain_names = frozenset[str]().union(*names)
     names[0].update(filter(None, values_by_key.values()))

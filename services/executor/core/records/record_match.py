@@ -83,8 +83,8 @@ def find_subjects(
 
 
 def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
-    """The call's identifiers by name, at any depth: by the field's name, or else texts with a digit that are no figure
-    or date. ``{"order": {"id": 7}}`` gives ``{"order_id": 7}``.
+    """The call's identifiers by name, without those in its rows: fields named as ids, or else texts with a digit that
+    are no figure or date. ``{"order": {"id": 7}}`` gives ``{"order_id": 7}``.
     """
     leaves = (leaf for leaf in find_leaves(arguments) if leaf.value is not None and not leaf.items)
     scalars: dict[str, Json] = {"_".join(leaf.names): leaf.value for leaf in leaves if not isinstance(leaf.value, list)}
@@ -99,7 +99,7 @@ def _compare_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[b
 
 
 def _has_id_not_asked_for(node: RecordNode, read_arguments: JsonObject) -> bool:
-    """Whether an object has an id or an id-like text that the read was not asked with, so that it may be another's."""
+    """Whether an object has an id of its own, or any with which the read was not asked, so that it may be another's."""
     ids = (value for key, value in node.record.items() if is_id_name(key) or is_id_text(value))
     return node.record_id is not None or any(value not in read_arguments.values() for value in ids)
 

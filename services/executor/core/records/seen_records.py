@@ -98,7 +98,7 @@ class SeenRecord:
         return self.rows is not None or self.key is not None
 
     @property
-    def is_fully_read(self) -> bool:
+    def is_of_complete_list(self) -> bool:
         return not self.fact.note.startswith(MISSING_ROWS_NOTE)
 
     def name_ends_in(self, kind: str) -> bool:
@@ -145,7 +145,7 @@ def field_aliases(name: str) -> tuple[str, ...]:
 
 
 def keep_latest_reads(facts: Iterable[Fact]) -> list[Fact]:
-    """The reads; of reads with the same arguments only the last."""
+    """The reads; of reads of one tool with the same arguments only the last."""
     return list({fact.call: fact for fact in facts}.values())
 
 
@@ -292,11 +292,11 @@ def _is_scalar(value: Json) -> bool:
 def is_named_in_task(record: SeenRecord, task: str) -> bool:
     """Whether the task names the record: by its id, its number or its name."""
     names = (value for key, value in record.record.items() if key == record.id_field or names_own_record(key))
-    return any(isinstance(name, str) and name.strip() and occurs_in(name, task) for name in names)
+    return any(isinstance(name, str) and name.strip() and is_name_in_text(name, task) for name in names)
 
 
-def occurs_in(value: str, text: str) -> bool:
-    """Whether the text contains these words or this identifier; a plain figure never counts."""
+def is_name_in_text(value: str, text: str) -> bool:
+    """Whether the text has the name of a record: these words, or this identifier; a plain figure is none."""
     phrase = value.strip()
     folded_text, tokens = _folded_text_and_tokens(text)
     if phrase.casefold() not in folded_text or read_figure(phrase) is not None:
@@ -468,8 +468,8 @@ def is_same_kind_as_any(noun: Noun, kinds: Iterable[Noun]) -> bool:
     return any(are_same_kind(noun, kind) for kind in kinds)
 
 
-def is_of_kind(noun: Noun, kind: Noun) -> bool:
-    """Whether a noun is a declared kind with all its words: a ``line_item`` is no ``item``."""
+def is_kind_in_full(noun: Noun, kind: Noun) -> bool:
+    """Whether a noun is of a kind with all words before its last one: a ``line_item`` is no ``item``."""
     return are_same_kind(noun, kind) and noun[:-1] == kind[:-1]
 
 

@@ -6,7 +6,7 @@ from itertools import islice
 from services.executor.core.records import seen_records
 from services.executor.core.records.asked_fields import list_rule_fields_of_tool
 from services.executor.core.records.binding import build_call_view
-from services.executor.core.records.read_backs import find_proving_read
+from services.executor.core.records.read_backs import find_catalogue_read_of_record
 from services.executor.core.records.record_graph import found_no_record
 from services.executor.core.records.seen_records import Noun, RecordReference
 from services.executor.core.session.values import Fact
@@ -71,7 +71,7 @@ def find_records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fa
 
 def _propose_reads_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
     """The proving read, if it shows such a record or nothing else does; else the reads of the kind, or none."""
-    proving_read_call = find_proving_read(call, toolbox, reference)
+    proving_read_call = find_catalogue_read_of_record(call, toolbox, reference)
     if proving_read_call and _shows_referenced_kind(proving_read_call.tool, call, reference, toolbox):
         return [proving_read_call]
     return _propose_reads_by_noun(call, reference, toolbox) or ([proving_read_call] if proving_read_call else [])
@@ -108,11 +108,11 @@ def _propose_reads_by_noun(call: PlannedCall, reference: RecordReference, toolbo
 def _find_id_argument(tool: Tool, kind: Noun, key: str, keys: RecordKeys) -> str | None:
     """The argument by which alone the tool asks for one record of the kind, or None. ``key``: a declared key known."""
     names = [name for name in tool.parameters if tool.required <= {name}]
-    id_arguments = [name for name in names if _identifies_kind(name, kind, key, keys)]
+    id_arguments = [name for name in names if _is_id_argument_of_kind(name, kind, key, keys)]
     return next((name for name in id_arguments if name in tool.required), id_arguments[0] if id_arguments else None)
 
 
-def _identifies_kind(name: str, kind: Noun, key: str, keys: RecordKeys) -> bool:
+def _is_id_argument_of_kind(name: str, kind: Noun, key: str, keys: RecordKeys) -> bool:
     reference = seen_records.reference_of(name, "x-1", kind, keys)
     if reference is None or (key and reference.key and reference.key != key):
         return False
