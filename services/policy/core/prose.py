@@ -150,7 +150,9 @@ def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None
 def _refuse_unsupported_condition(
     condition: Condition, tools: Iterable[str], quote_words: Sequence[str], vocabulary: _Vocabulary
 ) -> None:
-    """Raises ``ValueError`` for unknown tools, fields that ``tools`` lack, or figures that the quote does not state."""
+    """Raises ``ValueError`` for a condition without a field, or with unknown tools, fields that no call of ``tools``
+    has, or figures that the quote does not state.
+    """
     if not condition.fields:
         raise ValueError("the condition reads no field: it says the same of every call")
     vocabulary.refuse_unknown_tools(_list_tool_names(condition))

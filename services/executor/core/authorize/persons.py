@@ -146,7 +146,9 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
         plan_hash=approval.plan_hash,
         verdict_hash=approval.verdict_hash,
     )
-    confirmed = progress.model_copy(update={"confirmed": (*_confirmations_given(progress), confirmation)})
+    confirmed = progress.model_copy(
+        update={"confirmed": (*_list_confirmations_of_present_plan(progress), confirmation)}
+    )
     if next_confirmation(confirmed) is not None:
         return _reopen_approval_gate(confirmed)
     note = "; ".join(
@@ -158,15 +160,15 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
 
 def next_confirmation(progress: Progress) -> ConfirmationStep | None:
     """The next of the template's confirmations that the present plan still needs; None if it needs none."""
-    steps, confirmations = progress.template.confirmations, _confirmations_given(progress)
+    steps, confirmations = progress.template.confirmations, _list_confirmations_of_present_plan(progress)
     count = len(confirmations)
     if count >= len(steps):
         return None
     return ConfirmationStep(about=steps[count], number=count + 1, of=len(steps), given=confirmations)
 
 
-def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
-    """The confirmations that were given on the present plan and verdict."""
+def _list_confirmations_of_present_plan(progress: Progress) -> tuple[GivenConfirmation, ...]:
+    """The confirmations that persons gave on the present plan and verdict."""
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
         return ()

@@ -357,9 +357,7 @@ _MOST_NESTING = 100
 _JSON_BRACKETS = ("{", "[")
 _TOOL_TEXT_PATTERN = re.compile(r"(?:content\[\d+\]\.)?text")
 _OWN_ID_NAMES = ("id", "uuid")
-_INDEX_OR_DATE_PATTERN = re.compile(
-    r"\d{1,4}(?:[-./]\d{1,2}){0,2}"
-)  # a list position, a year or a month: no table's key
+_INDEX_OR_DATE_PATTERN = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")  # a list position, a year or a month is no key
 
 
 def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadField]:

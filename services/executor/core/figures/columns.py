@@ -339,12 +339,7 @@ def comparison_keys(value: Json) -> Set[object]:
 _SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION_PATTERN = rf"[^\[\]'=!<>]+?(?:{_SIGN_PATTERN})\s*+(?:'(?:[^']|'')*'|[^\[\]']*)"
 _CONDITION_PARTS_PATTERN = re.compile(rf"([^=!<>]+?)({_SIGN_PATTERN})(.*)", re.DOTALL)
-COMPARE_BY_SIGN: Mapping[str, Callable[..., bool]] = {
-    ">": gt,
-    ">=": ge,
-    "<": lt,
-    "<=": le,
-}  # of two amounts of one kind
+COMPARE_BY_SIGN: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE_SIGN = "overdue"
 CONDITION_SIGNS = ("=", "!=", *COMPARE_BY_SIGN, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN)

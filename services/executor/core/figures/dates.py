@@ -43,9 +43,8 @@ class _MatchedDateWords(NamedTuple):
 
 
 _ReadPeriods = Callable[[_MatchedDateWords], Sequence[Period]]
-_MOST_DISTANCE_WITHOUT_YEAR = timedelta(
-    days=250
-)  # a day and month without a year is in the year that brings it nearest
+# A day and month without a year is in the year that brings it nearest.
+_MOST_DISTANCE_WITHOUT_YEAR = timedelta(days=250)
 _MOST_SPELLED_DAYS = 9_999
 _WORKDAYS_A_WEEK = 5
 
@@ -129,10 +128,8 @@ def move_day(
     try:
         if not is_working or sign != "D":
             return day + _LENGTHS_BY_SIGN[sign] * count
-        step, weeks = (
-            timedelta(days=1 if count > 0 else -1),
-            0 if holidays else max(abs(count) - 1, 0) // _WORKDAYS_A_WEEK,
-        )
+        step = timedelta(days=1 if count > 0 else -1)
+        weeks = 0 if holidays else max(abs(count) - 1, 0) // _WORKDAYS_A_WEEK  # whole ones need no look at each day
         day += 7 * weeks * step
         for _ in range(abs(count) - weeks * _WORKDAYS_A_WEEK):
             day += step

@@ -498,9 +498,8 @@ def _read_period_and_fraction(
     else:
         return None
     following = [token.folded for token in tokens[unit_index : unit_index + 3]]
-    unit = (
-        UNITS_BY_WORD.get(following[0]) if following and not following[0].startswith("heure") else None
-    )  # a time of day
+    may_be_length = bool(following) and not following[0].startswith("heure")  # which tells a time of day
+    unit = UNITS_BY_WORD.get(following[0]) if may_be_length else None
     if unit is None or unit.measure not in ("time", "month") or not _WORDS_FOR_AND.intersection(following[1:2]):
         return None
     part_index = unit_index + (3 if following[2:] and following[2] in _ARTICLES else 2)

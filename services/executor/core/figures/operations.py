@@ -73,7 +73,7 @@ class OperationResult(NamedTuple):
 
 
 class CalculationCall(NamedTuple):
-    """One operation with its columns. ``give``: the field that names the row which ``which_has_most`` finds."""
+    """One operation with the cells of its operands. ``give``: the field by which ``which_has_most`` names its row."""
 
     operation: str
     columns: Sequence[ListColumn]

@@ -25,9 +25,8 @@ _ACCENTS_PATTERN = re.compile(r"[\u0300-\u036f]")
 
 def fold_word(word: str) -> str:
     """A word without case and accents: ``März`` and ``MARZ`` become the same."""
-    return (
-        word.casefold() if word.isascii() else _ACCENTS_PATTERN.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    )
+    folded = word.casefold()
+    return folded if word.isascii() else _ACCENTS_PATTERN.sub("", unicodedata.normalize("NFKD", folded))
 
 
 class WordRole(NamedTuple):

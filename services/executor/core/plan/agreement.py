@@ -15,7 +15,7 @@ from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text
 from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, leaves_choice_open
 from services.executor.core.plan import exclusions
-from services.executor.core.plan.called_tools import find_call_ordered_by_text, find_conflicting_tool
+from services.executor.core.plan.called_tools import find_unasked_call, find_wrong_tool
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, say_what_part_states
 from services.executor.core.plan.stated_amounts import find_wrong_amounts
 from services.executor.core.plan.stated_answers import find_contrary_answers
@@ -87,8 +87,8 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         find_wrong_amounts,
         find_contrary_answers,
         _find_conflicting_words,
-        find_conflicting_tool,
-        find_call_ordered_by_text,
+        find_wrong_tool,
+        find_unasked_call,
     )
     for check in checks:
         yield from check(change)
@@ -165,10 +165,8 @@ def _does_part_set_value(value: str, change: CallToCheck) -> bool:
     """
     text = change.part_mentions.text
     for position in _find_word_positions(value, text):
-        clause_before, clause_after = (
-            CLAUSE_END_PATTERN.split(text[max(0, position - _LONGEST_CLAUSE) : position])[-1],
-            CLAUSE_END_PATTERN.split(text[position : position + _LONGEST_CLAUSE])[0],
-        )
+        clause_before = CLAUSE_END_PATTERN.split(text[max(0, position - _LONGEST_CLAUSE) : position])[-1]
+        clause_after = CLAUSE_END_PATTERN.split(text[position : position + _LONGEST_CLAUSE])[0]
         if _WORD_BEFORE_NEW_VALUE_PATTERN.search(clause_before):
             return True
         if not (leaves_choice_open(clause_before + clause_after) or _SUPERLATIVE_WORD_PATTERN.search(clause_before)):

@@ -41,7 +41,7 @@ _BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split()) 
 _FEWEST_LETTERS_OF_SHORT_VERB = 3  # of a verb that a tool's name shortens
 
 
-def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
+def find_wrong_tool(change: CallToCheck) -> Iterator[CallFault]:
     """Yields one fault if the part speaks of what another tool does: "Reject claim A-1" is not carried out by
     ``settle_claim``.
 
@@ -144,7 +144,7 @@ def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
     return any(name == meant_tool.name and not ids.isdisjoint(values) for name, values in earlier_calls)
 
 
-def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:
+def find_unasked_call(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a call that no word of the user asks for, in two cases: a text that was read orders it
     ("retire it") or names its tool; or another call is asked for, and this one changes a record that the user does not
     name.
@@ -273,11 +273,9 @@ def _orders_other_verb(meant_tool: Tool, called_words: classes.ToolWords, quote:
     """
     meant_nouns = classes.words_of_tool(meant_tool.name).nouns
     edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_nouns.isdisjoint(called_words.nouns)
-    return (
-        called_words.verb not in classes.ASKING_VERBS
-        and not edits_other_things
-        and _is_tool_ordered_by_text(meant_tool, quote)
-    )
+    if edits_other_things or called_words.verb in classes.ASKING_VERBS:
+        return False
+    return _is_tool_ordered_by_text(meant_tool, quote)
 
 
 def _is_tool_ordered_by_text(tool: Tool, text: str) -> bool:

@@ -100,9 +100,7 @@ class PlanClosing:
         if closed.refused:
             update = {"plan": closed.plan, "plans": _earlier_plans(progress, closed.plan), "verdict": closed.verdict}
             judged_progress = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
-            self._ctx.journal.save_progress(
-                judged_progress, verdicts=closed.events
-            )  # whoever asks why is shown the verdict
+            self._ctx.journal.save_progress(judged_progress, verdicts=closed.events)  # shown to whoever asks why
             raise Rejected(closed.refused)
         return closed
 

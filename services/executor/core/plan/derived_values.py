@@ -121,7 +121,7 @@ class DerivedValues:
     @cached_property
     def _stated_distances(self) -> frozenset[timedelta]:
         task = self._sources.task
-        return frozenset(step for number in task.numbers for step in _list_durations(number, task.text))
+        return frozenset(step for number in task.numbers for step in _list_signed_durations(number, task.text))
 
     def has_days_to_move(self, call: CallToCheck) -> bool:
         """Whether the records that the call names have a day from which a distance can be counted."""
@@ -217,7 +217,7 @@ def _path_of_named_record(field: ReadField, call_texts: Container[str]) -> str |
     return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in call_texts else None
 
 
-def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
+def _list_signed_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
     """The lengths of time that a number can mean: forward, back, or both if no word near it says which."""
     length = read_duration_of_mention(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1

@@ -1,6 +1,6 @@
 """What became of a plan's calls, from the ledger, as the model is told it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.session.context import TurnContext
@@ -57,13 +57,13 @@ def convert_write_to_fact(entry: LedgerEntry, result_json: str) -> Fact:
 
 def list_parts_not_done(
     parts: Sequence[PartOfTask],
-    plans: Iterable[WritePlan],
+    plans: Collection[WritePlan],
     ledger: Mapping[str, LedgerEntry],
     reasons: Mapping[str, str] = {},  # read only
     last_errors_by_part: Mapping[int, str] = {},  # read only
 ) -> list[tuple[PartOfTask, str]]:
-    """The parts to be done of which not every call took effect, and the questions without an answer, each with the
-    reason.
+    """The parts to be done of which not every call took effect, or that were left though the task sets no condition,
+    and the questions without an answer, each with the reason.
 
     A later plan's calls for a part replace those that failed before. ``reasons``: by call id, why a call was left out;
     ``last_errors_by_part``: by part, what was wrong with calls that never came into a plan.

@@ -196,11 +196,9 @@ def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
     aliases = field_aliases(name)
     spellings = {singular_words(alias) for alias in aliases}
     values = [value for key, value in fields if singular_words(key) in spellings]
-    if name != "amount" and "amount" not in aliases:
+    if "amount" not in (name, *aliases):
         return values
-    return [
-        value for value in values if isinstance(value, UnknownValue) or value is None or read_figure(value) is not None
-    ]
+    return [value for value in values if value in (None, UNKNOWN) or read_figure(value) is not None]
 
 
 def _are_equal_or_both_unknown(value: FieldValue, first: FieldValue) -> bool:

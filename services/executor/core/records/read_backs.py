@@ -270,12 +270,9 @@ def _find_reads_showing_record(
 
 def _is_asked_by_owner_id(reader: AnalyzedReadTool, write: WriteWithIds) -> bool:
     """Whether a read shows the one thing that the tool is about by its owner's id: ``get_deposit(assignment_id)``."""
-    is_singular = reader.words.head in words_of(reader.tool.name)
-    return (
-        is_singular
-        and write.concerns_same_thing(reader.words)
-        and reader.words.nouns not in reader.identifiers.values()
-    )
+    if reader.words.head not in words_of(reader.tool.name):  # the name has it in the plural
+        return False
+    return write.concerns_same_thing(reader.words) and reader.words.nouns not in reader.identifiers.values()
 
 
 def _find_shown_id_index(write: WriteWithIds, fields_by_value: "_FieldsByValue") -> tuple[int | None, bool]:

@@ -236,7 +236,7 @@ def classify_read_outcome(fact: Fact) -> CallOutcome:
 
 
 def list_past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
-    """The writes of this task as past calls, in the order of their intents."""
+    """The task's writes, whatever became of them, as calls for rules to look at; in the order in which they began."""
     writes = sort_by_sending_time(entries)
     return tuple(_build_past_call(write.call.tool, get_call_outcome(write), write.arguments_json) for write in writes)
 

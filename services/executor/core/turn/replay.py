@@ -79,6 +79,7 @@ class ReplayJournal(Journal):
         question_digest: str = "",
         check_before: Callable[[], Awaitable[None]] | None = None,
     ) -> str:
+        """The step's recorded result; ``step`` itself never runs. Raises what ended the recorded attempt there."""
         if key not in self._cursor.attempt.steps:
             await asyncio.sleep(0)  # those beside it may have been finished then
             await asyncio.sleep(0)
