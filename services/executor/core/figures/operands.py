@@ -104,7 +104,7 @@ def _select_items_at_index(selection: ListColumn, index: int, path: str) -> List
 
 
 def _select_key(selection: ListColumn, key: str, path: str) -> ListColumn:
-    """The fields named ``key``, also of the rows in lists; raises ``NoSuchPath`` if there are none."""
+    """The fields named ``key``, also of the rows in lists; raises ``NoSuchPath`` if all objects lack it."""
     cells: list[Cell] = []
     is_list, missing = selection.is_list, 0
     for cell in selection.cells:

@@ -340,11 +340,11 @@ class FactsIndex:
             text = str(field.value)
             if field.kind is FieldContentKind.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
                 words = [spaced_words(text)] if isinstance(field.value, str) else []
-                for meaning in (*words, *(self._read_figures(text) if has_digit(text) else ())):
+                for meaning in (*words, *(self._read_meanings(text) if has_digit(text) else ())):
                     fields_by_meaning.setdefault(meaning, []).append(field)
         return fields_by_meaning
 
-    def _read_figures(self, text: str) -> Sequence[_ComparableValue]:
+    def _read_meanings(self, text: str) -> Sequence[_ComparableValue]:
         moment, mention = read_machine_moment(text, self._now.tzinfo), read_number_text(text)
         numbers = [number for number in mention.values if isinstance(number, Decimal)] if mention else []
         figures = (*numbers, *([moment.day] if moment and moment.day else read_possible_dates(text)))
@@ -425,7 +425,7 @@ class FactsIndex:
 
     @cached_property
     def _texts_by_term(self) -> Mapping[_ComparableValue, Sequence[ReadField]]:
-        """The texts of several words by each of their words and numbers, and by the keys of accounts in them."""
+        """The texts of several words, or long ones, by each of their words, numbers and special identifiers."""
         fields_by_term: dict[_ComparableValue, list[ReadField]] = {}
         for field in self._fields:
             text = field.value

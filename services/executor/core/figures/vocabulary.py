@@ -406,10 +406,10 @@ _OPEN_CHOICE_WORD_PATTERN = re.compile(
 
 def leaves_choice_open(text: str) -> bool:
     """Whether a text asks to choose, or means all of a kind ("every claim"), and so need not name the things."""
-    return next(_find_choices(text), None) is not None
+    return next(_find_choice_words(text), None) is not None
 
 
-def _find_choices(text: str) -> Iterator[re.Match[str]]:
+def _find_choice_words(text: str) -> Iterator[re.Match[str]]:
     yield from CHOICE_WORD_PATTERN.finditer(text)
     yield from _OPEN_CHOICE_WORD_PATTERN.finditer(text)
 
@@ -434,7 +434,7 @@ def may_mean_unnamed_things(text: str, names: Iterable[str], kind_words: Iterabl
     """
     name_stems, kind_stems = (tuple(map(_spaced_stems, words)) for words in (names, kind_words))
     for clause in CLAUSE_END_PATTERN.split(text):
-        choice_ends, clause_stems = [choice.end() for choice in _find_choices(clause)], _spaced_stems(clause)
+        choice_ends, clause_stems = [choice.end() for choice in _find_choice_words(clause)], _spaced_stems(clause)
         if choice_ends and not any(stems in clause_stems for stems in name_stems):
             if any(stems in clause_stems for stems in kind_stems):
                 return True

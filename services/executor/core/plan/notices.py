@@ -249,7 +249,7 @@ async def find_wait_for_quiet_hours(ctx: TurnContext, progress: Progress) -> Tim
     if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
         return None
     plan = progress.dossier.present_plan
-    until = _end_of_quiet_hours(ctx, progress, hours) if plan.notices else None
+    until = _find_end_of_quiet_hours(ctx, progress, hours) if plan.notices else None
     if until is None:
         return None
     entries = await index_plan_entries(ctx.store, plan)
@@ -270,7 +270,7 @@ async def find_wait_for_quiet_hours(ctx: TurnContext, progress: Progress) -> Tim
     return TimedWait(until, reason)
 
 
-def _end_of_quiet_hours(ctx: TurnContext, progress: Progress, hours: QuietHours) -> datetime | None:
+def _find_end_of_quiet_hours(ctx: TurnContext, progress: Progress, hours: QuietHours) -> datetime | None:
     def find_end() -> str:
         end = hours.find_end(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone))
         return end.isoformat() if end else ""

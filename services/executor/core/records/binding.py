@@ -271,9 +271,7 @@ class CallView:
         self.mentioned = graph.add_parts(self.named.mentioned)
         self._levels = self._group_by_distance()
         self.records_around = [node for level in self._levels for node in level]
-        self._siblings = _drop_records_with_equal_fields(
-            node for node in graph.nodes if self.is_other_of_called_kind(node)
-        )
+        self._siblings = _keep_one_per_field_set(node for node in graph.nodes if self.is_other_of_called_kind(node))
 
     @cached_property
     def field_names(self) -> list[str]:
@@ -510,9 +508,7 @@ class CallView:
     def _records_of_unread_kinds(self) -> list[GraphNode]:
         """One record for each set of fields, of the kinds of which the call names a record that nobody read."""
         kinds = [reference.noun for reference in self.named.unread]
-        return _drop_records_with_equal_fields(
-            node for node in self._graph.nodes if is_same_kind_as_any(node.kind, kinds)
-        )
+        return _keep_one_per_field_set(node for node in self._graph.nodes if is_same_kind_as_any(node.kind, kinds))
 
     def _group_by_distance(self) -> list[list[GraphNode]]:
         """The ``_levels``, each with its records' parts. A step leads to what a record refers to, contains or stands
@@ -785,8 +781,8 @@ def _words_of_path(path: str) -> list[Noun]:
     return [*map(singular_words, path.split("."))]
 
 
-def _drop_records_with_equal_fields(nodes: Iterable[GraphNode]) -> list[GraphNode]:
-    """One record for each kind and set of fields, which is enough to know the fields of such records."""
+def _keep_one_per_field_set(nodes: Iterable[GraphNode]) -> list[GraphNode]:
+    """One record for each kind and set of field names, whatever their values: enough to know which fields there are."""
     return [*{(node.kind, *node.record): node for node in nodes}.values()]
 
 

@@ -473,9 +473,9 @@ def is_kind_in_full(noun: Noun, kind: Noun) -> bool:
     return are_same_kind(noun, kind) and noun[:-1] == kind[:-1]
 
 
-def has_aspect(noun: Noun, kind: Noun) -> bool:
-    """Whether ``kind`` is an aspect of the noun, as ``claim_status`` is one of ``claim``."""
-    return bool(noun) and any(are_kind_synonyms(noun[-1], word) for word in kind)
+def has_aspect(noun: Noun, aspect: Noun) -> bool:
+    """Whether the second noun has the first among its words, as ``claim_status`` has ``claim``, of which it tells."""
+    return bool(noun) and any(are_kind_synonyms(noun[-1], word) for word in aspect)
 
 
 def name_of_kind(noun: Noun) -> str:
