@@ -148,7 +148,7 @@ class GreenAgents(Assessments):
 
 
 def _shared_process(config: GreenAgentConfig) -> SharedProcess | None:
-    """One simulator for all contexts, where none is named and none of them is to have its own."""
+    """One simulator for all contexts; None if the configuration names one, or each context is to have its own."""
     if config.simulator_url or config.ues_own_process:
         return None
     return SharedProcess(make_server(config, config.ues_base_port))

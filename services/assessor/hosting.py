@@ -173,7 +173,7 @@ def _build_model(config: GreenAgentConfig, name: str, temperature: float) -> Mod
 
 
 def running_simulator(config: GreenAgentConfig) -> WorldHost | None:
-    """The one that the configuration names."""
+    """The simulator that the configuration names, which runs already; None if it names none."""
     if not config.simulator_url:
         return None
     key = config.simulator_admin_key.get_secret_value()

@@ -184,7 +184,7 @@ def _describe_page_arguments(tool: Tool) -> str | None:
 
 
 def _guess_idempotency_argument(tool: Tool) -> str | None:
-    """An argument that by its name may take our idempotency key. It is used only if the catalogue says so."""
+    """A write's argument that may by its name take our idempotency key, or None. Used only if the catalogue says so."""
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return None
     return next((name for name in tool.parameters if "".join(words_of(name)) in _IDEMPOTENCY_KEY_NAMES), None)

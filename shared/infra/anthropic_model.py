@@ -154,7 +154,7 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
 
 
 def _find_proxy(url: URL) -> str | None:
-    """The proxy from the environment variables for this endpoint."""
+    """The proxy from the environment variables for this endpoint; None if it is asked directly."""
     if proxy_bypass(url.host or ""):
         return None
     proxies = getproxies()

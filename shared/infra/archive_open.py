@@ -98,11 +98,11 @@ class ArchiveSettings(Settings):
         return self._open_archive(self.archive_url)
 
     def open_session_archive(self) -> Archive | None:
-        """The archive of idle sessions, in a folder ``sessions`` next to the tenants' tasks."""
+        """The archive of idle sessions, in a folder ``sessions`` beside the tenants' tasks; None without an archive."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/sessions")
 
     def open_file_archive(self) -> Archive | None:
-        """The archive of message files, named by the hashes of their contents."""
+        """The archive of message files, named by the hashes of their contents; None without an archive."""
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:

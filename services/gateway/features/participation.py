@@ -366,7 +366,7 @@ class AssessmentParticipationService:
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
     async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> AssessmentOfWorker | None:
-        """The caller's assessment in the message's context, or the latest one if the message has no context id."""
+        """The caller's assessment in the message's context (without a context id, the latest); None without one."""
         if message.session_id is None:
             return await self._participations.find_latest(caller.tenant, caller.principal.id)
         participation = await self._participations.find(caller.tenant, message.session_id)

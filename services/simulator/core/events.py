@@ -115,7 +115,7 @@ class WorldEventQueue:
         self.by_modality[event.modality] -= 1
 
     def next_pending(self) -> WorldEvent | None:
-        """The waiting event that runs first, whenever that is."""
+        """The waiting event that runs first, whenever that is; None if none waits."""
         while self._pending:
             event = self._events.get(self._pending[0].event_id)
             if event is not None and event.status is EventStatus.PENDING:

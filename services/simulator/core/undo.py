@@ -30,14 +30,14 @@ class UndoHistory:
         self._undone.clear()
 
     def pop_newest(self) -> UndoEntry | None:
-        """The newest action, which the caller now takes back."""
+        """The newest action, which the caller now takes back; None if there is none."""
         if not self._done:
             return None
         self._undone.append(entry := self._done.pop())
         return entry
 
     def pop_undone(self) -> UndoEntry | None:
-        """The action taken back last, which the caller now does again."""
+        """The action taken back last, which the caller now does again; None if there is none."""
         if not self._undone:
             return None
         self._done.append(entry := self._undone.pop())

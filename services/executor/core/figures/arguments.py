@@ -286,7 +286,7 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
 
 
 def _unit_of(words: Sequence[str], description: str) -> Unit | None:
-    """The unit in the argument's name, ``hours_spent``, else in its description, "in minutes"."""
+    """The unit in the argument's name, ``hours_spent``, else in its description, "in minutes"; or None."""
     is_plural = len(words) > 1 and len(words[0]) > 3 and words[0].endswith("s")  # no "min" of ``min_amount``
     for word in reversed(words if is_plural else words[1:] or words):
         if word in UNITS_BY_WORD:

@@ -359,7 +359,7 @@ def parse_condition(text: str) -> tuple[str, str, str | None]:
 
 
 def equality_key(value: Json) -> Decimal | str | None:
-    """A key that is equal for equal values: a figure's number; for anything else its text."""
+    """A key that is equal for equal values: a figure's number, None for null, and for anything else its text."""
     number = read_figure(value)
     if number is not None:
         return number

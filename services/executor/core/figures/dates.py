@@ -368,7 +368,7 @@ def find_dates(
 
 
 def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | None:
-    """The date of a match in digits. Of the groups ``a`` and ``b`` either may be the day."""
+    """The date of a match in digits; None if there is no such day. Of groups ``a`` and ``b`` either may be the day."""
     periods: Sequence[Period]
     match {key[0]: int(value) for key, value in match.groupdict().items() if value and not key.startswith("sep")}:
         case {"a": first, "b": second, "y": year}:

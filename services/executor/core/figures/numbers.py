@@ -489,7 +489,7 @@ def _read_number_words(
 def _read_period_and_fraction(
     tokens: Sequence[WrittenToken], numbers_by_start: dict[int, SpelledNumber], place: int
 ) -> tuple[Fraction, Unit, int] | None:
-    """A period that a fraction of its unit follows, ``an hour and a half``: number, unit, and the index after it."""
+    """The number, unit and next index of a period with a fraction of its unit, ``an hour and a half``; or None."""
     word, number = tokens[place].folded, numbers_by_start.get(place)
     if number is not None:
         count, unit_index = number.value, number.end_index

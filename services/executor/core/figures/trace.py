@@ -717,7 +717,7 @@ def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: T
 
 
 def _find_record_with_words(value: str, facts: FactsIndex) -> ReadField | None:
-    """A field of the only record that has each of the text's words as a whole field: "Ada Lovelace" from two names."""
+    """A field of the one record with each of the text's words as a whole field ("Ada", "Lovelace"); else None."""
     words = value.split()
     if not 2 <= len(words) <= 5:
         return None

@@ -131,7 +131,7 @@ class ArgumentToCheck(NamedTuple):
 
     @property
     def number(self) -> Decimal | None:
-        """The value, if it is a number or the text of one."""
+        """The value, if it is a number or the text of one; else None."""
         return read_figure(self.value)
 
     @property

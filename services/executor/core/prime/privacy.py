@@ -386,7 +386,7 @@ def _find_protected_mentions(sentence: Sequence[str]) -> Iterator[ProtectedDataM
 
 
 def _find_mention_at(sentence: Sequence[str], start: int) -> ProtectedDataMention | None:
-    """The longest mention that begins at a place; its last word may stand in the plural or the genitive."""
+    """The longest mention that begins at a place, or None; its last word may be in the plural or the genitive."""
     if sentence[start][:_STEM_LETTERS] not in _FIRST_STEMS_OF_TERMS:
         return None
     for end in range(min(start + _MOST_WORDS_OF_TERM, len(sentence)), start, -1):

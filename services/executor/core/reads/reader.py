@@ -114,7 +114,7 @@ class TaskReader:
                 self._facts[ref] = fact.model_copy(update={"result_json": dumps(content), "note": note})
 
     def find_current_fact(self, use: ToolUse, tool: Tool) -> Fact | None:
-        """The fact of the same read, if it was made since the last writes."""
+        """The fact of the same read, if it was made since the last writes; else None."""
         same_reads = self._find_facts_of_same_read(use, tool)
         return next((fact for fact in same_reads if fact.result_json and fact.ref not in self._outdated_refs), None)
 

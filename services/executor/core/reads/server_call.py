@@ -299,7 +299,7 @@ def _find_unique_renames(
 
 
 def _find_column(field: ExpectedField, name: str, free_names: Mapping[str, str]) -> ColumnMatch | None:
-    """The field's present column. An alias counts only if the record's kind is known or the names share a word."""
+    """The column that the field has now, or None. An alias counts only if the kind is known or both share a word."""
     column = match_column(name, name, free_names)
     if column is None or column.tier != "alias" or field.kinds:
         return column

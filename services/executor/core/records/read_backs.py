@@ -171,7 +171,7 @@ class PredictedProof(NamedTuple):
 
 
 def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | None:
-    """What ``choose_read_back`` would choose for a call with all arguments of the schema, before anything was read."""
+    """What ``choose_read_back`` would choose, before anything was read, for a call with all its arguments; or None."""
     if not _may_have_read_back(tool):
         return None
     write = _build_write_with_ids(tool, dict.fromkeys(tool.parameters, "x"), "c1")

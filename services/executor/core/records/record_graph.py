@@ -353,7 +353,7 @@ def _identify_by_only_number(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
 
 
 def _find_only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
-    """The value of the only field that is called a number and names no kind; of several, the one asked with."""
+    """The value of the only field that is called a number and names no kind, of several the one asked with; or None."""
     if node.seen.is_part:
         return None
     names = (key for key in node.record if is_identifying_name(key) and not node.keys.is_id_or_key(key))

@@ -78,7 +78,7 @@ class SeenRecord:
 
     @cached_property
     def identity(self) -> str:
-        """A text that is the same each time the record was read."""
+        """A text that is the same each time the record was read; its JSON, if it has no id."""
         head = self.names[0][-1] if self.names and self.names[0] else ""
         return f"{head} {dumps(self.id)}" if self.id is not None else dumps(self.record)
 

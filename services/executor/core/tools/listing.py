@@ -261,7 +261,9 @@ class PagedListing:
         return None
 
     def _find_next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
-        """The arguments with the next page number; page 1, if it is unknown whether pages count from 0 or 1."""
+        """The arguments with the next page number, 1 if it is unknown whether pages count from 0 or 1; None after a
+        page without new rows.
+        """
         was_probing, self._is_probing = self._is_probing, False
         if not new_rows and not was_probing:
             return None

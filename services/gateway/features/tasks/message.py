@@ -129,7 +129,7 @@ def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
 
 
 def _read_practice(metadata: JsonObject) -> PracticeRun | None:
-    """Parse ``practice`` in the metadata: ``true``, or an object with ``current_time`` and ``instructions``."""
+    """Parse ``practice``: true, or an object with ``current_time`` and ``instructions``; None if false or absent."""
     practice = metadata.get("practice")
     if practice in (None, False):
         return None
@@ -192,7 +192,9 @@ def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[
 
 
 def read_policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
-    """The policy document as sent; if floats would change its numbers, as JSON text. Raises ``InvalidField``."""
+    """The policy document as sent, or as JSON text if floats would change its numbers; None for an empty one. Raises
+    ``InvalidField`` if it is no text and no object.
+    """
     if isinstance(value, dict):
         return to_json_values(value) if _is_exact_as_float(value) else dumps(value)
     if value is None or isinstance(value, str):
