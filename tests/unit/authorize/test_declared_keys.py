@@ -2,9 +2,9 @@
 
 import pytest
 
+from services.executor.core.plan.named_reads import find_missing_reads
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.records.binding import BoundFields, bind_fields, build_call_view
-from services.executor.core.records.wanted_reads import find_missing_reads
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Figure, ProcessTemplate
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys

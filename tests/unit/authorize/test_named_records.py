@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
+from services.executor.core.plan.named_reads import find_missing_reads, find_records_not_found
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.records.binding import bind_fields, build_call_view
-from services.executor.core.records.wanted_reads import find_missing_reads, find_records_not_found
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.records.wanted_reads import find_missing_reads
+from services.executor.core.plan.named_reads import find_missing_reads
 from services.executor.core.session.values import Fact
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import JsonObject

@@ -24,6 +24,7 @@ _MOST_CORRECTIONS = 3
 _NOTE_OF_HELD_CALL = "held: propose what else the task needs"
 _NOTE_OF_CALL_HELD_BEFORE = "proposed already: it will be made once"
 _PROPOSE_AGAIN_TEXT = "propose it again"
+CLOSING_STEP_SUFFIX = ":closing"  # ends the name of the journal step that closes a plan
 
 
 class ClosedPlan(Contract):

@@ -4,9 +4,9 @@ Items of a list are identified by their ids, not by their positions; so are the 
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, as_text
@@ -90,6 +90,9 @@ class Leaf(NamedTuple):
     @property
     def name(self) -> str:
         return self.names[-1]
+
+
+ValuesByPath: TypeAlias = Mapping[tuple[str, ...], Json]
 
 
 def find_record_nodes(value: Json) -> list[RecordNode]:

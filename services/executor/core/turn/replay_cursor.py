@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.plan.closing import CLOSING_STEP_SUFFIX
-from services.executor.core.plan.draft import ClosedPlan
+from services.executor.core.plan.draft import CLOSING_STEP_SUFFIX, ClosedPlan
 from services.executor.core.session.journal import (
     ATTEMPT_KIND,
     CHECKPOINT_KIND,

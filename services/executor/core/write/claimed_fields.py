@@ -18,9 +18,8 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import list_normalized_words, may_mean_same, words_of
-from services.executor.core.tools.record_tree import Leaf, RecordNode, find_record_nodes, is_id_name
+from services.executor.core.tools.record_tree import Leaf, RecordNode, ValuesByPath, find_record_nodes, is_id_name
 from services.executor.core.tools.schema_drift import COLUMN_ALIASES
-from services.executor.core.write.earlier_records import ValuesByPath
 from services.executor.core.write.verb_states import STATUS_WORDS
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.keywords import stem

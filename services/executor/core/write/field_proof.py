@@ -11,12 +11,18 @@ from services.executor.core.figures.arguments import ArgumentKind, kind_of_argum
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
-from services.executor.core.records.record_match import CallSubjects, RecordsOfAnswer, find_subjects, identifiers_in
 from services.executor.core.records.seen_records import may_be_request_status
 from services.executor.core.tools.classes import EDIT_VERBS, list_verb_participles, strip_batch_word, words_of_tool
 from services.executor.core.tools.failures import echoes_call
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
+from services.executor.core.tools.record_tree import (
+    Leaf,
+    RecordNode,
+    ValuesByPath,
+    find_leaves,
+    find_record_nodes,
+    is_id_name,
+)
 from services.executor.core.write import claimed_fields, verb_states
 from services.executor.core.write.claimed_fields import (
     find_leaf_for_claim,
@@ -27,7 +33,14 @@ from services.executor.core.write.claimed_fields import (
     is_status_or_identifier,
     shows_another_value,
 )
-from services.executor.core.write.earlier_records import EarlierRecords, ValuesByPath, find_changes
+from services.executor.core.write.record_match import (
+    CallSubjects,
+    EarlierRecords,
+    RecordsOfAnswer,
+    find_changes,
+    find_subjects,
+    identifiers_in,
+)
 from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 

@@ -9,7 +9,6 @@ from datetime import UTC, timedelta, tzinfo
 from typing import NamedTuple
 
 from services.executor.core.reads.server_call import call_server_once
-from services.executor.core.records.record_match import RecordsOfAnswer, find_subjects, identifiers_in
 from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext, get_task_time
@@ -31,6 +30,7 @@ from services.executor.core.tools.record_tree import NoSuchPath, find_leaves, is
 from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE
 from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name, replace_epochs_by_claims
 from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
+from services.executor.core.write.record_match import RecordsOfAnswer, find_subjects, identifiers_in
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, UnfinishedAgentTask
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
