@@ -127,15 +127,17 @@ def _is_number_mentioned(
     money, unit = (argument.money, argument.unit or hints.unit) if argument else (None, hints.unit)
     negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 or hints.is_signed else ()
     for mention in (*mentions.numbers_by_value.get(value, ()), *negatives):
-        if _may_fill_argument(mention, hints) and may_share_currency(mention.money, money):
-            if not (_is_minor_unit_amount(mention) and value):
-                is_right = unit is None or mention.unit in (None, unit)
-            else:
-                is_right = hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
-            if is_right:
-                return True
+        is_possible = _may_fill_argument(mention, hints) and may_share_currency(mention.money, money)
+        if is_possible and _is_in_unit_of_argument(value, mention, hints, unit):
+            return True
     in_minor_units = _is_stated_in_minor_units(value, hints, mentions, money)
     return in_minor_units or _is_stated_in_other_measure(value, hints, unit, mentions)
+
+
+def _is_in_unit_of_argument(value: Number, mention: NumberMention, hints: ArgumentHints, unit: Unit | None) -> bool:
+    if _is_minor_unit_amount(mention) and value:
+        return hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
+    return unit is None or mention.unit in (None, unit)
 
 
 def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:

@@ -149,29 +149,31 @@ def _find_covered_parents(
     """
     called_keys = frozenset().union(*(call_keys for call_keys in calls_keys if not call_keys & listed_keys))
     graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if called_keys else []
-    nodes = [(graph, node) for graph in graphs for node in graph.nodes]
-    children: list[_UnlistedChild] = []
-    for graph, node in nodes:
-        child = _UnlistedChild(_normalize_ids_of(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
-        if child.parent_keys and not child.own_keys & listed_keys:
-            children.append(child)
-    reaching = [child for child in children if child.own_keys & called_keys]
-    reached = {key for child in reaching for key in child.parent_keys}
-    if not reached:
+    children = [child for graph in graphs for child in _list_unlisted_children(graph, listed_keys)]
+    called_children = [child for child in children if child.own_keys & called_keys]
+    covered = {key for child in called_children for key in child.parent_keys}
+    if not covered:
         return set()
-    tools = {child.tool for child in reaching}
-    for _, node in nodes:
+    for node in (node for graph in graphs for node in graph.nodes):
         if _normalize_referenced_ids(node) & called_keys:
-            reached |= _normalize_ids_of(node) & listed_keys
+            covered |= _normalize_ids_of(node) & listed_keys
+    tools = {child.tool for child in called_children}
     with_child = {key for child in children if child.tool in tools for key in child.parent_keys}
     # What a read is asked with that shows only some of them.
     narrowing_keys = frozenset(listed_keys).union(*(child.own_keys for child in children))
     reads = (loads_object(fact.arguments_json) for fact in facts if fact.ok and fact.tool in tools)
-    read_keys = [_normalize_texts_of(references_in(arguments)) for arguments in reads]
-    for key in listed_keys - with_child:
-        if any(key in keys_of_read or not keys_of_read & narrowing_keys for keys_of_read in read_keys):
-            reached.add(key)
-    return reached
+    for read_keys in (_normalize_texts_of(references_in(arguments)) for arguments in reads):
+        shows_all = not read_keys & narrowing_keys
+        covered |= {key for key in listed_keys - with_child if shows_all or key in read_keys}
+    return covered
+
+
+def _list_unlisted_children(graph: RecordGraph, listed_keys: Set[_NormalizedId]) -> Iterator[_UnlistedChild]:
+    """Yields the records of a read that belong to a listed record and are not listed themselves."""
+    for node in graph.nodes:
+        child = _UnlistedChild(_normalize_ids_of(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
+        if child.parent_keys and not child.own_keys & listed_keys:
+            yield child
 
 
 def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_NormalizedId]:

@@ -156,12 +156,22 @@ def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
         if not isinstance(value, UnknownValue):
             fields = set_at_path(fields, dotted.split("."), value)
     unknown = tuple(name for name in asked_names if isinstance(values[name], UnknownValue) and view.has_field(name))
-    records_beyond = (fields_of_record(node.record) for node in view.more_distant_records)
-    further_records = [{key: value for key, value in record if not view.has_field(key)} for record in records_beyond]
-    distant = tuple({dumps(record): record for record in cast(list[JsonObject], further_records) if record}.values())
-    named_values = ((name, value) for name in values for value in view.values_of_alias_arguments(name))
-    aliases = [{name: value} for name, value in named_values if not isinstance(value, UnknownValue)]
-    return BoundFields(fields, unknown, recorded, (*aliases, *(node.record for node in view.mentioned)), distant)
+    alias_arguments = ((name, value) for name in values for value in view.values_of_alias_arguments(name))
+    aliases = [{name: value} for name, value in alias_arguments if not isinstance(value, UnknownValue)]
+    mentioned = (*aliases, *(node.record for node in view.mentioned))
+    return BoundFields(fields, unknown, recorded, mentioned, _list_distant_records(view))
+
+
+def _list_distant_records(view: "CallView") -> tuple[JsonObject, ...]:
+    """The records further away, each with only those fields that the call has not; of equal ones only one."""
+    distant_records: dict[str, JsonObject] = {}
+    for node in view.more_distant_records:
+        fields = cast(
+            JsonObject, {key: value for key, value in fields_of_record(node.record) if not view.has_field(key)}
+        )
+        if fields:
+            distant_records[dumps(fields)] = fields
+    return tuple(distant_records.values())
 
 
 @lru_cache(maxsize=8)
