@@ -1056,3 +1056,32 @@ async def test_a_notice_to_the_client_of_another_claim_than_the_one_that_is_chan
     await stage.run()
     assert ("no word of the task tells of this record" in stage.told) is is_sent_back
     assert bool(stage.servers.called("call_client")) is not is_sent_back
+
+
+@pytest.mark.promise("conversation.untold_records")
+@each_row(
+    ("text", "told", "is_sent_back"),
+    ("Tell each client", "P-3", False),
+    ("Tell each client", "P-4", True),  # claim C-1 is not theirs, and no word tells of them
+    ("Tell each client, and Vale and Sons", "P-4", False),
+    ("Tell the client's manager", "P-5", False),
+    ("Tell each client of the north", "P-4", False),
+)
+async def test_a_notice_to_one_of_a_list_who_has_nothing_to_do_with_the_change_is_sent_back_and_asks_a_person(
+    text: str, told: str, is_sent_back: bool
+) -> None:
+    tell = use("call_client", 2, client_id=told, text="Claim C-1 is approved.")
+    calls = [use("approve_claim", 1, claim_id="C-1"), tell]
+    begun = [READ, ("list_clients", {})]
+    stage = Stage(f"{TASK}. {text}", begun, *[calls] * (1 + is_sent_back), parts=(TASK, text))
+    stage.claims.rows["C-1"]["client_id"] = "P-3"
+    clients: list[JsonObject] = [
+        {"client_id": "P-3", "name": "Berg Ltd", "region": "south", "manager_id": "P-5"},
+        {"client_id": "P-4", "name": "Vale and Sons", "region": "north", "manager_id": "P-5"},
+        {"client_id": "P-5", "name": "Mia Moreau", "region": "south", "manager_id": ""},
+    ]
+    stage.servers.add("list_clients", lambda _: {"clients": [*clients]}, ToolClass.READ)
+    stage.servers.add("call_client", lambda _: {"queued": True}, ToolClass.NOTIFY, schema("client_id", "text"))
+    record = await stage.run()
+    assert ("no word of the task tells of this record" in stage.told) is is_sent_back
+    assert (record.state is WAITS, bool(stage.servers.called("call_client"))) == (is_sent_back, not is_sent_back)

@@ -57,6 +57,7 @@ _WORD_BEFORE_NUMBER_PATTERN = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|numbe
 _CONTACT_KINDS = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
 _DESCRIPTION_FIELD_PATTERN = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # the name of a field
 _SENTENCE_ENDS = frozenset(".!?")
+_MOST_STEPS_FROM_CHANGE = 2  # from a changed record to who is told of it: claim, employee, the employee's manager
 _PLAIN_ID_DIGITS = 4  # a number of so many digits names a record even without a word for its kind
 
 
@@ -185,7 +186,7 @@ class CalledRecords:
         reference = reference_of(argument.field_name, argument.value, noun_of_tool(tool.name, keys), keys)
         if reference is None or reference.text in self._mentioned.calculated_texts:
             return False
-        if tool.tool_class is ToolClass.NOTIFY and self._is_of_uncalled_record(reference):
+        if tool.tool_class is ToolClass.NOTIFY and self._has_no_part_in_changes(reference):
             return True
         return self._is_other_of_kind_meant(reference)
 
@@ -213,21 +214,45 @@ class CalledRecords:
         """The values in all calls of the task, and the ids to which the records that they name refer."""
         return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
 
-    def _is_of_uncalled_record(self, reference: RecordReference) -> bool:
-        """Whether an id comes from a record that the task is not about: an order is released, and the message goes to
-        the client of another order. It stands only in records that are not linked to those of the calls or of the part,
-        while the calls' records hold an id of its kind. False if the user wrote it, or its own record was read.
+    def _has_no_part_in_changes(self, reference: RecordReference) -> bool:
+        """Whether the record of a notice's recipient has nothing to do with what the task changes, while other records
+        of its kind have: claims are approved, and somebody is told who made none of them. False if the user names it,
+        or the part a record that refers to it.
         """
-        nodes_within = [inner for node in self._called_nodes for inner in self._graph.list_nodes_within(node)]
-        held_references = (held for node in (*self._called_nodes, *nodes_within) for held in node.references)
-        if not any(are_same_kind(held.noun, reference.noun) for held in held_references):
+        reached = self._changed_nodes
+        if not reached or self._mentioned.is_in_user_texts(reference.text):
             return False
-        if self._mentioned.find_by_id(reference.text) or self._mentioned.is_in_user_texts(reference.text):
+        own_nodes = self._mentioned.find_by_id(reference.text)
+        is_named = self._mentioned.is_mentioned if self._leaves_choice_open else self._is_named_by_user
+        if any(is_named(node, ()) for node in own_nodes):
             return False
-        holders = [node for node in self._graph.nodes if any(held.text == reference.text for held in node.references)]
-        own_identities = {node.identity for node in (*self._called_nodes, *self._meant_nodes)}
-        reached_identities = self._graph.reachable_identities(own_identities)
-        return bool(holders) and all(node.identity not in reached_identities for node in holders)
+        if any(reference.text == held.text for node in self._meant_nodes for held in node.references):
+            return False
+        changed: Sequence[GraphNode] = ()  # and records on the way to the first that is of the recipient's kind
+        for _ in range(_MOST_STEPS_FROM_CHANGE + 1):
+            references = [kind_and_id for node in reached for kind_and_id in _ids_and_references(node)]
+            if any(text == reference.text for _, text in references):  # also by another word, such as ``manager_id``
+                return False
+            has_kind = any(are_same_kind(kind, reference.noun) for kind, _ in references)
+            changed = changed or (reached if has_kind else ())
+            linked_nodes = (other for node in reached for other in self._list_parts_and_referenced(node))
+            reached = [*dict.fromkeys((*reached, *linked_nodes))]
+        names = [(node.kind, own_id) for node in changed for own_id in node.ids]
+        return bool(changed) and not any(_is_or_refers_to_any(node, names) for node in own_nodes)
+
+    def _is_named_by_user(self, node: GraphNode, _others: Sequence[GraphNode]) -> bool:
+        return any(_names_in_text(node, mentions) for mentions in self._mentioned.user_mentions)
+
+    @cached_property
+    def _changed_nodes(self) -> Sequence[GraphNode]:
+        """The records that the task's changes name."""
+        notices = {tool.name for tool in self._part.write_tools if tool.tool_class is ToolClass.NOTIFY}
+        changes = (arguments for tool, arguments in self._part.proposed_calls if tool not in notices)
+        texts = {as_text(leaf).casefold() for arguments in changes for _, leaf in walk_json(arguments)}
+        return [node for node in self._graph.nodes if not texts.isdisjoint(node.ids)]
+
+    def _list_parts_and_referenced(self, node: GraphNode) -> list[GraphNode]:
+        return [*self._graph.list_nodes_within(node), *self._graph.find_records_named_by_fields(node)]
 
     def _is_other_of_kind_meant(self, reference: RecordReference) -> bool:
         """Whether the part means another record of the reference's kind.
