@@ -109,17 +109,6 @@ async def test_a_yes_of_the_level_before_stays_but_never_decides_for_the_next() 
     await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", FINANCE, "two"))
 
 
-@pytest.mark.promise("I7.changed_inputs_reopen")
-async def test_inputs_that_change_while_it_goes_up_are_asked_about_again() -> None:
-    stage = await _asked()
-    first = await _passed(stage, 2, "d1")
-    stage.claims.rows["C-1"]["amount"] = "999.00"
-    record = await stage.run(decision("approve", FINANCE, "yes"))
-    asked = stage.turns.approvals[-1]
-    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
-    assert (asked.approval_id == first.approval_id, asked.level) == (False, "manager")
-
-
 @pytest.mark.promise("approvals.notices_once")
 async def test_what_is_to_be_told_is_part_of_the_end_of_the_turn() -> None:
     stage = await _asked(notices=1)
@@ -203,13 +192,3 @@ async def test_the_request_has_the_frozen_calls_their_hash_the_role_and_the_dead
     assert "(2 different people; 1 of 2 given, by boss)" in (record.answer or "")
     record = await stage.run(decision("approve", OTHER, "second"))
     assert (record.state, record.metadata["approval_request"]) == (TaskState.COMPLETED, None)
-
-
-@pytest.mark.promise("gate.request")
-async def test_a_dry_run_says_whom_a_real_one_would_ask_and_for_which_confirmations() -> None:
-    stage = await begun_as(BUILT_IN_TEMPLATES["subscription_migration"], APPROVE)
-    stage.change_request(metadata={"dry_run": True})
-    record = await stage.ends(TaskState.COMPLETED, [])
-    assert "an approver: 5 confirmations in sequence (what changes, data kept or lost," in str(
-        record.metadata["approval"]
-    )

@@ -1,25 +1,20 @@
 """Which process a task is carried out as: the one that the model's first reply names, and no other afterwards."""
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given, settings, strategies as st
-from typing_extensions import override
 
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, GENERAL_TEMPLATE
-from services.executor.ports.services import Experience
 from services.executor.ports.turns import SessionState
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState
 from shared.ports.models import ModelReply, ModelRequest, Tier
-from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.scripted_model import text_reply
 from tests.doubles.scripted_talk import calls_reply, of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import classification, nobody_answers, stage_of
 from tests.unit.executor.deliberating import asked_in
-from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, decision
+from tests.unit.executor.stage import APPROVE, READ, TASK, Stage
 
 
 @pytest.mark.promise("prime.classify_model")
@@ -92,32 +87,6 @@ async def test_a_task_keeps_its_process_whenever_its_worker_dies(die_before: int
     record = await stage.run(attempts=2)
     assert record.metadata["process_type"] == ("expense_approval" if known else "general")
     assert (await replayed(stage)).difference == ""
-
-
-@dataclass
-class _Recalled(MemoryLearned):
-    def __post_init__(self) -> None:
-        super().__init__()
-        self.kinds: list[str] = []
-
-    @override
-    async def recall(self, tenant: str, process_type: str) -> Experience:
-        self.kinds.append(process_type)
-        return await super().recall(tenant, process_type)
-
-
-@pytest.mark.promise("prime.classify_resumed")
-async def test_a_task_that_goes_on_keeps_its_process_and_recalls_for_it() -> None:
-    """A later turn names no other, whatever the model would say then."""
-    stage = stage_of("expense_approval")
-    stage.learned = learned = _Recalled()
-    stage.change_tenant(unruled_writes="approve")
-    await stage.run()
-    stage.talk.process = "payroll"
-    record = await stage.run(decision("approve"))
-    assert (record.state, record.metadata["process_type"]) == (TaskState.COMPLETED, "expense_approval")
-    assert learned.kinds[-1] == "expense_approval"
-    assert "payroll" not in learned.kinds
 
 
 @pytest.mark.promise("prime.classify_given")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -11,7 +10,6 @@ from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Principal, TaskRecord, Turn
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
-from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import (
@@ -85,22 +83,6 @@ async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_say
 
 
 @pytest.mark.promise("gate.confirmations")
-@each_row("given", range(5))
-async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
-    stage = await _confirmed(given)
-    record = await stage.ends(TaskState.REJECTED, [], decision("reject", turn_id="no"))
-    assert f"Confirmation {given + 1} of 5 ({FIVE[given]}): rejected by boss" in (record.reason or "")
-
-
-@pytest.mark.promise("gate.confirmations")
-async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
-    stage = await _confirmed(3)
-    stage.turns.ahead = timedelta(hours=25)
-    record = await stage.ends(TaskState.REJECTED, [], deadline())
-    assert "Confirmation 4 of 5 (effective date): not approved: no decision before" in (record.reason or "")
-
-
-@pytest.mark.promise("gate.confirmations")
 async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> None:
     stage = await _confirmed(0)
     first = stage.turns.record.metadata["approval_id"]
@@ -111,20 +93,6 @@ async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> No
     record = await stage.run(late)
     assert "earlier question" in (record.reason or "")
     assert _asked(record) == SECOND
-
-
-@pytest.mark.promise("gate.confirmations")
-@each_row("given", range(1, 5))
-async def test_inputs_that_change_between_two_confirmations_start_them_over(given: int) -> None:
-    stage = await _confirmed(given)
-    stage.claims.rows["C-1"]["amount"] = "999.00"
-    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", turn_id="on-old-inputs"))
-    assert _asked(record) == {"about": "what changes", "number": 1, "of": 5}
-    assert "changed since the plan was approved" in (record.answer or "")
-    for number in range(5):
-        assert stage.claims.applied == []
-        record = await stage.run(decision("approve", turn_id=f"again-{number}"))
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
 @pytest.mark.promise("gate.confirmations")
@@ -144,22 +112,6 @@ async def test_an_amount_that_is_calculated_anew_from_changed_inputs_is_asked_ab
     await stage.ends(TaskState.INPUT_REQUIRED, None, decision("approve", turn_id="on-old-inputs"), says="200.00")
     await stage.ends(TaskState.COMPLETED, None, decision("approve", turn_id="on-new-inputs"))
     assert [one["amount"] for one in stage.servers.called("pay_claim")] == ["200.00"]
-
-
-@pytest.mark.promise("gate.confirmations")
-async def test_a_figure_of_the_outdated_plan_is_told_to_nobody() -> None:
-    """Though only a text says it: the value does not come out again."""
-    told = use("notify_person", to="C-1", text="Half of it is 60.25.")
-    half, anew = (
-        use("calculate", name=one, operation="quotient", operands=["r1.amount", "2"]) for one in ("half", "x")
-    )
-    stage = Stage("Tell the owner of C-1 what half of it is, and approve claim C-1", [READ], [half], [APPROVE])
-    stage.change_tenant(unruled_writes="approve")
-    await stage.ends(TaskState.INPUT_REQUIRED)
-    stage.claims.rows["C-1"]["amount"] = "400.00"
-    stage.talk.rounds = [[READ], [anew], [APPROVE, told]]
-    await stage.ends(TaskState.FAILED, [], decision("approve", turn_id="on-old-inputs"), why="half: quotient")
-    assert stage.claims.told == []
 
 
 @pytest.mark.promise("gate.confirmations")

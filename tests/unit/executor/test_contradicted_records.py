@@ -79,23 +79,6 @@ async def test_each_record_that_a_call_names_is_judged_by_itself(said: JsonObjec
     assert "enhanced-due-diligence" in str(stage.turns.record.reason)
 
 
-async def test_what_is_true_of_a_record_that_the_call_does_not_name_is_no_matter_of_it() -> None:
-    rows: list[JsonObject] = [
-        {"id": "C-1", "elevated_review": False, "amount": "5"},
-        {"id": "C-2", "elevated_review": True, "amount": "5"},
-    ]
-    stage, written = await _run(DISPUTE, rows[0], {"amount": "5"}, rows[1], trusts=False)
-    assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1), stage.turns.record.reason
-
-
-async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
-    row: JsonObject = {"id": "C-1", "elevated_review": False, "amount": "50.00", "note": "old"}
-    stage, written = await _run(DISPUTE, row, {"amount": "50", "note": "new"}, trusts=False)
-    assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1)
-    asked = next(request for request in stage.policy.asked if request.calls).calls[0]
-    assert asked.recorded == ({"note": "old"},)
-
-
 @each_row("said", [{}, {"process_type": "general"}])
 async def test_no_argument_says_which_process_it_is(said: JsonObject) -> None:
     stage, written = await _run(RECALL, {"id": "C-1"}, said, trusts=True)

@@ -86,8 +86,3 @@ async def test_a_plan_that_would_stop_halfway_is_not_begun() -> None:
     stage.talk.rounds[0] = []
     record = await stage.ends(FAILED, [], why="no read can prove c1 approve_claim")
     assert record.metadata["escalated"] is True
-
-
-async def test_without_the_template_the_other_part_is_carried_out() -> None:
-    record = await (await _stage(NOT_DONE, kind="general")).ends(FAILED, ["C-2"])
-    assert "part 2" not in (record.reason or "")

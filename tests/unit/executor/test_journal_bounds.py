@@ -8,7 +8,7 @@ from shared.domain.words import TaskState, WriteStatus
 from tests.doubles.scripted_model import text_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import READ, Stage, message
+from tests.unit.executor.stage import READ, Stage
 
 SETTLED, TURNS = 10, 14
 
@@ -61,14 +61,3 @@ async def test_a_session_of_many_turns_remembers_no_more_than_a_short_one() -> N
         remembered = stage.turns.remembered
         sizes.append(len(str(remembered)))
     assert max(sizes[SETTLED:]) <= max(sizes[:SETTLED]) < 100_000
-
-
-@pytest.mark.promise("journal.bounded")
-async def test_a_task_of_many_messages_keeps_the_newest_of_them() -> None:
-    stage = Stage()
-    stage.change_tenant(unruled_writes="approve")
-    await stage.run()
-    for number in range(120):
-        await stage.run(message(f"and now? {number}", f"turn-m{number}"))
-    history = stage.turns.record.history
-    assert (len(history), history[-2].text) == (100, "and now? 119")

@@ -10,7 +10,7 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import restore_latest_progress
 from services.executor.ports.services import NoSandbox
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.domain.words import Strategy, TaskState, ToolClass
+from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_model import json_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import assert_replayed
@@ -21,7 +21,6 @@ from tests.unit.executor.made_stage import (
     MadeStage,
     by_planner,
     cases,
-    function,
     offers_made_tool,
 )
 from tests.unit.executor.stage import APPROVE, READ, decision, office
@@ -148,15 +147,6 @@ async def test_a_kept_tool_is_used_again_and_nobody_is_asked_and_code_that_was_r
     assert "removed by an operator" in await _made_notes(removed)
 
 
-@pytest.mark.promise("made.needs_a_model")
-async def test_where_no_function_can_be_written_the_gap_is_said_and_the_task_goes_on(stage: MadeStage) -> None:
-    stage.talk.helpers["make_tool"] = function("", "needs a model")
-
-    await stage.ends(TaskState.COMPLETED)
-    assert "needs a model" in await _made_notes(stage)
-    assert "unknown operation 'net_margin'" in stage.refused[0]
-
-
 @pytest.mark.promise("made.gap")
 async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage) -> None:
     text = "Approve claim C-1 of 120.50 after working out what share of the yearly ceiling is left over for all others."
@@ -214,28 +204,3 @@ async def test_after_an_approval_the_value_is_worked_out_again_from_fresh_facts(
     ]
     assert len(again) == 1
     await assert_replayed(stage)
-
-
-@pytest.mark.promise("made.used")
-@pytest.mark.parametrize("strategy", ["five_phase", "moa"])
-async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strategy: str) -> None:
-    """Asked for once, although moa drafts twice."""
-    stage.limits = stage.limits._replace(strategies=(Strategy(strategy),))
-
-    await stage.ends(TaskState.COMPLETED)
-    assert len(stage.asked("MAKE TOOL")) == 1
-    assert {value.made_by for value in (await _last(stage)).dossier.values} == {stage.made.tools["acme"][0].ref}
-    await assert_replayed(stage)
-
-
-@pytest.mark.promise("made.used")
-async def test_only_calculate_offers_a_made_tool_and_only_after_the_task_is_understood(stage: MadeStage) -> None:
-    await stage.run()
-
-    first, *later = stage.asked("")
-    assert not any(map(offers_made_tool, first.tools))
-    assert len(later) == 3
-    for request in later:
-        assert [tool.name for tool in request.tools if offers_made_tool(tool)] == ["calculate"]
-        assert [tool.name for tool in request.tools if "net_margin" in f"{tool}"] == ["calculate"]
-    assert not any(request.tools for request in stage.model.requests if request not in (first, *later))

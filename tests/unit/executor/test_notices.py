@@ -13,7 +13,6 @@ from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
-from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import NOTICE, begun_as
 from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, Use, use
 from tests.unit.executor_core.makers import call, fact, plan
@@ -136,13 +135,6 @@ async def test_one_unproved_change_of_several_holds_every_notice_back_and_each_w
 
 
 @pytest.mark.promise("notify.proved_only")
-async def test_a_plan_that_only_tells_waits_for_no_proof() -> None:
-    stage = await begun_as(CLOSE, NOTICE)
-    await stage.run()
-    assert len(stage.claims.told) == 1
-
-
-@pytest.mark.promise("notify.proved_only")
 @each_row("proved", [True, False])
 async def test_dying_at_any_point_tells_once_or_never(proved: bool) -> None:
     """What was on its way and cannot be read waits for an operator; all else comes to the same end."""
@@ -160,16 +152,6 @@ async def test_dying_at_any_point_tells_once_or_never(proved: bool) -> None:
         assert record.state is (TaskState.INPUT_REQUIRED if unread else end.state), step
         assert len(stage.claims.told) <= int(proved), step
         assert stage.claims.applied == ["C-1"], step
-
-
-@pytest.mark.promise("notify.proved_only")
-@each_row("kind", ["general", "expense_approval", "invoice_reconciliation", "dispute_resolution"])
-@each_row("proved", [True, False])
-async def test_a_process_without_a_state_for_notices_tells_of_proved_changes_alone(kind: str, proved: bool) -> None:
-    stage = await (begun_as if proved else unproved)(BUILT_IN_TEMPLATES[kind], APPROVE, NOTICE)
-    await stage.run()
-    assert (stage.claims.applied, len(stage.claims.told)) == (["C-1"], int(proved))
-    assert (await replayed(stage)).difference == ""
 
 
 def _corrections(stage: Stage) -> list[str]:
@@ -195,12 +177,6 @@ async def test_a_plan_that_forgets_whom_it_has_to_tell_is_asked_for_once_more_an
 
 
 @pytest.mark.promise("notify.told")
-async def test_a_notice_that_was_held_back_is_said_not_to_have_told_them() -> None:
-    stage = await unproved(PROCUREMENT, APPROVE, TO_VENDOR)
-    await stage.ends(FAILED, says="The vendor was not told: nobody is told of a change that is not verified")
-
-
-@pytest.mark.promise("notify.told")
 @each_row(("told", "untold"), [({"vendor_id": "C-1", "text": "approved"}, False), ({"text": "Done."}, True)])
 async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(told: JsonObject, untold: bool) -> None:
     parts = ("Approve claim C-1", "then see to the rest")
@@ -211,17 +187,6 @@ async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(t
     record = await stage.run()
     assert (stage.claims.applied, len(stage.claims.told)) == (["C-1"], 1)
     assert ("not_told" in record.metadata) is untold
-
-
-@pytest.mark.promise("notify.told")
-async def test_a_list_that_was_asked_for_stays_one_and_the_metadata_say_who_was_not_told() -> None:
-    stage, general = await begun_as(PROCUREMENT, APPROVE), await begun_as(BUILT_IN_TEMPLATES["general"], APPROVE)
-    stage.talk.rounds.append([APPROVE])
-    stage.talk.form, stage.talk.answer = "list", '["C-1"]'
-    record = await stage.run()
-    assert (record.answer, "not_told" in record.metadata) == ('["C-1"]', True)
-    record = await general.run()  # which has nobody to tell
-    assert (_corrections(general), "not_told" in record.metadata) == ([], False)
 
 
 CREATED = call({}, tool="create_vendor")

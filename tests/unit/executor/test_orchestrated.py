@@ -11,7 +11,7 @@ from services.executor.core.session.context import run_in_parallel
 from services.executor.core.session.ledger import list_open_doubts
 from services.executor.ports.services import OrchestratorName, OrchestratorReply, ProposedToolCall
 from shared.contracts.allowance import CallLimit, ToolAllowance
-from shared.contracts.policy import CallRefusal, ToolRule
+from shared.contracts.policy import ToolRule
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
@@ -101,32 +101,6 @@ async def test_a_write_that_is_asked_for_twice_is_made_once() -> None:
         record = await stage.run()
     assert "it will be made once" in dumps(brain.results[2])
     assert (record.state, stage.claims.applied, len(stage.claims.told)) == (TaskState.COMPLETED, ["C-1"], 1)
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_a_write_may_use_what_an_earlier_one_gives_and_is_not_made_where_policy_blocks_it() -> None:
-    told = call("notify_person", _call={"from": {"text": "1.status"}})
-    async with orchestrated(events(READ), events(WRITE, told), answer("Done.")) as (stage, _):
-        await stage.ends(TaskState.COMPLETED)
-    assert stage.claims.told == [{"text": "approved"}]
-    async with orchestrated(*WHOLE) as (stage, _):
-        stage.policy.says = {"blocked": True, "passed": False}
-        record = await stage.ends(TaskState.REJECTED, [])
-    assert record.metadata["orchestrator"] == "brainos"
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_a_figure_without_a_source_is_asked_for_anew_and_where_none_is_found_nothing_is_written() -> None:
-    """What it says is no authority: the plan is made of what it then asks for, and of nothing before."""
-    invented = events(call("notify_person", text="The limit is 999.99", amount="999.99"))
-    sound = call("notify_person", text="C-1 of 120.50", amount="120.50")
-    async with orchestrated(events(READ), invented, events(sound), answer("Told.")) as (stage, brain):
-        await stage.ends(TaskState.COMPLETED)
-    assert "amount 999.99 (amount) stands neither in the task nor in a result" in dumps(brain.results[1])
-    assert stage.claims.told == [{"text": "C-1 of 120.50", "amount": "120.50"}]
-    async with orchestrated(*[invented] * 4) as (stage, _):
-        await stage.ends(TaskState.FAILED, why="999.99")
-    assert stage.claims.told == []
 
 
 @pytest.mark.promise("brainos.calculates")
@@ -247,23 +221,6 @@ async def test_where_the_local_model_is_away_brainos_takes_over_and_where_nobody
 
 
 @pytest.mark.promise("brainos.falls_to_next")
-@each_row(
-    "rounds",
-    [(events(READ), events(call("notify_person", text="The limit is 999.99", amount="999.99")), DOWN), (SILENT,)],
-)
-async def test_where_it_is_slow_or_its_calls_make_no_plan_and_it_is_away_the_local_model_plans(
-    rounds: tuple[Round, ...],
-) -> None:
-    """Nothing had been planned yet."""
-    async with orchestrated(*rounds, seconds=0.2) as (stage, _):
-        record = await stage.ends(TaskState.COMPLETED, ["C-1"])
-    assert (record.metadata["orchestrator"], stage.claims.told) == ("local", [])
-    why = "did not answer within 0.2 s" if len(rounds) == 1 else "BrainOS answered 500"
-    assert why in str(record.metadata["orchestrators_passed_over"])
-    assert (await replayed(stage)).difference == ""
-
-
-@pytest.mark.promise("brainos.falls_to_next")
 async def test_once_a_plan_stands_no_other_mind_plans_anew() -> None:
     """Whether it rests on what changed by the approval or was made: BrainOS is away when it is told so."""
     async with orchestrated(*WHOLE[:2], DOWN) as (stage, _):
@@ -276,16 +233,6 @@ async def test_once_a_plan_stands_no_other_mind_plans_anew() -> None:
     assert "verified" in str(record.answer)
     assert stage.model.requests == wrote.model.requests == []
     assert (await replayed(wrote)).difference == ""
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_a_plan_that_a_rule_refuses_is_made_anew_by_the_one_who_made_it() -> None:
-    async with orchestrated(*WHOLE[:2], *[answer("Then nothing can be done.")] * 2) as (stage, brain):
-        stage.policy.says, stage.policy.says_later = {"refusals": (_refusal(),)}, {}
-        record = await stage.run()
-    assert (record.metadata["orchestrator"], stage.claims.applied) == ("brainos", [])
-    assert "never: not on Sundays" in str(brain.results[1])
-    assert (record.answer or "").startswith("Then nothing can be done.")
 
 
 @pytest.mark.promise("brainos.once")
@@ -346,11 +293,6 @@ def _by_what_it_is_told(body: JsonObject) -> Round:
     if '"status":"verified"' in known:
         return WHOLE[2]
     return WHOLE[1 if "120.50" in known else 0]
-
-
-def _refusal() -> CallRefusal:
-    said = {"rule_id": "never", "policy_id": "p", "kind": "never", "reason": "not on Sundays"}
-    return CallRefusal.model_validate({"call_id": "c1", "tool": "approve_claim", **said})
 
 
 _MOST_DOUBTS = 8

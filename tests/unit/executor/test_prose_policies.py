@@ -4,23 +4,21 @@ import json
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.core.prime.prose import select_binding_sentences
-from services.executor.ports.services import PolicyUnavailable, Tenants
+from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer
-from shared.contracts.allowance import CallLimit, ToolAllowance
-from shared.contracts.policy import CallPrerequisite, CallRefusal, Policy, Rule, ToolRule
+from shared.contracts.policy import CallPrerequisite, CallRefusal, Rule, ToolRule
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.contracts.tenant import Connection, ProsePolicy, TenantRecord
+from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.doubles.scripted_talk import results_in, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import APPROVE, READ, READ_2, TASK, SaidPolicy, Stage, decision, office, schema, use
+from tests.unit.executor.stage import APPROVE, READ, TASK, SaidPolicy, Stage, schema, use
 
 SOURCE = "approve_claim may only be called once. Be kind."
 RULE: Json = {
@@ -146,25 +144,6 @@ async def test_a_call_waits_for_the_success_of_the_one_before_it() -> None:
     record = await play.run()
     assert play.servers.called("pay_claim") == []
     assert "T2: approve first" in str(record.reason)
-
-
-@pytest.mark.promise("tools.reads_under_rules")
-async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> None:
-    """The second is answered with the rule's reason, also where both are asked for side by side."""
-    play = Stage(text="Which claims are open?")
-    limit = CallLimit(rule_id="T3", policy_id="p", reason="once a session", remaining=1)
-    play.policy.allows = (ToolAllowance(tool="get_claim", limits=(limit,)),)
-    play.set_rules(ONCE)
-    play.only_asks()
-    play.talk.rounds = [[READ, READ_2]]
-    await play.run()
-    told = next(str(request.messages) for request in play.model.requests if "Refused by policy rule" in str(request))
-    assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
-    assert "T3: once a session" in told
-    assert [call.tool for call in (await play.turns.read_session()).calls] == ["get_claim"]
-
-
-ONCE = ToolRule(id="T3", kind="at_most", tool="get_*")
 
 
 BINDING = (
@@ -347,40 +326,3 @@ async def test_rules_see_a_plan_in_the_order_in_which_it_is_made() -> None:
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
     assert [call.tool for call in binding.calls] == ["approve_claim", "notify_person"]
-
-
-class Versions(Tenants):
-    """Every version there was; ``now`` holds."""
-
-    def __init__(self, *records: TenantRecord) -> None:
-        self._records = {record.version: record for record in records}
-        self.now = records[0]
-
-    @override
-    async def get(self, tenant: str) -> TenantRecord:
-        return self.now
-
-    @override
-    async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
-        return self.now.model_copy(update={"policies": self._records[version].policies})
-
-
-def version(number: str, policy: str, url: str = "http://office") -> TenantRecord:
-    connections = (Connection(id="office", url=url),)
-    update = {"version": number, "policies": (Policy(id=policy, version=number),), "connections": connections}
-    return office().model_copy(update={**update, "unruled_writes": "approve"})
-
-
-@pytest.mark.promise("tenant.record_next_turn")
-async def test_a_task_that_waits_keeps_its_policies_and_takes_up_new_addresses() -> None:
-    """The decision comes after the record was changed; a task that begins then has the new policies."""
-    first, second = version("1", "old"), version("2", "new", "http://moved")
-    play, tenants = Stage(), Versions(first, second)
-    play.tenants = tenants  # type: ignore[assignment]  # another double of the same port
-    await play.ends(TaskState.INPUT_REQUIRED)
-    asked_first = len(play.policy.asked)
-    tenants.now = second
-    await play.ends(TaskState.COMPLETED, ["C-1"], decision("approve"))
-    assert len(play.policy.asked) > asked_first > 0
-    policies = {policy.id for request in play.policy.asked for policy in request.policies}
-    assert {one for one in policies if not one.startswith("process")} <= {"old"}

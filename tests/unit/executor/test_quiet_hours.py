@@ -5,7 +5,6 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from services.executor.adapters.redis_upkeep import DueTimer, build_deadline_turn
@@ -18,7 +17,7 @@ from shared.infra.keys import TimerMember
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import APPROVE, TASK, Stage, cancel, decision, message
+from tests.unit.executor.stage import TASK, Stage, cancel, decision, message
 
 pytestmark = pytest.mark.promise("notify.quiet_hours")
 
@@ -139,18 +138,6 @@ async def test_an_approval_before_the_wait_is_kept_as_given_and_its_timer_change
     assert (after.state, after.reason) == (TaskState.WORKING, record.reason)
 
 
-async def test_where_nobody_is_to_be_told_nothing_waits() -> None:
-    stage = await _resting(APPROVE)
-    assert stage.turns.record.state is TaskState.COMPLETED
-    held_back = await _in_quiet_hours(await begun_as(BREACH))
-    held_back.servers.remove("get_claim")
-    held_back.talk.rounds[0] = []
-    wants_proof = {"notices_after_proof": True}
-    held_back.change_tenant(**wants_proof)
-    record = await held_back.run()
-    assert (record.state.is_terminal, held_back.claims.told) == (True, [])
-
-
 async def test_a_tenant_without_quiet_hours_and_a_process_that_heeds_none_tell_at_once() -> None:
     stage = await begun_as(BREACH)
     await stage.run()
@@ -180,22 +167,6 @@ def test_when_quiet_hours_end(hours: QuietHours, local: str, until: str | None) 
     now = datetime.fromisoformat(local).replace(tzinfo=ZONE)
     end = hours.find_end(now.astimezone(UTC), ZONE)
     assert end == (datetime.fromisoformat(until).replace(tzinfo=ZONE).astimezone(UTC) if until else None)
-
-
-@given(
-    st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),
-    st.times(),
-    st.times(),
-    st.sampled_from(["America/New_York", "Europe/Paris", "Asia/Kolkata", "Australia/Lord_Howe", "UTC"]),
-)
-def test_whoever_waits_for_the_end_finds_it_quiet_no_more(at: datetime, start: time, end: time, zone: str) -> None:
-    if start == end:
-        return
-    hours, now, there = QuietHours(start=start, end=end), at.replace(tzinfo=UTC), ZoneInfo(zone)
-    until = hours.find_end(now, there)
-    if until is not None:
-        assert now < until <= now + timedelta(hours=26)
-        assert hours.find_end(until, there) is None
 
 
 @each_row(("start", "end"), [("22:00", "22:00"), ("22:00Z", "07:00"), ("25:00", "07:00")])

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.reflect.quality import EndedRun
-from services.executor.core.reflect.review import WantedImprovement, find_wanted_improvement, why_not_replace_answer
+from services.executor.core.reflect.review import why_not_replace_answer
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import Dossier, Progress
@@ -225,17 +225,6 @@ async def test_what_the_guard_marks_is_in_no_outcome_though_a_refusal_quotes_it(
     assert told(record)["accepted"] is False
     assert "1111" not in outcome.model_dump_json()
     assert "1111" not in "".join(event.model_dump_json() for event in one.turns.events)
-
-
-def test_nothing_is_asked_where_no_text_could_be_better() -> None:
-    """Nothing was found: there is nothing to say, and a call would be wasted."""
-    assert find_wanted_improvement(_run("There is none.", {"found": False})) == WantedImprovement()
-    assert find_wanted_improvement(_run("It is 17.", {"id": "C-1", "amount": 17})) == WantedImprovement()
-    assert find_wanted_improvement(_run("It is 18.", {"id": "C-1", "amount": 17})) != WantedImprovement()
-    assert find_wanted_improvement(_run("It is there.", {"id": "C-1", "amount": 17})) != WantedImprovement()
-    for state in (TaskState.FAILED, TaskState.REJECTED, TaskState.INPUT_REQUIRED):
-        ended = _run("x", {"id": "C-1", "amount": 17})._replace(state=state)
-        assert find_wanted_improvement(ended) == WantedImprovement()
 
 
 def _dear(reply: ModelReply) -> ModelReply:

@@ -7,23 +7,6 @@ import pytest
 from services.executor.core.session.context import run_with_companion
 
 
-async def test_the_companion_ends_with_the_step() -> None:
-    ended = asyncio.Event()
-
-    async def waits() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    assert await run_with_companion(asyncio.sleep(0.01, "done"), waits()) == "done"
-    assert ended.is_set()
-
-
-async def test_a_companion_that_is_done_first_leaves_the_step_alone() -> None:
-    assert await run_with_companion(asyncio.sleep(0.01, "done"), asyncio.sleep(0)) == "done"
-
-
 async def test_what_the_companion_raises_ends_the_step() -> None:
     async def raises() -> None:
         raise LookupError("stop")

@@ -69,24 +69,6 @@ async def test_two_reads_asked_for_in_one_breath_under_a_shared_limit_are_one_re
     assert play.servers.called("get_claim") == [READ[1]]
 
 
-@each_row("process", ["general", "order_management", "customer_onboarding"])
-async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(process: str) -> None:
-    """Also on a path without a state for policy: there is nothing to approve, and who asked is told why."""
-    play = Stage()
-    play.talk.process = process
-    refused = policy.CallRefusal(
-        call_id="c1", tool="approve_claim", rule_id="N", policy_id="p", kind="never", reason="no"
-    )
-    play.policy.says = {"refusals": (refused,), "passed": False}
-    play.change_tenant(policies=(policy.Policy(id="p"),), unruled_writes="approve")
-    play.talk.rounds.append([APPROVE])  # again, where a notice is missed
-    play.talk.answer = "A rule forbids it."
-    record = await play.run()
-    assert (record.state, play.claims.applied, play.turns.approvals) == ("failed", [], [])
-    assert "A rule forbids it." in (record.answer or "")
-    assert "N: no" in (record.reason or "")
-
-
 async def test_a_persons_yes_to_the_plan_is_the_confirmation_that_a_rule_wants() -> None:
     play = _play(policy.ToolRule(id="YES", kind="only_after_confirmation", tool="approve_claim", level="manager"))
     play.policy = RealPolicy()

@@ -5,19 +5,17 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.core.session.journal import CHECKPOINT_KIND
 from services.executor.ports.services import OrchestratorName
 from services.executor.settings import ExecutorSettings
 from shared.domain.bandit import Arm
-from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import Strategy, TaskState
 from shared.infra.anthropic_request import supports_effort
 from shared.ports.models import Tier
 from tests.doubles.scripted_model import state_of
 from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
-from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import last_said_to, moa, only
+from tests.unit.executor.deliberating import last_said_to, only
 from tests.unit.executor.stage import Stage
 
 
@@ -38,14 +36,6 @@ async def test_the_arm_with_the_highest_score_carries_the_task_and_is_charged(be
     arms = record.metadata["bandit"]
     assert isinstance(arms, dict)
     assert set(arms) == set(Strategy) == {Strategy.FSM, Strategy.FIVE_PHASE, Strategy.MOA}
-
-
-@pytest.mark.promise("strategy.setting")
-async def test_only_strategies_that_the_setting_names_are_chosen_the_first_one_first() -> None:
-    stage = moa()
-    stage.limits = stage.limits._replace(strategies=(Strategy.MOA, Strategy.FSM))
-    record = await stage.run()
-    assert record.metadata["strategy"] == "moa"
 
 
 @pytest.mark.promise("bandit.only_what_applied")
@@ -75,28 +65,6 @@ async def test_the_first_reply_is_haikus_the_same_for_all_and_whatever_may_propo
     first, same = asked[0], other.model.requests[0]
     assert (first.system, first.tools) == (same.system, same.tools)
     assert last_said_to(first).partition("<now>")[0] == last_said_to(same).partition("<now>")[0]
-
-
-@pytest.mark.promise("strategy.obeys_the_gate")
-@each_row("strategy", Strategy)
-async def test_no_strategy_writes_before_the_verdict(strategy: Strategy) -> None:
-    stage = only(strategy)
-    stage.policy.says = {"blocked": True, "passed": False}
-    record = await stage.run()
-    assert (record.state, stage.claims.applied, stage.turns.writes) == (TaskState.REJECTED, [], {})
-
-
-@pytest.mark.promise("replay.same_end")
-async def test_an_archive_whose_checkpoints_know_less_is_replayed_all_the_same() -> None:
-    """Its checkpoints say nothing of what did not exist then."""
-    stage = Stage()
-    await stage.run()
-    for key, step in stage.turns.steps.items():
-        if step.kind == CHECKPOINT_KIND:
-            stored = loads_object(step.data_json).items()
-            said = {name: value for name, value in stored if name not in ("insight", "thresholds")}
-            stage.turns.steps[key] = step._replace(data_json=dumps(said))
-    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("strategy.audited")

@@ -2,7 +2,6 @@
 
 import pytest
 from pydantic import JsonValue
-from typing_extensions import override
 
 from services.executor.core.process.synthesis import import_processes, parse_stored_template, read_definitions
 from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
@@ -57,23 +56,6 @@ async def test_kinds_that_were_designed_are_listed_so_that_they_keep_their_names
     first.learned.processes["other", "badge_renewal"] = "{}"
     await first.run()
     assert len(asked_in(first, "NEW PROCESS")) == 1
-
-
-@pytest.mark.promise("synthesis.once")
-async def test_of_two_designs_made_at_once_the_first_is_kept_and_both_tasks_walk_it() -> None:
-    stage = _made_up()
-    other = _made_up({**DESIGN, "states": ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"]})
-
-    class _Slow(MemoryLearned):
-        @override
-        async def get_process(self, tenant: str, process_type: str) -> str | None:
-            return None
-
-    stage.learned = other.learned = _Slow()
-    await stage.run()
-    record = await other.run()
-    assert len(asked_in(other, "NEW PROCESS")) == 1
-    assert record.metadata["states"] == DESIGN["states"]
 
 
 @pytest.mark.promise("synthesis.fallback")
@@ -223,8 +205,3 @@ def test_a_person_is_asked_unless_the_file_says_that_none_is(wanted: bool | None
     assert (FsmState.APPROVAL_GATE in found.states) == asks
     assert FsmState.APPROVAL_GATE in risky["grant_award"].states
     assert found.instructions[FsmState.ASSESS] == "Read the grant's budget first."
-
-
-@each_row("content", [[], "x", 5, None])
-async def test_what_is_no_object_of_processes_is_refused(content: JsonValue) -> None:
-    assert (await _imported(MemoryLearned(), content)).problems == ("it is no object of processes",)

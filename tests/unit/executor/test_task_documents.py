@@ -16,11 +16,10 @@ from services.executor.core.reflect.documents import (
 from services.executor.core.session.dossier import Dossier, Progress
 from shared.contracts.approval import Approval
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from shared.ports.models import ModelReply
 from tests.doubles.scripted_model import json_reply, state_of
-from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import assert_replayed
 from tests.unit.executor.classified import nobody_answers
@@ -90,14 +89,6 @@ async def test_a_section_with_an_untraced_figure_is_kept_and_the_figure_marked()
     made = named(await known.run())["post_mortem"]
     assert sections(made)["impact"] == "Claim C-1 of 120.50 was left open."
     assert "unverified" not in str(made.text)
-
-
-@pytest.mark.promise("documents.asked")
-async def test_the_conversation_is_told_that_the_document_is_written_besides() -> None:
-    one = stage("Approve claim C-1 and write a post-mortem.")
-    await one.run()
-    for request in of_conversation(one.model.requests):
-        assert '<documents>\n["write a post-mortem"]\n</documents>' in texts_in(request)
 
 
 @pytest.mark.promise("documents.asked")
@@ -230,23 +221,6 @@ def material(
 def data(artifact: Artifact) -> dict[str, object]:
     assert artifact.data is not None
     return {**artifact.data}
-
-
-@pytest.mark.promise("documents.templates")
-@each_row(
-    ("result", "dates"),
-    ({"id": "O-1", "at": "2026-03-04", "lines": [{"no": 1, "due": "2026-03-09"}]}, ["at of O-1", "due of "]),
-    (
-        {"INC-1": {"opened": "2026-03-04", "by": "Ada"}, "INC-2": {"opened": "2026-03-05"}},
-        ["opened of INC-1", "opened of INC-2"],
-    ),
-    ([{"at": "2026-03-04"}, {"at": "2026-03-05"}], ["at of ", "at of "]),
-)
-def test_a_date_is_told_with_its_field_and_its_record(result: Json, dates: list[str]) -> None:
-    read = READ_BY_SOURCE["dates"](material(Dossier(facts=(fact({"id": "O-1", "at": "2025-01-01"}), fact(result)))))
-    assert isinstance(read, list)
-    rows = [row for row in read if isinstance(row, dict) and str(row["when"]) < "2026-03-31"]
-    assert [f"{row['what']} of {row['of']}" for row in rows] == dates
 
 
 @pytest.mark.promise("documents.templates")

@@ -131,16 +131,6 @@ async def test_a_write_that_nothing_proves_is_not_taken_back_and_a_person_is_tol
     assert (by_call(stage), record.metadata["escalated"]) == ({"c1": "unverified", "c2": REFUSED}, True)
 
 
-@pytest.mark.promise("plan.compensates")
-async def test_what_an_operator_says_is_done_can_be_taken_back() -> None:
-    stage = planned(APPROVE, PAY)
-    stage.servers.add("approve_claim", keeps_silent, ToolClass.CHANGE)
-    await stage.run()
-    stage.claims.rows["C-1"]["status"] = "approved"
-    await stage.ends(FAILED, ["reopened C-1"], word(stage, "done"))
-    assert by_call(stage) == {"c1": "unverified", "c2": REFUSED, "undo-c1": DONE}
-
-
 @pytest.mark.promise("plan.never_blindly")
 async def test_a_compensation_that_is_refused_escalates_unrepeated_and_a_doubt_of_either_waits_for_an_operator() -> (
     None

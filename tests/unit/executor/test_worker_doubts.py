@@ -5,14 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from services.executor.core.session.ledger import describe_doubt, write_operator_brief
+from services.executor.core.session.ledger import write_operator_brief
 from services.executor.ports.tools import ToolAnswer, ToolSilent
-from services.gateway.features.console.views.tasks import list_writes_in_doubt
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
-from shared.domain.exact_json import Json, JsonObject, to_i_json
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import DoubtResolutionKind, Role, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
-from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, keeps_silent, kills, message, schema
 from tests.unit.executor_core.makers import call, entry
@@ -280,14 +278,3 @@ def test_an_operator_is_told_that_a_silent_server_may_apply_the_call_later() -> 
     told = write_operator_brief([_SILENT])
     assert "sent 12:00:05, waited for until 12:00:41 UTC" in told
     assert "may apply it later: look there before you say retry" in told
-
-
-@pytest.mark.promise("doubt.late_application")
-def test_the_console_shows_until_when_an_operator_may_decide() -> None:
-    until = datetime(2026, 4, 2, 12, 0, tzinfo=UTC)
-    told = to_i_json(describe_doubt(_SILENT.model_copy(update={"decide_by": until})))
-    record = a_record().model_copy(update={"state": TaskState.INPUT_REQUIRED, "metadata": {"doubts": [told]}})
-
-    (doubt,) = list_writes_in_doubt(record)
-
-    assert (doubt.call_id, doubt.deadline) == ("c1", until)

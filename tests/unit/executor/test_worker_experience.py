@@ -9,10 +9,9 @@ from services.executor.core.prime.known import describe_thresholds
 from shared.contracts.knowledge import CaseEntry, PredictionAccuracy
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule, TriggeredRule
-from shared.domain.bandit import Arm
 from shared.domain.estimates import PredictionTrust, is_drifting, judge_trust, prediction_confidence
 from shared.domain.exact_json import Json
-from shared.domain.words import RuleAction, Strategy, TaskState
+from shared.domain.words import RuleAction, TaskState
 from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
@@ -90,16 +89,6 @@ async def test_the_choice_of_the_strategy_is_told_with_its_reason_and_scores() -
     assert _told(record.metadata["bandit"]) == {"fsm": untried, "five_phase": untried, "moa": untried}
     assert record.metadata["strategy_why"] == "first visit of this process type"
     assert _notes(stage, "chosen_because") == ["first visit of this process type"]
-
-
-async def test_the_arms_of_the_process_type_are_what_the_strategy_is_chosen_by() -> None:
-    """Only what the setting names is chosen, whatever the other arms were worth."""
-    stage = _stage()
-    stage.limits = stage.limits._replace(strategies=(Strategy.FSM,))
-    stage.learned.arms["acme", "expense_approval"] = {Strategy.FSM: Arm(4, 4 * 8_000), Strategy.MOA: Arm(4, 4 * 10_000)}
-    record = await stage.run(message("go"))
-    assert record.metadata["strategy"] == "fsm"
-    assert _told(record.metadata["bandit"]) == {"fsm": (4, "0.8", "1.8197")}
 
 
 def _told(bandit: object) -> dict[str, tuple[object, object, object]]:
@@ -244,13 +233,3 @@ async def test_predicted_and_actual_value_go_into_the_outcome(triggered: bool) -
     found = _limit(stage)
     assert (found.predicted, found.actual, found.held) == ("100", "120.50", triggered)
     assert (await replayed(stage)).difference == ""
-
-
-@pytest.mark.promise("prime.thresholds")
-async def test_a_task_keeps_the_limits_it_began_with() -> None:
-    """What is compared at its end is what was predicted at its beginning, also if a rule changed meanwhile."""
-    stage = _predicting(triggered=True)
-    await stage.run()
-    stage.set_rules(RULE.model_copy(update={"condition": "amount > 90"}))
-    await stage.run(decision("approve"))
-    assert _limit(stage).predicted == "100"

@@ -86,20 +86,6 @@ async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record
     assert (fact.result, fact.note) == (record, "")
 
 
-async def test_a_field_that_the_task_names_is_shown_under_that_name_and_rows_of_a_list_are_each() -> None:
-    text = "What is the unit_price of item X-7?"
-    fact = await read({"id": "X-7", "unit_prices": "3.10"}, "true", text, "get_item")
-    assert fact.result == {"id": "X-7", "unit_prices": "3.10", "unit_price": "3.10"}
-    rows: Json = [{"id": "C-1", "total_amount": "1"}, {"id": "C-2", "total_amount": "2"}]
-    text = "Approve the expense claim C-1"
-    fact = await read({"claims": rows}, text=text, tool="list_claims")
-    found = fact.result
-    assert isinstance(found, dict)
-    shown = found["claims"]
-    assert isinstance(shown, list)
-    assert shown[0] == {"id": "C-1", "total_amount": "1", "amount": "1"}
-
-
 async def test_who_approves_is_shown_what_the_server_sent_and_told_what_is_taken_for_what() -> None:
     stage = Stage()
     rule = Rule(id="R", condition="amount > 5", action="require_approval", level="manager", reason="x")

@@ -17,7 +17,7 @@ from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import ScriptedModel
 from tests.doubles.scripted_talk import results_in
 from tests.unit.executor.archived import assert_replayed
-from tests.unit.executor.stage import CLAIM_ID, Stage, cancel, decision, kills, message
+from tests.unit.executor.stage import CLAIM_ID, Stage, decision, kills, message
 from tests.unit.executor.test_reflect_improves import BETTER, WEAK, doubtful
 from tests.unit.executor.test_worker_doubts import late, listed, word
 
@@ -86,14 +86,6 @@ async def test_a_write_that_was_proposed_is_brought_to_its_end_although_its_tool
         assert stage.statuses[0] in ("verified", "absent"), step
         told = [result.content for result in results_in(stage.model.requests[-1])]
         assert not any("do not fit" in content for content in told), step
-
-
-async def test_a_turn_that_comes_after_the_end_changes_nothing() -> None:
-    stage = Stage()
-    first = await stage.run()
-    again = await stage.run(message("more", "turn-9"))
-    assert (again.answer, again.state) == (first.answer, first.state)
-    assert stage.turns.ends[-1].outcome is None
 
 
 def _stage() -> Stage:
@@ -221,29 +213,12 @@ async def test_such_a_doubt_waits_as_long_as_the_tenant_gives_and_an_operator_ca
 
 
 @pytest.mark.promise("I3.given_up_waits")
-async def test_nobody_is_waited_for_if_the_turn_was_to_end_the_task() -> None:
-    stage = await killed_while_sending(applied=False)
-    end = await given_up(stage, cancel())
-    assert (end.record.state, end.record.metadata["escalated"]) == (TaskState.FAILED, True)
-    assert listed(end.record, "doubts")[0]["call_id"] == "c1"
-    assert end.outcome is not None
-
-
-@pytest.mark.promise("I3.given_up_waits")
 async def test_a_deadline_that_breaks_too_often_ends_the_wait_all_the_same() -> None:
     stage = await killed_while_sending(applied=False)
     await given_up(stage)
     stage.turns.ahead = timedelta(hours=25)
     end = await given_up(stage, late(stage))
     assert (end.record.state, end.timer) == (TaskState.FAILED, None)
-
-
-async def test_the_outcome_of_a_dry_run_that_is_given_up_says_that_it_was_one() -> None:
-    stage = Stage()
-    stage.change_request(metadata={"dry_run": True})
-    end = await given_up(stage)
-    assert end.outcome is not None
-    assert (end.outcome.dry_run, end.outcome.strategy_applied) == (True, False)
 
 
 _LONGER_THAN_A_LOOK = 1.3

@@ -19,7 +19,7 @@ from tests.doubles.scripted_talk import texts_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.costing import costing
-from tests.unit.executor.stage import TASK, Stage, cancel
+from tests.unit.executor.stage import TASK, Stage
 
 QUESTION = "Reconcile claim C-1 of 120.50: what is its status?"  # a word for which a question is Sonnet's
 CHANGE = "Reconcile claim C-1 of 120.50 and approve it"
@@ -309,13 +309,3 @@ async def test_a_stop_that_comes_during_a_write_waits_until_the_write_is_settled
     assert settled == ["verified"]
     assert record.state is TaskState.COMPLETED
     assert stage.claims.applied == ["C-1"]
-
-
-@pytest.mark.promise("tenant.stop")
-async def test_a_task_of_a_stopped_tenant_can_be_canceled() -> None:
-    """A cancel goes before the stop."""
-    stage = Stage()
-    stage.turns.stopped = "repairs"
-    stage.turns.cancel = cancel()
-    await stage.ends(TaskState.CANCELED, turn=cancel())
-    assert stage.claims.applied == []

@@ -45,15 +45,6 @@ async def test_a_model_that_never_stops_is_asked_twenty_times_and_then_its_task_
     assert (len(bounded.model.requests), bounded.servers.called("get_claim")) == (3, [C1])
 
 
-@pytest.mark.promise("loop.limits")
-async def test_one_reply_makes_eighteen_reads_at_most_and_its_model_is_told_of_the_rest() -> None:
-    stage = asking([("get_claim", {"claim_id": f"C-{number}"}) for number in range(20)])
-    record = await stage.run()
-    assert (len(stage.servers.called("get_claim")), record.state) == (18, TaskState.COMPLETED)
-    assert [result.is_error for result in told(stage)] == [False] * 18 + [True] * 2
-    assert "18 reads at most" in told(stage)[-1].content
-
-
 @pytest.mark.promise("loop.run_side_by_side")
 async def test_the_reads_of_one_reply_run_side_by_side() -> None:
     """Each of them waits here until the other one has come."""

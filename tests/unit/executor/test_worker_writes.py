@@ -10,11 +10,10 @@ from typing_extensions import override
 from services.executor.ports.tools import ToolAnswer, ToolUnreachable
 from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, StopState
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.tenant import CatalogueEntry, RecordKind
+from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died, MemoryTurns
-from tests.doubles.scripted_talk import results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import APPROVE, Stage, decision, keeps_silent, schema, use
@@ -163,15 +162,6 @@ async def test_a_lost_reply_is_settled_by_reading_an_echo_too_and_a_call_that_ne
         assert stage.statuses == ["verified"]
 
 
-@pytest.mark.promise("I2.provenance")
-async def test_a_model_that_is_told_what_has_no_source_may_propose_what_has_one() -> None:
-    stage = Stage()
-    stage.talk.rounds.insert(1, [("approve_claim", {"claim_id": "C-99"})])
-    await stage.ends(DONE, ["C-1"])
-    (refused,) = [result for result in results_in(stage.model.requests[-1]) if result.is_error]
-    assert "C-99" in refused.content
-
-
 class FreezingTurns(MemoryTurns):
     """A store after whose first stored intent the whole process stands still, as by a signal."""
 
@@ -284,19 +274,6 @@ async def test_a_verdict_that_has_aged_is_renewed_before_the_next_call_and_a_fre
     assert len(stage.policy.asked) == asked
 
 
-async def test_a_plan_of_which_nothing_is_left_to_send_needs_no_verdict() -> None:
-    """A task whose writes are done ends although the policy service is down."""
-    stage = Stage()
-    await stage.run()
-    for step in range(stage.turns.stored):
-        resumed = Stage()
-        await resumed.dies(step)
-        if resumed.statuses != ["verified"]:
-            continue
-        resumed.policy.fails_from = 1
-        assert (await resumed.run(attempts=2)).state is TaskState.COMPLETED, step
-
-
 @pytest.mark.promise("I2.no_verdict_no_write")
 async def test_a_renewed_verdict_that_asks_for_a_person_is_heeded() -> None:
     """Both verdicts have the same hashes; the first one let the plan pass by itself."""
@@ -352,32 +329,3 @@ async def test_a_call_with_rows_is_verified_only_if_each_record_that_they_name_s
     assert (entry.status, entry.note) == (status, note), stage.turns.record.reason
     reads = [given["folio_id"] for given in stage.servers.called("get_folio")]
     assert reads == [9001, 9006] * 3, "read by the model, before the call and after it"
-
-
-async def test_of_several_reads_of_which_one_gives_no_answer_nothing_is_concluded() -> None:
-    await (stage := hotel(answers=5)).run()
-    (entry,) = stage.turns.writes.values()
-    assert (entry.status, entry.note) == (
-        "unverified",
-        "nothing was read back: get_folio could not be asked, or did not answer",
-    )
-
-
-@each_row(
-    ("answer", "status", "note"),
-    ({"wo": "W-94"}, "verified", "read back: fault=tap drips"),
-    ({"done": True}, "unverified", "nothing was read back: get_work_order could not be asked, or did not answer"),
-)
-async def test_the_catalogues_read_is_made_under_a_key_of_the_servers_own(
-    answer: JsonObject, status: str, note: str
-) -> None:
-    opened = use("open_work_order", room_id=1302, fault="tap drips")
-    stage = Stage("Open a work order for room 1302: tap drips", [opened], [opened], answer="It is opened.")
-    stage.servers.add("open_work_order", lambda _: answer, ToolClass.CHANGE, schema("room_id:integer", "fault"))
-    order: JsonObject = {"wo": "W-94", "room_id": 1302, "fault": "tap drips", "status": "open"}
-    stage.servers.add("get_work_order", lambda _: order, input_schema=schema("wo"))
-    stage.set_catalogue(open_work_order=CatalogueEntry(read_back="get_work_order"))
-    stage.change_tenant(records={"work_order": RecordKind(keys=("wo",), reads=("get_work_order",))})
-    await stage.run()
-    (entry,) = stage.turns.writes.values()
-    assert (entry.status, entry.note) == (status, note)

@@ -1,7 +1,7 @@
-"""Independent references for every calculator: whole-number fractions, or the standard library's statistics.
+"""Independent references for the calculators that are more than a line of arithmetic.
 
-Nothing here is shared with the calculators: no decimal, no rounding of theirs. A fraction is compared to the last
-place; a float (normal distribution, roots) to half a unit of it.
+Whole-number fractions, or the standard library's statistics: nothing is shared with the calculators, no decimal and no
+rounding of theirs. A fraction is compared to the last place; a float (normal distribution, roots) to half a unit of it.
 """
 
 import math
@@ -51,7 +51,7 @@ def count(low: int, high: int) -> st.SearchStrategy[Decimal]:
     return st.integers(low, high).map(Decimal)
 
 
-MONEY, SOME = money(), money(1)
+SOME = money(1)
 PERCENT, SOME_PERCENT = money(0, 4000), money(1, 4000)
 
 
@@ -65,23 +65,10 @@ def then_some(
     return st.tuples(first, st.lists(more, min_size=least, max_size=8)).map(lambda both: [*both[0], *both[1]])
 
 
-def columns(*parts: st.SearchStrategy[Decimal], least: int = 1) -> st.SearchStrategy[Operands]:
-    """Lists of equal length, one after the other."""
-    rows = st.lists(st.tuples(*parts), min_size=least, max_size=8)
-    return rows.map(lambda lines: [line[place] for place in range(len(parts)) for line in lines])
-
-
 def part_of(most: int) -> st.SearchStrategy[Operands]:
     """A number from 1, and how many there are."""
     return st.integers(1, most).flatmap(
         lambda parts: st.integers(1, parts).map(lambda part: [Decimal(part), Decimal(parts)])
-    )
-
-
-def _days() -> st.SearchStrategy[Operands]:
-    whole = st.integers(1, 366)
-    return whole.flatmap(
-        lambda days: st.tuples(MONEY, st.integers(0, days)).map(lambda t: [t[0], Decimal(t[1]), Decimal(days)])
     )
 
 
@@ -96,11 +83,6 @@ def _loan() -> st.SearchStrategy[Operands]:
     return st.tuples(money(10_000), SOME_PERCENT, part_of(60)).map(lambda t: [t[0], t[1], t[2][1], t[2][0]])
 
 
-def _thirds(figures: Sequence[Fraction]) -> list[tuple[Fraction, ...]]:
-    size = len(figures) // 3
-    return list(zip(figures[:size], figures[size : 2 * size], figures[2 * size :], strict=True))
-
-
 def _pairs(figures: Sequence[Fraction]) -> list[tuple[Fraction, Fraction]]:
     size = len(figures) // 2
     return list(zip(figures[:size], figures[size:], strict=True))
@@ -109,10 +91,6 @@ def _pairs(figures: Sequence[Fraction]) -> list[tuple[Fraction, Fraction]]:
 def _step(total: Fraction, before: Fraction, after: Fraction) -> Fraction:
     """What lies between two running shares of a total, each in whole cents."""
     return cents(total * after) - cents(total * before)
-
-
-def _recognised(value: Fraction, months: Fraction, elapsed: Fraction) -> Fraction:
-    return cents(value * min(elapsed / months, F(1)))
 
 
 def _level(f: Sequence[Fraction]) -> Fraction:
@@ -257,11 +235,6 @@ def _working(f: Sequence[Fraction]) -> Fraction:
     return F(sum(day.isoweekday() <= 5 and day not in free for day in days))
 
 
-def _bucket(f: Sequence[Fraction]) -> Fraction:
-    overdue = (_day(f[1]) - _day(f[0])).days
-    return F(sum(overdue > limit for limit in (0, 30, 60, 90)))
-
-
 DAY = count(735_000, 735_700)
 _RANGE = st.tuples(st.integers(735_000, 735_400), st.integers(0, 200)).map(lambda t: [Decimal(t[0]), Decimal(sum(t))])
 _UNITS = st.lists(st.integers(0, 9999), min_size=3, max_size=3).map(
@@ -274,58 +247,12 @@ _OPTION = (money(100, 50_000), money(100, 50_000), SOME_PERCENT, money(500, 9000
 
 
 REFERENCES: Mapping[str, Reference] = {
-    "round_money": Reference(row(st.integers(-(10**9), 10**9).map(lambda n: Decimal(n).scaleb(-3))), lambda f: f[0]),
-    "split_part": Reference(
-        st.tuples(MONEY, part_of(60)).map(lambda t: [t[0], *t[1]]),
-        lambda f: _step(f[0], (f[1] - 1) / f[2], f[1] / f[2]),
-    ),
-    "allocation": Reference(
-        st.tuples(MONEY, part_of(8)).flatmap(
-            lambda t: st.lists(count(1, 99), min_size=int(t[1][1]), max_size=int(t[1][1])).map(
-                lambda weights: [t[0], t[1][0], *weights]
-            )
-        ),
-        lambda f: _step(
-            f[0], sum(f[2 : 1 + int(f[1])], F(0)) / sum(f[2:], F(0)), sum(f[2 : 2 + int(f[1])], F(0)) / sum(f[2:], F(0))
-        ),
-    ),
-    "prorated_used": Reference(_days(), lambda f: f[0] * f[1] / f[2]),
-    "prorated_remaining": Reference(_days(), lambda f: f[0] - cents(f[0] * f[1] / f[2])),
-    "recognized_revenue": Reference(row(MONEY, count(1, 60), count(0, 80)), lambda f: _recognised(f[0], f[1], f[2])),
-    "deferred_revenue": Reference(
-        row(MONEY, count(1, 60), count(0, 80)), lambda f: f[0] - _recognised(f[0], f[1], f[2])
-    ),
-    "recognized_revenue_total": Reference(
-        columns(MONEY, count(1, 60), count(0, 80)), lambda f: sum((_recognised(*line) for line in _thirds(f)), F(0))
-    ),
-    "deferred_revenue_total": Reference(
-        columns(MONEY, count(1, 60), count(0, 80)),
-        lambda f: sum((line[0] - _recognised(*line) for line in _thirds(f)), F(0)),
-    ),
-    "termination_fee": Reference(row(MONEY, PERCENT), lambda f: f[0] * f[1] / 100),
-    "early_termination_refund": Reference(
-        row(MONEY, money(0, 15_000)), lambda f: max(f[0] - cents(f[0] * f[1] / 100), F(0))
-    ),
-    "contract_escalation": Reference(row(MONEY, PERCENT, count(0, 15)), lambda f: f[0] * (1 + f[1] / 100) ** int(f[2])),
-    "variance_percent": Reference(row(MONEY, SOME), lambda f: (f[0] - f[1]) / f[1] * 100),
-    "variance_exceeds": Reference(row(MONEY, MONEY, PERCENT), lambda f: F(abs(f[0] - f[1]) > f[1] * f[2] / 100)),
-    "sla_credit": Reference(
-        then_some(row(MONEY, PERCENT, PERCENT, money(0, 5000)), money(0, 10_000)),
-        lambda f: f[0] / 100 * min(f[2], f[1] * len([down for down in f[4:] if down > f[3]])),
-    ),
-    "sub_limit_payable": Reference(row(MONEY, MONEY, MONEY), lambda f: f[0] if f[0] < f[1] + f[2] else f[1] + f[2]),
-    "gift_card_capacity": Reference(
-        row(MONEY, MONEY, MONEY), lambda f: sorted([F(0), max(f[2] - f[0], F(0)), f[1]])[1]
-    ),
-    "gift_card_overflow": Reference(row(MONEY, MONEY, MONEY), lambda f: f[1] - min(f[1], max(f[2] - f[0], F(0)))),
-    "net_price_delta": Reference(columns(MONEY, MONEY), lambda f: sum((new - old for old, new in _pairs(f)), F(0))),
     "loan_payment": Reference(_loan(), lambda f: _month(f)[0]),
     "loan_interest": Reference(_loan(), lambda f: _month(f)[1]),
     "loan_balance": Reference(_loan(), lambda f: _month(f)[2]),
     "loan_total_interest": Reference(
         _loan().map(lambda operands: operands[:3]), lambda f: sum((line[1] for line in _instalments(f)), F(0))
     ),
-    "straight_line": Reference(_life(), lambda f: _step(f[0] - f[1], (f[3] - 1) / f[2], f[3] / f[2])),
     "declining_balance": Reference(_life(), _declining),
     "sum_of_years": Reference(_life(), _digits),
     "units_of_production": Reference(
@@ -341,14 +268,6 @@ REFERENCES: Mapping[str, Reference] = {
     "bond_price": Reference(
         row(SOME, PERCENT, PERCENT, count(1, 15), st.sampled_from([Decimal(1), Decimal(2), Decimal(4)])), _bond
     ),
-    "wacc": Reference(
-        row(SOME, MONEY, PERCENT, PERCENT, PERCENT),
-        lambda f: (f[0] * f[2] + f[1] * f[3] * (100 - f[4]) / 100) / (f[0] + f[1]),
-    ),
-    "compound_interest": Reference(
-        row(MONEY, PERCENT, count(1, 12), count(0, 10)),
-        lambda f: f[0] * ((1 + f[1] / 100 / f[2]) ** int(f[2] * f[3]) - 1),
-    ),
     "monte_carlo": Reference(row(money(100, 10**6), PERCENT, money(0, 6000), count(1, 4), count(1, 40)), _sampled),
     "black_scholes_call": Reference(row(*_OPTION), _call),
     "black_scholes_put": Reference(row(*_OPTION), _put),
@@ -358,32 +277,10 @@ REFERENCES: Mapping[str, Reference] = {
     "newton_raphson": Reference(
         row(st.just(Decimal(100)), count(-9000, -1), st.just(Decimal(0)), st.just(Decimal(1))), _square_root
     ),
-    "overtime_pay": Reference(
-        row(money(0, 9000), money(0, 5000), money(0, 20_000), money(100, 300)),
-        lambda f: f[2] * min(f[0], f[1]) + f[2] * f[3] * max(f[0] - f[1], F(0)),
-    ),
-    "benefits_cost": Reference(
-        row(MONEY, PERCENT, MONEY, count(0, 500)), lambda f: f[3] * f[0] * f[1] / 100 + f[3] * f[2]
-    ),
-    "headcount": Reference(row(MONEY, SOME), lambda f: F(-((-f[0]) // f[1]))),
-    "uptime_percent": Reference(
-        then_some(row(money(100_000)), money(0, 10_000)), lambda f: 100 - sum(f[1:]) / f[0] * 100
-    ),
-    "late_penalty": Reference(
-        row(MONEY, PERCENT, count(-20, 90), PERCENT), lambda f: f[0] * max(min(f[1] * f[2], f[3]), F(0)) / 100
-    ),
     "economic_order_quantity": Reference(
         row(count(0, 10**6), SOME, SOME), lambda f: math.sqrt(2 * float(f[0]) * float(f[1]) / float(f[2]))
     ),
-    "inventory_value": Reference(columns(count(0, 10**5), MONEY), lambda f: sum((q * c for q, c in _pairs(f)), F(0))),
     "stockout_risk": Reference(row(money(0, 10**5), money(0, 5000), money(100, 5000), count(1, 30)), _stockout),
-    "vat_on_net": Reference(row(MONEY, PERCENT), lambda f: f[0] * f[1] / 100),
-    "vat_in_gross": Reference(row(MONEY, PERCENT), lambda f: f[0] - f[0] / (1 + f[1] / 100)),
-    "tax_withheld": Reference(row(MONEY, PERCENT), lambda f: f[0] * f[1] / 100),
-    "withholding_net": Reference(row(MONEY, PERCENT), lambda f: f[0] - cents(f[0] * f[1] / 100)),
-    "weighted_average": Reference(
-        columns(MONEY, count(1, 100)), lambda f: sum(v * w for v, w in _pairs(f)) / sum(w for _, w in _pairs(f))
-    ),
     "z_score": Reference(
         st.tuples(count(0, 500), st.lists(st.integers(0, 500), min_size=2, max_size=8, unique=True)).map(
             lambda t: [t[0], *map(Decimal, t[1])]
@@ -394,15 +291,5 @@ REFERENCES: Mapping[str, Reference] = {
     "regression_forecast": Reference(
         st.tuples(count(0, 99), _spread_out(money(0, 10**6))).map(lambda t: [t[0], *t[1]]), _forecast
     ),
-    "concentration": Reference(
-        then_some(row(SOME), MONEY, 0), lambda f: sum(part * part for part in f) * 10_000 / sum(f) ** 2
-    ),
-    "bad_debt_allowance": Reference(
-        columns(MONEY, PERCENT), lambda f: sum((owed * rate for owed, rate in _pairs(f)), F(0)) / 100
-    ),
-    "collection_rate": Reference(row(MONEY, SOME), lambda f: f[0] / f[1] * 100),
-    "days_sales_outstanding": Reference(row(MONEY, SOME, count(1, 366)), lambda f: f[0] * f[2] / f[1]),
-    "days_between": Reference(row(DAY, DAY), lambda f: F((_day(f[1]) - _day(f[0])).days)),
     "business_days": Reference(then_some(_RANGE, DAY, 0), _working),
-    "aging_bucket": Reference(row(DAY, DAY), _bucket),
 }

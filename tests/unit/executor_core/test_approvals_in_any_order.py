@@ -164,12 +164,6 @@ def turn(word: object = "approve", by: Principal = BOSS, **data: str) -> Turn:
 
 
 @pytest.mark.promise("I7.decisions")
-@each_row(("word", "status"), [("approve", "approved"), (" Reject ", "rejected")])
-def test_who_may_decide_decides(word: str, status: str) -> None:
-    assert add_decision(asked(), turn(word), NOON).status.value == status
-
-
-@pytest.mark.promise("I7.decisions")
 @each_row(
     ("decision", "at", "why"),
     (turn(by=Principal(id="clerk", roles=(Role.APPROVER,), levels=("manager",))), NOON, "cannot approve it"),
@@ -184,21 +178,6 @@ def test_who_may_decide_decides(word: str, status: str) -> None:
 def test_what_has_no_right_to_count_does_not(decision: Turn, at: datetime, why: str) -> None:
     with pytest.raises(InvalidDecision, match=why):
         add_decision(asked(), decision, at)
-
-
-@pytest.mark.promise("I7.decisions")
-@given(words=st.lists(st.sampled_from(["approve", "reject", "perhaps"]), max_size=6), needed=st.integers(1, 3))
-def test_an_approval_is_given_exactly_by_enough_yeses_before_any_no(words: list[str], needed: int) -> None:
-    approval = asked(needed=needed)
-    for number, word in enumerate(words):
-        try:
-            approval = add_decision(approval, turn(word, BOSS.model_copy(update={"id": f"b{number}"})), NOON)
-        except InvalidDecision:
-            continue
-
-    counted = [word for word in words if word != "perhaps"]
-    first_no = counted.index("reject") if "reject" in counted else len(counted)
-    assert (approval.status is ApprovalStatus.APPROVED) == (first_no >= needed)
 
 
 BLOCK = {"rule_id": "r1", "policy_id": "p", "action": "block", "reason": "never on Sundays"}

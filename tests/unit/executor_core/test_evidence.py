@@ -17,9 +17,9 @@ from services.executor.core.states.machine import GENERAL_TEMPLATE, ProcessTempl
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.quality import WEAK_SCORE, score_quality
-from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from shared.domain.words import FsmState, TaskState
 from tests.each_row import each_row
-from tests.unit.executor_core.makers import call, entry, fact, from_task, plan, value, verdict
+from tests.unit.executor_core.makers import call, fact, from_task, plan, value, verdict
 
 PATH = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 CLAIM = fact({"id": "C-1", "amount_cents": 12050, "owner": "Ada Lind", "status": "open"})
@@ -149,16 +149,3 @@ def test_only_what_the_run_knows_can_be_asked_for_and_a_question_or_a_document_n
     assert run('["C-1"]', Dossier(), template=PAID).unmentioned_outputs == ()
     written = run("x", Dossier(facts=(CLAIM,)), template=PAID, task="Write a post-mortem of C-1")
     assert (written.unmentioned_outputs, written.planned_nothing) == ((), False)
-
-
-def test_outputs_that_are_there_raise_the_score_and_a_summary_alone_does_not() -> None:
-    full = run("Approved: 120.50 for Ada Lind.", _done(), entry(WriteStatus.VERIFIED), template=PAID)
-    assert score_quality(collect_evidence(full)).parts["outputs_there"] == 0.1
-    summed = ProcessTemplate(process_type="x", states=PATH, outputs=("summary",))
-    assert collect_evidence(run("Approved.", _done(), template=summed)).outputs_there is None
-
-
-def _done() -> Dossier:
-    return Dossier(
-        facts=(CLAIM,), verdict=verdict(), plan=plan(call({"claim_id": "C-1"}), call({}, "c2", ToolClass.NOTIFY))
-    )

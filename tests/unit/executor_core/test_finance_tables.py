@@ -1,6 +1,5 @@
 """Exact arithmetic in any currency, calculators against worked examples, and the audit that computes values again."""
 
-from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
@@ -112,16 +111,6 @@ def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, op
         run_calculator(operation, numbers(operands))
 
 
-@each_row(
-    ("first", "last", "holidays", "days"),
-    ("2026-01-05", "2026-01-12", [], 5), ("2026-01-10", "2026-01-12", [], 0), ("2026-01-05", "2026-01-05", [], 0),
-    ("2025-12-24", "2026-01-02", ["2025-12-25", "2026-01-01", "2025-12-27"], 5),
-)  # fmt: skip
-def test_business_days_leave_out_weekends_and_holidays(first: str, last: str, holidays: list[str], days: int) -> None:
-    found = [Decimal(date.fromisoformat(day).toordinal()) for day in (first, last, *holidays)]
-    assert run_calculator("business_days", found) == days
-
-
 def calculate(operation: str, operands: list[Decimal]) -> Decimal:
     if operation in CALCULATORS:
         return run_calculator(operation, operands)
@@ -182,14 +171,6 @@ def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tup
 def test_amounts_in_two_currencies_are_never_put_together(operation: str) -> None:
     (problem,) = find_wrong_values([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], KNOWN).values()
     assert problem.startswith(f"both: {operation} of amounts in different currencies (12 USD, €5): convert them first")
-
-
-@pytest.mark.promise("money.currency")
-def test_a_currency_that_nobody_named_is_no_operand() -> None:
-    (problem,) = find_wrong_values(
-        [value("x", "split_part", "333", from_fact("price"), *THIRD, from_task("KRW"))], KNOWN
-    ).values()
-    assert "states no figure 'KRW'" in problem
 
 
 @pytest.mark.promise("money.currency")

@@ -1,6 +1,5 @@
 """Processes out of files and of models: what is refused when one is read, and that whatever passes can be walked."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,14 +35,10 @@ def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_
 @pytest.mark.promise("process.files")
 @each_row(
     ("more", "why"),
-    ('statess = ["ASSESS"]', "nobody reads statess"),
     ('risk = "enormous"', "risk"),
-    ("risk = ", "no process can be read"),
     (f"figures = [{_FIGURE.replace('difference', 'division')}]", "there is no operation division"),
-    (f"figures = [{_FIGURE.replace('budget.left', 'budget[left]')}]", r"\[\] comes before"),
     (f"figures = [{_FIGURE.replace('budget.left', 'budget[][left]')}]", "is no condition"),
     (f"figures = [{_FIGURE.replace('budget.left', 'left_over')}]", "no figure before it is left_over"),
-    (f"figures = [{_FIGURE.replace('}', ', remainder = true}')}]", "only a required difference is a remainder"),
     ('routed = "a b"', "is no operand"),
     ('[instructions]\nAPPROVAL_GATE = "Ask."', "instructions for APPROVAL_GATE, where it never is"),
 )
@@ -127,26 +122,6 @@ def _proposed(
 
 
 @pytest.mark.promise("synthesis.validated")
-@each_row(
-    "states",
-    (S.ASSESS, S.COMPLETE),
-    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE),
-    (S.DECOMPOSE, S.MUTATE, S.COMPLETE),
-    (S.DECOMPOSE, S.ASSESS, S.MUTATE, S.POLICY_CHECK, S.COMPLETE),
-    (S.DECOMPOSE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
-    (S.DECOMPOSE, S.ASSESS, S.ASSESS, S.COMPLETE),
-    (S.DECOMPOSE, S.ASSESS, S.ESCALATE, S.COMPLETE),
-    (S.DECOMPOSE,),
-    (S.DECOMPOSE, S.ASSESS, S.COMPLETE),
-    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.SCHEDULE_NOTIFY, S.COMPLETE),
-)
-def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -> None:
-    """Without its ends, out of order, with a write that nothing was read or checked for, or with none at all."""
-    with pytest.raises(machine.BadTemplate):
-        synthesis.build_template("fleet_care", _proposed(*states), EXAMPLE)
-
-
-@pytest.mark.promise("synthesis.validated")
 @given(states=st.lists(st.sampled_from(FsmState), max_size=9), risk=st.sampled_from(["low", "medium", "high"]))
 def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmState], risk: str) -> None:
     """What passes walks from DECOMPOSE to COMPLETE; high risk passes APPROVAL_GATE before it writes."""
@@ -170,21 +145,6 @@ def test_high_risk_or_the_wish_for_it_asks_a_person(risk: str, approval: bool) -
     assert [(rule.action, rule.level) for rule in template.rules] == [("require_approval", "manager")]
 
 
-@pytest.mark.promise("synthesis.validated")
-@each_row(
-    "wrong",
-    {"states": ["DECOMPOSE", "GUESS", "COMPLETE"]},
-    {"risk": "none"},
-    {"approval_wanted": "perhaps"},
-    {"instructions": [{"state": "ASSESS", "text": "x" * 601}]},
-    {"skip": "the gate"},
-)
-def test_a_word_that_nobody_knows_is_no_proposal(wrong: dict[str, object]) -> None:
-    given = {"states": [*PATH], "risk": "low", "approval_wanted": False, "instructions": [], "outputs": []}
-    with pytest.raises(ValueError, match="validation error"):
-        synthesis.ProposedProcess.model_validate_json(json.dumps({**given, **wrong}))
-
-
 @pytest.mark.promise("synthesis.general")
 @each_row("says", ["Read V-7.", "The amount is 120.50 as always.", "Ask jo@example.org.", "Card 4111 1111 1111 1111"])
 def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
@@ -195,35 +155,9 @@ def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
         synthesis.build_template("fleet_care", _proposed(outputs=says), EXAMPLE)
 
 
-@pytest.mark.promise("synthesis.validated")
-@each_row("text", ["", "no JSON", '{"process_type": "other", "states": [], "synthesized": true}'])
-def test_what_is_kept_and_cannot_be_followed_is_refused(text: str) -> None:
-    """A spoiled one, another one, one that today's machine would not walk, or a built-in one in disguise."""
-    with pytest.raises(machine.BadTemplate):
-        synthesis.parse_stored_template("fleet_care", text)
-
-
-TABLE = {
-    "expense_approval": "DACPGMX", "procurement": "DACPGMNX", "hr_offboarding": "DAPMNX",
-    "incident_response": "DACGMNX",
-    "invoice_reconciliation": "DACPMX", "customer_onboarding": "DAMNX", "compliance_audit": "DACPGMNX",
-    "dispute_resolution": "DAPGMX", "order_management": "DACGMX", "sla_breach": "DACPMNX",
-    "month_end_close": "DACPGMNX",
-    "ar_collections": "DACPMNX", "subscription_migration": "DACPGMNX", "payroll": "DACPGMNX", "general": "DACPMX",
-}  # fmt: skip
-_LETTER = {S.COMPLETE: "X", S.SCHEDULE_NOTIFY: "N"}
 _ORDER = [S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE, S.SCHEDULE_NOTIFY, S.COMPLETE]
 ALL = tuple(machine.BUILT_IN_TEMPLATES.values())
 SOME = st.sampled_from(ALL)
-
-
-def _letter(state: S) -> str:
-    return {S.APPROVAL_GATE: "G", **_LETTER}.get(state, state.value[0])
-
-
-@pytest.mark.promise("fsm.templates")
-def test_the_fifteen_processes_walk_as_the_table_says() -> None:
-    assert {name: "".join(map(_letter, found.states)) for name, found in machine.BUILT_IN_TEMPLATES.items()} == TABLE
 
 
 @pytest.mark.promise("fsm.templates")
@@ -251,12 +185,6 @@ def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: machi
 def test_the_read_only_path_reads_and_answers() -> None:
     assert machine.READ_ONLY_STATES == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
     assert not set(machine.READ_ONLY_STATES) & set(machine.PLAN_STATES)
-
-
-@each_row("state", [S.COMPLETE, S.APPROVAL_GATE])
-def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
-    with pytest.raises((IndexError, ValueError)):
-        machine.state_after(machine.BUILT_IN_TEMPLATES["general"].states, state)
 
 
 _OPEN = {

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from hypothesis import given, strategies as st
-from pydantic import JsonValue
 
 from services.executor.core.reflect.outcome import append_writes_to_answer, without_footer
 from services.executor.core.reflect.quality import collect_evidence
@@ -94,22 +93,6 @@ def test_a_doubtful_write_costs_a_failed_read_earns_nothing_and_a_notice_needs_n
     with_notice = DONE.model_copy(update={"plan": plan(call({}), call({}, "c2", ToolClass.NOTIFY))})
     written = (entry(WriteStatus.VERIFIED), entry(WriteStatus.SENT, ToolClass.NOTIFY, "c2"))
     assert score(ended(*written, dossier=with_notice)) == 1.0
-
-
-def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
-    nothing = RunEnd(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
-
-    end = end_of(work(), nothing)
-    blank: dict[str, JsonValue] = {
-        "process_type": None,
-        "strategy": "fsm",
-        "orchestrator": None,
-        "bandit": {},
-        "tool_calls": 0,
-    }
-    assert end.record.metadata == {**end.record.metadata, "states": ["FAILED"], **blank}
-    assert end.outcome is not None
-    assert (end.outcome.event_id, end.outcome.process_type, end.outcome.policy_passed) == ("task-1:1", "general", None)
 
 
 @pytest.mark.promise("state.outcome_once")

@@ -7,7 +7,7 @@ from services.executor.core.prime.known import describe_thresholds, find_thresho
 from services.executor.core.reflect.outcome import list_prediction_outcomes
 from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
+from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.plan import ArgumentOrigin
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.domain.exact_json import JsonObject
@@ -195,9 +195,3 @@ def test_a_computed_credit_is_compared_with_what_was_written_for_it() -> None:
     ]
     assert _outcomes(progress, _write({"sla_credit": "45000"})) == [("6000", "45000", False)]
     assert _outcomes(progress) == [("6000", None, None)]
-
-
-def test_what_a_later_version_adds_does_not_keep_an_outcome_from_being_read() -> None:
-    one = PredictionOutcome(kind=ThresholdKind.VARIANCE, name="variance", sign="", predicted="1.50")
-    text = one.model_dump_json().replace('"v":1', '"v":2,"later":true')
-    assert PredictionOutcome.model_validate_json(text).predicted == "1.50"

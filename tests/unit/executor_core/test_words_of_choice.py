@@ -58,11 +58,7 @@ OFFICE = (
     "task",
     "All is checked: close order 70318.",
     "Close order 70318, it was not urgent.",
-    "Close order 70318, which I did myself.",
-    "Close order 70318, the same as last week.",
     "Close order 70318. I will tell the others later.",
-    "Close 70318 as everything is checked.",
-    "All 4 sensors of 70318 came today. Book that.",
     "Schließe den Auftrag 70318, alles ist geprüft.",
     "Ferme l'ordre 70318, tous les essais sont faits.",
 )
@@ -73,17 +69,12 @@ def test_a_word_of_choice_about_something_else_leaves_no_record_open(task: str) 
 @each_row(
     ("task", "called", "given", "others"),
     ("Cancel the newer duplicate of booking B-12.", CANCEL, {"booking_id": "B-13"}, ()),
-    ("B-12 is cancelled already. Cancel the rest.", CANCEL, {"booking_id": "B-13"}, ()),
     ("Cancel all bookings of the customer of B-12.", CANCEL, {"booking_id": "B-13"}, ({"booking_id": "B-12"},)),
     ("Close 70316 and all the others.", CLOSE, {"order_id": 70319}, ({"order_id": 70316},)),
-    ("Close the order that is older than 70319.", CLOSE, {"order_id": 70318}, ()),
     ("Schließe alle Aufträge außer 70319.", CLOSE, {"order_id": 70318}, ()),
-    ("Close either 70316 or 70318.", CLOSE, {"order_id": 70316}, ()),
     ("Close every order. 70318 worries me most.", CLOSE, {"order_id": 70316}, ({"order_id": 70318},)),
     ("Peter Holm is ill. Give 70318 to whoever can.", GIVE, {"order_id": 70318, "technician_id": 6}, ()),
-    ("Give 70318 to the one with the same jobs as 70316.", GIVE, {"order_id": 70318, "technician_id": 5}, ()),
     ("7a is full: move Ann Lee to any other class.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
-    ("Everyone in 7a but Bo Li goes to 7b.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
 )
 def test_a_word_of_choice_leaves_open_the_records_that_it_stands_with(
     task: str, called: Tool, given: JsonObject, others: tuple[JsonObject, ...]
@@ -145,11 +136,8 @@ KIN = (
     ("task", "called", "given", "is_told"),
     ("Charge Surgery 40 euros.", CHARGE, {"cost_centre": "CC-2", "amount": 40}, False),
     ("Charge Surgery 40 euros.", CHARGE, {"cost_centre": "CC-1", "amount": 40}, True),
-    ("Belaste Surgery mit 40 Euro.", CHARGE, {"cost_centre": "CC-2", "amount": 40}, False),
-    ("Charge Surgery and Cardiology 40 euros each.", CHARGE, {"cost_centre": "CC-2", "amount": 40}, True),
     ("Ann Lee is back.", END, {"leave_id": "L-2"}, False),
     ("Bo Li is back, says Ann Lee.", END, {"leave_id": "L-2"}, True),
-    ("Book a room for Ann Lee.", BOOK, {"room_id": "R-3"}, True),
     ("Ship what Oduya ordered.", SHIP, {"order_id": "S-5", "warehouse_id": "H-2"}, True),  # the order tells of Oduya
     ("Write to the teacher of Cid Roe.", MESSAGE, {"teacher_id": "P-1", "text": "Write"}, True),
 )
