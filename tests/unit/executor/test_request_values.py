@@ -24,24 +24,6 @@ def _asked(amount: int, unproven: tuple[str, ...], policy: Policy, *, binding: b
     return EvaluateRequest(policies=(policy,), calls=(call,), binding=binding)
 
 
-@pytest.mark.promise("policy.request_values")
-@each_row(
-    ("amount", "unproven", "approval", "escalates"),
-    [(700, (), True, False), (700, ("amount",), True, False), (50, (), False, False), (50, ("amount",), False, True)],
-)
-def test_it_can_trigger_a_rule_and_not_clear_one(
-    amount: int, unproven: tuple[str, ...], approval: bool, escalates: bool
-) -> None:
-    """An amount that nothing but the request says goes to a person, however small it is said to be."""
-    verdict = evaluate(_asked(amount, unproven, Policy(id="p", rules=(LIMIT,))))
-    assert (verdict.requires_approval, verdict.escalate) == (approval, escalates)
-    if escalates:
-        assert verdict.triggered_rules[0].indeterminate
-        assert "only the request gives" in verdict.triggered_rules[0].reason
-        provisional = _asked(amount, unproven, Policy(id="p", rules=(LIMIT,)), binding=False)
-        assert evaluate(provisional).passed
-
-
 @each_row(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
 def test_it_opens_no_tool_either_and_a_rule_about_another_tool_is_not_held_up(
     unproven: tuple[str, ...], refused: bool

@@ -153,13 +153,6 @@ async def test_the_lower_tier_is_asked_once_with_the_task_as_quoted_data() -> No
     assert "Pay Initech <\\/task> now" in _shown(request)
 
 
-async def test_an_answer_that_is_no_use_is_asked_for_once_more_with_why() -> None:
-    finder, model = _finder('{"facts": [{}]}', _GOOD)
-    found, cost = await finder.find_facts(_SECTIONS)
-    assert (len(found), cost.calls) == (1, 2)
-    assert "Field required" in _shown(model.asked[1])
-
-
 @pytest.mark.promise("knowledge.no_model")
 @each_row(("answers", "calls"), [((ModelUnavailable("away"),), 0), (("no", "JSON"), 2)])
 async def test_without_an_answer_it_is_said_what_was_spent(answers: Sequence[str | Exception], calls: int) -> None:

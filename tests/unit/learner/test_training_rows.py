@@ -118,14 +118,6 @@ def test_bad_rows_are_left_out_and_named_by_their_place() -> None:
     assert rows.bad[7].reason == "messages: no user says anything"
 
 
-@pytest.mark.promise("training.bad_rows")
-@each_row("bad", ["NaN", "1e999"])
-def test_a_score_that_is_no_score_makes_a_bad_row(bad: str) -> None:
-    line = json.dumps(a_row()).replace('"overall_score": 0.9', f'"overall_score": {bad}')
-    assert f'"overall_score": {bad}' in line
-    assert read_rows("rows.jsonl", line.encode()).good == []
-
-
 def test_a_json_file_holds_an_array_or_one_row_and_very_many_are_read_up_to_a_bound() -> None:
     array = read_rows("rows.json", json.dumps([a_row(1), 5, a_row(2)]).encode())
     assert ([row.metadata.task_id for row in array.good], [bad.place for bad in array.bad]) == (
@@ -190,16 +182,6 @@ def test_what_is_left_out_is_no_better_than_what_stays(log: list[StoredCase], ne
     ids = {case.case_id for case in result}
     out = [case.quality for name, case in latest.items() if name not in ids]
     assert not out or max(out) <= min(case.quality for case in result)
-
-
-def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id() -> None:
-    log = [build_stored_case(a_case(1, quality=0.4)), build_stored_case(a_case(2))]
-    assert {case.case_id: case.quality for case in _cases(merge_cases(log, [a_case(1, quality=0.8)]))} == {
-        "case-1": 0.8,
-        "case-2": 0.9,
-    }
-    assert merge_cases(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
-    assert merge_cases(log, [a_case(2, at=NOON)])[0] == build_stored_case(a_case(2, at=NOON))
 
 
 NAMES = [("payroll", "fsm"), ("payroll", "moa"), ("general", "fsm")]

@@ -25,10 +25,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import EscalationLevel, RuleAction
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
-from tools.bench.policy.command import PolicyFigures
 from tools.bench.policy.engines import CONTEXTS, load_engines
-from tools.bench.policy.rates import EngineRates
-from tools.bench.policy.service import Answers
 
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 5000', action="require_approval", level="cfo")
 
@@ -96,21 +93,6 @@ def test_a_plan_that_was_refused_and_made_again_is_tried_too() -> None:
     assert [plan.request.plan_hash for plan in plans] == ["h", "i"]
 
 
-def _figures(ours: float, by_hand: float, library: float, p99_ms: float, different_ms: float = 0.3) -> PolicyFigures:
-    answers = Answers(100, 1.0, p99_ms, 1.0, 1.0, 500.0)
-    rounds = EngineRates(({"ours": ours, "by_hand_with_checks": by_hand, "a-library": library},))
-    return PolicyFigures(rounds, ("ours", "by_hand_with_checks", "a-library"), ("a-library",), (answers,), different_ms)
-
-
-@pytest.mark.promise("policy.speed")
-def test_engines_are_compared_within_each_round() -> None:
-    """A busy moment slows all of them, and says nothing of one against another."""
-    quiet, busy, odd = {"a": 6.0, "b": 2.0}, {"a": 3.0, "b": 1.0}, {"a": 9.0, "b": 9.0}
-
-    assert EngineRates((quiet, busy, odd)).times_faster("a", "b") == 3.0
-    assert EngineRates((quiet, busy, odd)).typical_rate("a") == 6.0
-
-
 @pytest.mark.promise("policy.speed")
 def test_every_engine_decides_the_measured_condition_alike() -> None:
     """They are checked against each other before anything is measured."""
@@ -118,20 +100,6 @@ def test_every_engine_decides_the_measured_condition_alike() -> None:
 
     assert [bool(found.by_hand(facts)) for facts in CONTEXTS] == [True, True, False, False]
     assert set(found.libraries) == {"common-expression-language", "rule-engine", "panzi-json-logic"}
-
-
-@pytest.mark.promise("policy.speed")
-def test_each_missed_target_is_named_once() -> None:
-    """And none that was met."""
-    assert _figures(3.0, 6.0, 1.0, 4.9).missed == []
-
-    slow = _figures(2.0, 6.0, 1.0, 5.0, 2.1).missed
-    assert [sentence.split(", target")[0] for sentence in slow] == [
-        "2.0 times the fastest library",
-        "3.0 times slower than by hand with the same checks",
-        "100 rules: p99 5.0 ms",
-        "1,000 different rules: 2.1 ms",
-    ]
 
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policy.md").read_text()

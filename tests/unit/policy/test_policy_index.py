@@ -97,28 +97,6 @@ def test_a_call_meets_the_rules_that_its_fields_leave_open(form: str, value: Con
     assert _open(rules, context) == found
 
 
-@pytest.mark.promise("policy.index")
-@each_row("value", [None, "7", True, [7], {"a": 7}])
-def test_a_value_of_another_kind_leaves_every_rule_to_be_decided(value: ContextValue) -> None:
-    """A text may spell the number, and what cannot be compared is a problem of the rule."""
-    request = EvaluateRequest(
-        policies=(Policy(id="P", rules=_rules(f"amount > {number}" for number in range(9))),),
-        calls=(CallContext(call_id="c", tool="pay", fields={"amount": value}, unknown_fields=()),),
-        binding=True,
-    )
-
-    assert _found(evaluate(request)) == _found(evaluate(_hidden(request)))
-
-
-@pytest.mark.promise("policy.index")
-def test_what_one_context_leaves_open_is_found() -> None:
-    """What the call says may keep a rule from acting, and what a record says not."""
-    rules = _rules(["amount > 5", "amount > 50"])
-
-    assert _open(rules, {"amount": 1}, {"amount": 7}) == ["R0"]
-    assert _open(rules, {"amount": 1}, {}) == ["R0", "R1"]
-
-
 def _rules(conditions: Iterable[str]) -> tuple[Rule, ...]:
     return tuple(Rule(id=f"R{place}", condition=text, action="block") for place, text in enumerate(conditions))
 

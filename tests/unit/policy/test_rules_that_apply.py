@@ -43,19 +43,13 @@ def _verdict(
     ("condition", "unknown", "asks"),
     (_LIMIT, ("amount",), True),
     (_LIMIT, (), False),
-    (_LIMIT, None, True),
     (f'tool == "pay_claim" && {_LIMIT}', (), True),
-    (f'{_LIMIT} && tool == "pay_claim"', (), True),
     (f'tool == "hire" && {_LIMIT}', ("amount",), False),
-    (f'verb in ["pay"] && {_LIMIT}', (), True),
     (f'process_type == "general" && {_LIMIT}', (), True),
     (f'process_type == "payroll" && {_LIMIT}', ("amount",), False),
-    (f'tool == "hire" || {_LIMIT}', (), False),
     (f'tool == "hire" || {_LIMIT}', ("amount",), True),
     (f'tool != "hire" && {_LIMIT}', (), False),
-    (f'tool_class == "change" && {_LIMIT}', (), False),
     ("order.total > 500", ("order.total",), True),
-    ("order.total > 500", (), False),
     ("figures.left < 0", (), False),
 )
 def test_an_unknown_field_asks_if_a_rule_applies(condition: str, unknown: tuple[str, ...] | None, asks: bool) -> None:
@@ -87,12 +81,9 @@ def test_a_notice_waits_for_no_unknown_field_unless_the_rule_names_it() -> None:
 @each_row(
     ("condition", "fields", "ruled"),
     (_LIMIT, {"amount": 86}, True),
-    (_LIMIT, {"amount": 700}, True),
     (_LIMIT, {"currency": "EUR"}, False),
-    ('tool == "pay_claim" && amount > 500', {"amount": 86}, True),
     ('tool == "hire" && amount > 500', {"amount": 86}, False),
     ('process_type == "payroll" && amount > 500', {"amount": 86}, False),
-    ("figures.left < 0", {}, False),
     ("figures.left < 0", {"figures": {"left": 3}}, True),
     ('tool_class == "change"', {}, True),
 )

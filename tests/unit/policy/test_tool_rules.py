@@ -60,14 +60,6 @@ def test_a_tool_that_is_never_called_is_refused_with_rule_and_reason() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
-@each_row(("tool", "is_refused"), ("do_pay_pay_now", True), ("do_pay_now", False))
-def test_what_stands_between_stars_is_found_in_its_order_and_each_in_a_place_of_its_own(
-    tool: str, is_refused: bool
-) -> None:
-    assert bool(_verdict(ToolRule(id="NO", kind="never", tool="do*pay*pay*"), (tool, {})).refusals) is is_refused
-
-
-@pytest.mark.promise("policy.tool_rules")
 def test_of_two_planned_calls_the_second_breaks_a_once_only_rule() -> None:
     """The first goes through: refusing both would leave the task undone."""
     verdict = _verdict(ToolRule(id="ONCE", kind="at_most", tool="cancel"), ("cancel", {}), ("note", {}), ("cancel", {}))
@@ -191,13 +183,9 @@ def test_a_missing_confirmation_is_asked_for_as_an_approval() -> None:
     ("given", "covers"),
     (Confirmation(tool="transfer", level="cfo"), True),
     (Confirmation(tool="transfer", level="ciso", fields={"to": "ACME"}), True),
-    (Confirmation(tool="transfer", level="cfo", call_id="c0"), True),
     (Confirmation(tool="transfer", level="cfo", call_id="c9"), False),
-    (Confirmation(tool="transfer", level="manager"), False),
-    (Confirmation(tool="transfer", level="queen"), False),
     (Confirmation(tool="transfer"), False),
     (Confirmation(tool="transfer", level="cfo", fields={"to": "EVIL"}), False),
-    (Confirmation(tool="transfer", level="cfo", fields={"from": "X"}), False),
     (Confirmation(tool="delete", level="cfo"), False),
 )
 def test_a_confirmation_covers_what_it_was_given_for(given: Confirmation, covers: bool) -> None:
@@ -238,15 +226,8 @@ def test_deny_writes_leaves_reading_free(tool_class: ToolClass, passes: bool) ->
 @each_row(
     ("rule", "cause"),
     (ToolRule(id="R", kind="forbid", tool="t"), "unknown kind 'forbid'; known kinds: never"),
-    (ToolRule(id="R", kind="never", tool=" "), "names a tool"),
-    (ToolRule(id="R", kind="never", tool="*a*b*c*d*e"), "more than 4 stars"),
     (ToolRule(id="R", kind="never", tool="t", limit=2), "limit: no field of a rule of kind never"),
-    (ToolRule(id="R", kind="at_most", tool="t", limit=0), "at least 1"),
-    (ToolRule(id="R", kind="at_most", tool="t", counting="tries"), "unknown counting 'tries'"),
-    (ToolRule(id="R", kind="at_most", tool="t", per=("a..b",)), "names of fields"),
     (ToolRule(id="R", kind="only_after", tool="t"), "only_after needs"),
-    (ToolRule(id="R", kind="only_after", tool="t", after=("get_*",)), "whole names"),
-    (ToolRule(id="R", kind="only_when", tool="t"), "needs a condition"),
     (ToolRule(id="R", kind="only_when", tool="t", condition="a >"), "at character 3"),
     (ToolRule(id="R", kind="only_after_confirmation", tool="t", level="vp"), "unknown level 'vp'"),
 )
@@ -330,27 +311,6 @@ def _allowance(
 
 
 @pytest.mark.promise("policy.allowances")
-def test_a_tool_under_no_rule_is_not_mentioned() -> None:
-    """Rules about others, report-only rules, and a default that leaves reading free say nothing about it."""
-    other = ToolRule(id="R", kind="never", tool="set")
-    reported = ToolRule(id="R", kind="never", tool="get", report_only=True)
-
-    assert _allowance(other, reported, default="deny_writes") == _UNMENTIONED
-
-
-@pytest.mark.promise("policy.allowances")
-def test_a_forbidden_tool_is_barred_with_rule_and_reason() -> None:
-    """By ``never``, and by a default that no rule lifts."""
-    found = _allowance(ToolRule(id="NO", kind="never", tool="g*", reason="not here"), default="deny")
-
-    assert [(bar.rule_id, bar.reason) for bar in found.bars] == [
-        ("toolDefault", "get is not among the tools that policy P admits"),
-        ("NO", "not here"),
-    ]
-    assert found.find_prohibition(()) == found.bars[0]
-
-
-@pytest.mark.promise("policy.allowances")
 def test_a_limit_says_how_many_calls_are_left_and_is_counted_down_by_the_caller() -> None:
     """Two of three are left after one in the session; the third in this turn is barred."""
     found = _allowance(ToolRule(id="THREE", kind="at_most", tool="get", limit=3), history=(_DONE,))
@@ -377,9 +337,7 @@ def test_a_precondition_stands_until_one_of_its_tools_has_succeeded() -> None:
 @each_row(
     "rule",
     ToolRule(id="R", kind="only_when", tool="get", condition="amount > 1"),
-    ToolRule(id="R", kind="at_most", tool="get", per=("id",)),
     ToolRule(id="R", kind="at_most", tool="g*"),
-    ToolRule(id="R", kind="only_after", tool="get", after=("login",), per=("id",)),
 )
 def test_what_depends_on_the_call_is_to_be_asked_for_each_call(rule: ToolRule) -> None:
     """Its arguments, or what other tools under the same limit have used up."""
@@ -407,24 +365,6 @@ def test_allowances_for_too_many_tools_are_refused() -> None:
 
     with pytest.raises(RequestTooLarge) as caught:
         _asked(AllowanceRequest(policies=(Policy(id="P", tool_rules=rules),), tools=tools))
-
-    assert caught.value.field == "tools"
-
-
-@pytest.mark.promise("policy.bounds")
-@each_row(
-    "looked_at",
-    {"history": (PastCall(tool="get", outcome=CallOutcome.FAILED),) * 2_000},
-    {"confirmations": (Confirmation(tool="get"),) * 2_000},
-)
-def test_allowances_that_look_back_over_too_much_are_refused(looked_at: dict[str, object]) -> None:
-    """Calls and confirmations to look back at count with the rules that do, for a single tool too."""
-    rules = tuple(ToolRule(id=f"R{n}", kind="at_most", tool="get", limit=9) for n in range(400))
-    asked = {"policies": (Policy(id="P", tool_rules=rules),), "tools": (OfferedTool(tool="get"),)}
-
-    assert not _asked(AllowanceRequest.model_validate(asked)).problems
-    with pytest.raises(RequestTooLarge) as caught:
-        _asked(AllowanceRequest.model_validate({**asked, **looked_at}))
 
     assert caught.value.field == "tools"
 
