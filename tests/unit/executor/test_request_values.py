@@ -24,6 +24,7 @@ def _asked(amount: int, unproven: tuple[str, ...], policy: Policy, *, binding: b
     return EvaluateRequest(policies=(policy,), calls=(call,), binding=binding)
 
 
+@pytest.mark.promise("policy.request_values")
 @each_row(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
 def test_it_opens_no_tool_either_and_a_rule_about_another_tool_is_not_held_up(
     unproven: tuple[str, ...], refused: bool
@@ -59,6 +60,7 @@ def test_somebody_elses_record_proves_nothing() -> None:
     assert _unproven({**first, "customer_id": "C-3"}, known) == tuple(first)
 
 
+@pytest.mark.promise("policy.request_values")
 @each_row("trusts", [True, False])
 async def test_the_worker_names_them_in_production_only(trusts: bool) -> None:
     """The claim was read; what is paid for it is the request's word."""

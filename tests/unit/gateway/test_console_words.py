@@ -16,7 +16,6 @@ from services.gateway.features.console.sessions import form_token, is_form_token
 from services.gateway.features.console.views.evidence import (
     build_policy_evidence,
     build_write_rows,
-    find_unenforced_policy,
     list_quality_parts,
 )
 from services.gateway.features.console.views.formatting import (
@@ -24,13 +23,11 @@ from services.gateway.features.console.views.formatting import (
     find_zone,
     format_json,
     format_time,
-    relative_time,
 )
 from services.gateway.features.console.views.replay import build_action_rows, build_replayed_turn, list_timeline_turns
 from services.gateway.features.console.views.tasks import (
     DRY_RUN_REMARK,
     build_task_page,
-    format_nanos_as_dollars,
     list_writes_in_doubt,
     remark_on_task,
 )
@@ -58,13 +55,6 @@ def test_times_are_those_of_the_readers_clock(at: datetime, words: str) -> None:
     assert format_time(at, PARIS) == words
 
 
-@each_row(
-    ("seconds", "words"), (0.2, "now"), (45, "in 45 s"), (-90, "1 min ago"), (3600, "in 1 h"), (172800, "in 2 days")
-)
-def test_how_far_away_a_time_is(seconds: float, words: str) -> None:
-    assert relative_time(NOON + timedelta(seconds=seconds), NOON) == words
-
-
 @each_row("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000, "\x00"])
 def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
     assert find_zone(name).key == "UTC"
@@ -83,11 +73,6 @@ def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
 )
 def test_a_value_keeps_every_digit(value: Json, words: str) -> None:
     assert format_json(value) == words
-
-
-@each_row(("nanos", "words"), [(0, "$0.00"), (4_200_000, "$0.0042")])
-def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str) -> None:
-    assert format_nanos_as_dollars(nanos) == words
 
 
 @pytest.mark.promise("console.forms")
@@ -164,14 +149,6 @@ def test_text_and_parts_stand_out_from_their_ground(theme: str) -> None:
         if contrast(tokens[front], tokens[back]) < least
     }
     assert weak == {}
-
-
-def test_a_dark_device_gets_the_dark_colours_and_below_the_tokens_none_is_named_anew() -> None:
-    assert "color-scheme: light dark;" in CSS[: CSS.index("}")]
-    assert [f':root[data-theme="{theme}"] {{ color-scheme: {theme}; }}' in CSS for theme in THEMES] == [True, True]
-    assert set(THEMES["light"]) == {front for front, _, _ in PAIRS} | {back for _, back, _ in PAIRS} | {"line"}
-    rules = CSS[CSS.index("/* --- ground */") :] + (ASSETS_FOLDER / "figures.css").read_text()
-    assert re.findall(r"#[0-9a-fA-F]{3,8}\b", rules) == []
 
 
 def told(*events: tuple[str, dict[str, JsonValue]]) -> list[tuple[str, TaskEvent]]:
@@ -260,24 +237,6 @@ def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry:
         dry,
         dry,
     )
-
-
-def test_what_many_calls_have_in_common_is_said_once() -> None:
-    events = told(
-        ("plan", {"calls": ["pay", "pay", "tell"]}),
-        ("verdict", {"passed": False, "rules": ["r1", "r1", "r2"], "why": ["Too much.", "Too much.", "Never."]}),
-    )
-    steps = [step.description for stage in build_stages(events) for step in stage.steps]
-    assert [(step.title, step.text) for step in steps] == [
-        ("Planned to write: pay (2 times), tell", ""),
-        ("The policy does not let it pass", "r1, r2: Too much. Never."),
-    ]
-
-
-@pytest.mark.promise("prose.said")
-@each_row(("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, "")])
-def test_the_page_says_what_of_a_requests_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str) -> None:
-    assert find_unenforced_policy(record().model_copy(update={"metadata": metadata})) == said
 
 
 def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonValue) -> ActionLogEntry:

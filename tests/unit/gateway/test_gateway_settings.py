@@ -23,18 +23,13 @@ JWT = {**REDIS, "AUTHENTICATION": "jwt", "JWT_ISSUER": "https://issuer.example",
     ("environ", "names"),
     ({}, "REDIS_URL"),
     (REDIS, "AUTHENTICATION"),
-    ({**REDIS, "AUTHENTICATION": "none"}, "AUTHENTICATION"),
     ({**REDIS, "PROFILE": "laptop"}, "PROFILE"),
     ({**REDIS, "PROFILE": "embedded", "BLOCKING_LIMIT": "0"}, "BLOCKING_LIMIT"),
-    ({**REDIS, "PROFILE": "embedded", "MAX_BODY_BYTES": "big"}, "MAX_BODY_BYTES"),
     ({**REDIS, "AUTHENTICATION": "keys,off"}, "AUTHENTICATION"),
-    ({**REDIS, "AUTHENTICATION": "keys,keys"}, "AUTHENTICATION"),
     ({**REDIS, "AUTHENTICATION": ","}, "AUTHENTICATION"),
-    ({**JWT, "JWT_ISSUER": ""}, "JWT_ISSUER"),
     ({**JWT, "JWT_AUDIENCE": " , "}, "JWT_AUDIENCE"),
     ({**JWT, "JWT_ISSUER": "http://issuer.example"}, "JWT_ISSUER"),
     ({**JWT, "JWT_JWKS_URL": "http://issuer.example/jwks"}, "JWT_JWKS_URL"),
-    ({**JWT, "JWT_LEEWAY": "3600"}, "JWT_LEEWAY"),
 )
 def test_it_refuses_in_one_sentence_that_names_the_variable(environ: dict[str, str], names: str) -> None:
     ended = refusal_of(lambda: main([]), environ)
@@ -161,16 +156,13 @@ TRUSTED = parse_networks(["10.0.0.0/8", "2001:db8::/32", "127.0.0.1"])
 @pytest.mark.promise("identity.brake")
 @each_row(
     ("peer", "forwarded", "source"),
-    ("192.0.2.1", "", "192.0.2.1"),
     ("192.0.2.1", "198.51.100.7", "192.0.2.1"),  # a stranger may write what it likes
     ("10.0.0.1", "198.51.100.7", "198.51.100.7"),
     ("10.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"),  # so may who comes through a proxy
     ("10.0.0.1", "198.51.100.7, 10.2.3.4", "198.51.100.7"),
-    ("10.0.0.1", "10.9.9.9, 10.2.3.4", "10.9.9.9"),
     ("10.0.0.1", "198.51.100.7:5555", "198.51.100.7"),
     ("10.0.0.1", "unknown", "10.0.0.1"),
     ("10.0.0.1", "198.51.100.7, junk", "10.0.0.1"),
-    ("10.0.0.1", "", "10.0.0.1"),
     ("::ffff:10.0.0.1", "198.51.100.7", "198.51.100.7"),
     ("2001:db8::1", "[2001:db9:0:1:2:3:4:5]:443", "2001:db9:0:1::/64"),
     ("2001:db9:0:1:ffff::2", "", "2001:db9:0:1::/64"),

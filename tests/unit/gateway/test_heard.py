@@ -38,12 +38,9 @@ def _bare(data: JsonObject) -> JsonObject:
     "message",
     _message("", START),
     _message("hello", START),
-    _message("", {"data": START}),
     _message("", _bare(START)),
-    _message(dumps(START)),
     _message(f"```json\n{dumps(START)}\n```"),
     _message(dumps(_bare(START))),
-    _message("", {"message_type": "assessment_begin", **_bare(START)}),
 )
 def test_a_start_is_found_in_every_shape(message: ClientMessage) -> None:
     found = find_assessor_message(message)
@@ -72,7 +69,6 @@ def test_what_does_not_say_what_it_is_is_only_a_guess() -> None:
     _message("Approve claim EXP-1"),
     _message('{"amount": 12}', {"turn_number": 1}),
     _message("{not json"),
-    _message("", {"message_type": "turn_complete", "notes": "turn_start"}),
     _message('{"reason": "it is late"}'),
     _message("Rotate the api_key of the payment gateway"),
 )
@@ -106,7 +102,6 @@ def test_a_key_in_the_wrong_place_is_never_taken_for_a_task(message: ClientMessa
     ({"api_key": [SECRET]}, "assessment_start.api_key"),
     ({"api_key": ""}, "assessment_start.api_key"),
     ({"api_key": f"{SECRET}\r\nX-Forged: 1"}, "assessment_start.api_key"),
-    ({"api_key": "schlüssel"}, "assessment_start.api_key"),
     ({"api_key": SECRET * 100}, "assessment_start.api_key"),
     ({"current_time": SECRET}, "assessment_start.current_time"),
     ({"message_type": SECRET}, "assessment_start.message_type"),

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 import pytest
 from hypothesis import given, strategies as st
@@ -126,26 +125,6 @@ async def test_the_end_of_a_turn_after_which_others_ended_tells_its_status_alone
     assert [type(item.update) for item in told] == [StatusUpdate, ArtifactUpdate, StatusUpdate]
 
 
-@pytest.mark.promise("gateway.stream_resumes")
-async def test_a_client_that_reads_too_slowly_is_told_the_whole_task_and_goes_on() -> None:
-    played = Played()
-    stream = await send_and_stream(played.service(), message("pay it"), ANN, None)
-    turn = await played.tasks.turns.get()
-    await played.tells(stream.record, "phase", phase="PRIME")
-    async with asyncio.timeout(PATIENCE), aclosing(stream.stream_updates()) as updates:
-        told = [await anext(updates), await anext(updates)]
-        for _ in range(5):
-            await played.tells(stream.record, "phase", phase="EXECUTE")
-        played.tasks.drop(stream.record, 5)
-        told.append(await anext(updates))
-        await played.ends(stream.record, turn, TaskState.COMPLETED)
-        told += [item async for item in updates]
-    gap = told[2].update
-    assert isinstance(gap, Snapshot)
-    assert gap.lost_after == told[1].event_id
-    assert [type(item.update) for item in told[3:]] == [ArtifactUpdate, StatusUpdate]
-
-
 async def _sent(stream: TaskStream, envelope: Envelope, dialect: A2aVersion) -> list[dict[str, str]]:
     """The fields of each event that a client gets."""
     bodies: list[bytes] = []
@@ -196,18 +175,6 @@ async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_
     error: JsonObject = loads_object(last["data"])
     assert (first["id"], "id" in last) == ("1-0", False)
     assert error["error"] == {"code": -32603, "message": "Redis is away"}
-
-
-async def test_in_the_early_protocol_a_gap_is_said_with_the_status() -> None:
-    played, stream = await _ended(A2aVersion.LEGACY)
-    for _ in range(3):
-        await played.tells(stream.record, "phase", phase="REFLECT")
-    played.tasks.drop(stream.record, 4)
-    again = await subscribe_to_task(played.service(), "t1", ANN, "2-0", A2aVersion.LEGACY)
-    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE_ENVELOPE, A2aVersion.LEGACY)]
-    metadata = status["metadata"]
-    assert isinstance(metadata, dict)
-    assert (status["final"], metadata["gap"]) == (True, {"lost_after": "2-0"})
 
 
 class Wire:

@@ -188,22 +188,6 @@ def record() -> TaskRecord:
     return a_record().model_copy(update={**ended, "artifacts": (document, Artifact(name="plan", data={"calls": []}))})
 
 
-def _task() -> Task:
-    task = Task()
-    ParseDict(build_task_view(record(), ""), task)
-    return task
-
-
-@pytest.mark.promise("documents.artifacts")
-def test_in_today_s_protocol() -> None:
-    answer, document, plan = _task().artifacts
-    assert [part.text for part in answer.parts] == ['["A"]']
-    assert [part.media_type for part in document.parts] == ["text/markdown", "application/json"]
-    assert document.parts[0].text == "# PRD"
-    assert document.parts[1].data.struct_value["type"] == "prd"
-    assert [part.media_type for part in plan.parts] == ["application/json"]
-
-
 @pytest.mark.promise("documents.artifacts")
 def test_in_the_early_protocol() -> None:
     """The answer is first and alone; a document's parts say their kind."""
