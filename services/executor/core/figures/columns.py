@@ -11,13 +11,13 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import (
     DateOrder,
+    are_same_day,
     has_iso_time,
     parse_iso_datetime,
     read_date,
     read_moment,
     read_possible_dates,
     read_whole_days,
-    state_the_same_day,
 )
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
@@ -320,7 +320,7 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
         if not (has_digit(shown) and has_digit(claimed)):
             return False
     moment = parse_iso_datetime(shown)
-    if (moment is not None and moment == parse_iso_datetime(claimed)) or state_the_same_day(shown, claimed):
+    if (moment is not None and moment == parse_iso_datetime(claimed)) or are_same_day(shown, claimed):
         return True
     number = read_figure(shown)
     if number is None or number != read_figure(claimed):

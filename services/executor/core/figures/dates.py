@@ -668,7 +668,7 @@ def _read_whole_days_of_text(value: str) -> frozenset[date]:
     return frozenset() if ":" in text else frozenset(read_possible_dates(text))
 
 
-def state_the_same_day(value: Json, other_value: Json) -> bool:
+def are_same_day(value: Json, other_value: Json) -> bool:
     """Whether both values are the same day, and at least one of them can be read in only one way."""
     days, other_days = read_whole_days(value), read_whole_days(other_value)
     return bool(days & other_days) and 1 in (len(days), len(other_days))

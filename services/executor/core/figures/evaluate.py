@@ -162,7 +162,9 @@ def _read_operand(operand: Operand, finder: OperandFinder) -> ListColumn:
 
 
 def _read_value_column(operand: Operand, sources: OperandSources) -> ListColumn:
-    """The cell of an earlier value; of a value by groups one for each, or that of the group which the path names."""
+    """The cell of an earlier value; of a value by groups one for each, or that of the group which the path names.
+    Raises ``CannotCalculate`` if there is no such value or group.
+    """
     value = next((value for value in sources.values if value.name == operand.ref), None)
     if value is None:
         raise CannotCalculate(f"no earlier value is named {operand.ref!r}")

@@ -172,7 +172,7 @@ def _present_value(factor: Decimal, flows: Figures) -> Decimal:
 
 
 def _internal_rate_of_return(*flows: Decimal) -> Decimal:
-    """The rate in percent (-99 to 1000) of present value 0; raises ``CannotCalculate`` if none or several fit."""
+    """The rate in percent (-99 to 1000) that makes the present value 0; raises ``CannotCalculate`` unless one fits."""
     if len(flows) > _MOST_FLOWS:
         raise CannotCalculate(f"at most {_MOST_FLOWS} flows, not {len(flows)}")
     step = (_HIGHEST_RATE - _LOWEST_RATE) / _RATE_STEPS
@@ -267,7 +267,9 @@ def _evaluate_polynomial(coefficients: Figures, point: Decimal) -> Decimal:
 
 
 def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
-    """A root of a polynomial by Newton's method, from ``point``; the coefficients begin with the constant."""
+    """A root of a polynomial by Newton's method, from ``point``; the coefficients begin with the constant. Raises
+    ``CannotCalculate`` if none is found.
+    """
     slopes = [power * coefficient for power, coefficient in enumerate(coefficients)][1:]
     for _ in range(200):
         slope = _evaluate_polynomial(slopes, point)

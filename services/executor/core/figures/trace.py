@@ -666,7 +666,8 @@ def _is_stated_in_schema(value: Json, schema: JsonObject) -> bool:
 
 def _is_valid_source(origin: ReadField, name: str, kind: ArgumentKind) -> bool:
     """Whether a field is a source for an argument of this name and kind: it holds the value alone, and is not of an
-    unsuitable kind, such as an id for an amount. A quantity is an id only if it is an integer under a fitting name.
+    unsuitable kind, such as an id for an amount. A field that seems a quantity may be the source of an id, if it holds
+    an integer and its name fits.
     """
     if not origin.is_whole or origin.kind is not FieldContentKind.STRUCTURED:
         return False

@@ -183,7 +183,7 @@ class SourceFinder:
                 yield ArgumentToCheck(*leaf, argument_at(arguments, leaf.path), hints, tuple(numbers))
 
     def _find_unsourced_arguments(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Arguments that need a source and have none, or have it only from reads that code made for this call."""
+        """Yields a fault for each argument that has no source and needs one, or only reads that code made for it."""
         for argument in call.scalars:
             has_none = _lacks_needed_source(argument) and not self._derived.is_implied(argument, call)
             if has_none or self._is_shown_by_code_reads_alone(argument):
@@ -259,7 +259,8 @@ class SourceFinder:
         )
 
     def _find_ids_from_free_text(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Identifiers that the model learned only from a free text, even if their records were read since.
+        """Yields a fault for each identifier that the model learned only from a free text, even if its record was read
+        since.
 
         A list that shows such an identifier is no source either, unless the user mentions the record or leaves open
         which one is meant.
@@ -281,7 +282,7 @@ class SourceFinder:
                 yield CallFault(argument.path, reason, Severity.REFUSED)
 
     def _find_unmentioned_records(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Records that the user does not mention, while the user mentions another one of the kind."""
+        """Yields a fault for each record that the user does not mention, while another one of its kind is mentioned."""
         records = CalledRecords(call, self._records)
         for argument in call.scalars:
             if records.names_unmentioned_record(argument):
@@ -292,7 +293,9 @@ class SourceFinder:
                 yield argument.build_fault(sentence, Severity.UNMENTIONED)
 
     def _find_amounts_of_earlier_answers(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Amounts calculated from a figure that only an earlier answer states: the record may have changed."""
+        """Yields a fault for each amount calculated from a figure that only an earlier answer states, and that a record
+        may have otherwise by now.
+        """
         if not self._has_answers or call.tool.tool_class is not ToolClass.CHANGE:
             return
         for argument in call.scalars:
@@ -308,7 +311,9 @@ class SourceFinder:
         return OperandFinder(OperandSources((), (), self._user_texts, self._sources.now.date()))
 
     def _find_unsourced_texts(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Texts with an account, an address or, if they are sent, an amount of money without a source."""
+        """Yields a fault for each text with an account, an address or, if it is sent, an amount of money without a
+        source.
+        """
         for argument in call.scalars:
             if argument.kind in SOURCED_KINDS or not isinstance(argument.value, str):
                 continue
@@ -362,7 +367,7 @@ class SourceFinder:
         return any(argument.is_sourced or allows(argument.source_fields) for argument in sourced)
 
     def _find_doubtful_values(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Numbers, days and hours that no source states and that follow from none."""
+        """Yields a fault for each number, day and hour that no source states and that follows from none."""
         for argument in call.scalars:
             if not self._derived.is_doubtful(argument, call) or self._derived.keeps_time_span(argument, call):
                 continue
@@ -406,7 +411,7 @@ def _find_empty_change(call: CallToCheck) -> Iterator[CallFault]:
 
 
 def _find_disagreements_with_part(call: CallToCheck) -> Iterator[CallFault]:
-    """What in a change or a notice does not agree with the words of its part."""
+    """Yields a fault for each way in which a change or a notice does not agree with the words of its part."""
     is_notice = call.tool.tool_class is ToolClass.NOTIFY
     return find_disagreements_of_notice(call) if is_notice else find_disagreements(call)
 

@@ -139,7 +139,7 @@ def _find_figure_subjects(figure: Figure, links: RecordLinks, task: str) -> list
     kinds, records = figure.subject_kinds, links.records
     of_kind: dict[str, list[SeenRecord]] = {}
     for record in records:
-        if any(record.name_ends_in(kind) for kind in kinds):
+        if any(record.has_name_ending_in(kind) for kind in kinds):
             of_kind.setdefault(record.identity, []).append(record)
     candidates = list(of_kind.values())
     named = [reads for reads in candidates if any(is_named_in_task(record, task) for record in reads)]
@@ -165,7 +165,7 @@ def _is_amount_stated(
     if any(links.belongs_to_another(record, other_records) for record in reads):
         return False
     for pattern in (parse_pattern(text) for text in figure.operands if not is_figure_name(text)):
-        if any(record.name_ends_in(kind) for record in reads for kind in pattern.kinds):
+        if any(record.has_name_ending_in(kind) for record in reads for kind in pattern.kinds):
             fields = [(record.record, record.find_field(pattern.fields)) for record in reads]
             if any(field is not None and plain_figure(record[field]) in amounts for record, field in fields):
                 return True

@@ -115,7 +115,7 @@ class NoClearOperand(LookupError):
 def list_record_ids_of_figure(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
     """The ids of those of the records that are of the figure's kind."""
     kinds = figure.subject_kinds
-    of_kind = (record for record in records if any(record.name_ends_in(kind) for kind in kinds))
+    of_kind = (record for record in records if any(record.has_name_ending_in(kind) for kind in kinds))
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
 
 
@@ -174,8 +174,8 @@ def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operati
 
 def _build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Callable[[SeenRecord], bool]:
     """A test of whether a record is of one of the kinds; if no record is, of whether its name contains the kind."""
-    if any(record.name_ends_in(kind) for record in records for kind in kinds):
-        return lambda record: any(record.name_ends_in(kind) for kind in kinds)
+    if any(record.has_name_ending_in(kind) for record in records for kind in kinds):
+        return lambda record: any(record.has_name_ending_in(kind) for kind in kinds)
     return lambda record: any(record.has_kind_in_name(kind) for kind in kinds)
 
 
@@ -358,7 +358,7 @@ def _write_owner_condition(records: Sequence[SeenRecord], anchor: SeenRecord) ->
     """The condition that a row belongs to the anchor; empty if the rows have no field for their owner."""
     for key in records[0].record:
         prefix = "_".join(singular_words(key)[:-1])
-        if is_id_name(key) and prefix and anchor.name_ends_in(prefix) and anchor.id is not None:
+        if is_id_name(key) and prefix and anchor.has_name_ending_in(prefix) and anchor.id is not None:
             return format_condition(key, "=", anchor.id)
     return ""
 

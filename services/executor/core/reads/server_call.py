@@ -308,7 +308,7 @@ def _find_column(field: ExpectedField, name: str, free_names: Mapping[str, str])
 
 def _is_record_of_expected_field(field: ExpectedField, record: SeenRecord, task: str) -> bool:
     if field.kinds:
-        return any(record.name_ends_in(kind) for kind in field.kinds)
+        return any(record.has_name_ending_in(kind) for kind in field.kinds)
     return _has_ids_of_one_kind(task) and is_named_in_task(record, task)
 
 

@@ -180,8 +180,8 @@ def _build_cached_view(graph: RecordGraph, tool: str, arguments_json: str) -> "C
 
 
 def _find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
-    """The records that a call names, by any argument. Once an id leads to a read record, a plain number that leads to
-    none is no unread record, unless named after what the tool is about. What the call makes is not unread.
+    """The records that a call names, by any argument. What the call makes does not count as unread; nor, if an id leads
+    to a read record, does a plain number (``new_salary``), unless its field is named after what the tool is about.
     """
     about = noun_of_tool(tool, graph.keys)
     references = [*references_in(arguments, about, graph.keys)]

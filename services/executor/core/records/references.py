@@ -59,7 +59,7 @@ def _find_named_id(answer: Json, name: str) -> Json:
 
 
 def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
-    """The ids on the outermost level: by the full name, else of the record of that name, else by its number."""
+    """The ids on the outermost level with any: by the full name, else of the record of that name, else its number."""
     finders = ((_values_by_name, words), (_ids_by_noun, noun), (_ids_by_number_words, noun))
     for (find, sought_words), level in product(finders, levels):
         values = (value for record in level for value in find(record, sought_words))

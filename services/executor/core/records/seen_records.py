@@ -101,7 +101,7 @@ class SeenRecord:
     def is_of_complete_list(self) -> bool:
         return not self.fact.note.startswith(MISSING_ROWS_NOTE)
 
-    def name_ends_in(self, kind: str) -> bool:
+    def has_name_ending_in(self, kind: str) -> bool:
         """Whether the record's name ends in the kind: a ``purchase_order`` is an ``order``, an ``order_line`` not."""
         kind_words = singular_words(kind)
         return any(name[-len(kind_words) :] == kind_words for name in self.names)

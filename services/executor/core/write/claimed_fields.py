@@ -12,7 +12,7 @@ from services.executor.core.figures.arguments import (
     read_epoch,
 )
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.dates import has_iso_time, parse_iso_datetime, read_whole_days, state_the_same_day
+from services.executor.core.figures.dates import are_same_day, has_iso_time, parse_iso_datetime, read_whole_days
 from services.executor.core.figures.identifiers import IdentifierKind, kind_of_identifier, normalize_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
@@ -221,7 +221,7 @@ def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> b
         return has_claimed_value(claim, leaf) or has_changed_by_claim(claim, leaf, old_values)
     day = leaf.value[:10] if isinstance(leaf.value, str) else None
     if read_whole_days(claim.value) and read_whole_days(day):
-        return state_the_same_day(claim.value, day)
+        return are_same_day(claim.value, day)
     return None
 
 
