@@ -10,6 +10,7 @@ from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Principal, TaskRecord, Turn
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
+from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import (
@@ -83,6 +84,14 @@ async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_say
 
 
 @pytest.mark.promise("gate.confirmations")
+@each_row("given", range(5))
+async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
+    stage = await _confirmed(given)
+    record = await stage.ends(TaskState.REJECTED, [], decision("reject", turn_id="no"))
+    assert f"Confirmation {given + 1} of 5 ({FIVE[given]}): rejected by boss" in (record.reason or "")
+
+
+@pytest.mark.promise("gate.confirmations")
 async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> None:
     stage = await _confirmed(0)
     first = stage.turns.record.metadata["approval_id"]
@@ -93,6 +102,20 @@ async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> No
     record = await stage.run(late)
     assert "earlier question" in (record.reason or "")
     assert _asked(record) == SECOND
+
+
+@pytest.mark.promise("gate.confirmations")
+@each_row("given", range(1, 5))
+async def test_inputs_that_change_between_two_confirmations_start_them_over(given: int) -> None:
+    stage = await _confirmed(given)
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    record = await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", turn_id="on-old-inputs"))
+    assert _asked(record) == {"about": "what changes", "number": 1, "of": 5}
+    assert "changed since the plan was approved" in (record.answer or "")
+    for number in range(5):
+        assert stage.claims.applied == []
+        record = await stage.run(decision("approve", turn_id=f"again-{number}"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
 @pytest.mark.promise("gate.confirmations")

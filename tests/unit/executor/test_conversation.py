@@ -832,6 +832,16 @@ async def test_a_record_that_no_word_tells_of_is_sent_back_and_then_asks_a_perso
     assert ("no word of the task tells of the record in claim_id" in str(record.answer)) is is_sent_back
 
 
+@pytest.mark.promise("conversation.sent_back_once")
+async def test_a_record_is_sent_back_that_is_none_of_those_that_were_read_to_choose_from() -> None:
+    people: list[JsonObject] = [{"id": "P-1", "name": "Mia"}, {"id": "P-2", "name": "Max"}]
+    wrong, right = (use("assign_claim", claim_id="C-1", approver_id=person) for person in ("P-3", "P-2"))
+    stage = _choosing("Give claim C-1 to the approver with the fewest claims", people, [wrong], [right])
+    stage.servers.add("assign_claim", lambda _: {"ok": True}, ToolClass.CHANGE)
+    await stage.run()
+    assert stage.servers.called("assign_claim") == [right[1]]
+
+
 # --- replies that were cut off ----------------------------------------------------------------------------------------
 
 _EVERY = "Approve every claim"

@@ -59,6 +59,10 @@ async def test_a_rule_about_the_equipment_blocks_what_is_held_and_asks_nobody_ab
     await _office("A-2", *reads).ends(TaskState.REJECTED, [], why="It is held")
 
 
+async def test_without_the_declaration_it_stays_undecided_and_nothing_is_written() -> None:
+    await _office("A-1", FREE, declared=False).ends(TaskState.REJECTED, [], why="cannot be decided: held")
+
+
 @each_row(
     ("task", "reads", "declared"),
     ("A-1 and A-3", (FREE, use("get_asset", asset_tag="A-3")), True),

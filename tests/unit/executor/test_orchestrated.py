@@ -103,6 +103,32 @@ async def test_a_write_that_is_asked_for_twice_is_made_once() -> None:
     assert (record.state, stage.claims.applied, len(stage.claims.told)) == (TaskState.COMPLETED, ["C-1"], 1)
 
 
+@pytest.mark.promise("brainos.gate")
+async def test_a_write_may_use_what_an_earlier_one_gives_and_is_not_made_where_policy_blocks_it() -> None:
+    told = call("notify_person", _call={"from": {"text": "1.status"}})
+    async with orchestrated(events(READ), events(WRITE, told), answer("Done.")) as (stage, _):
+        await stage.ends(TaskState.COMPLETED)
+    assert stage.claims.told == [{"text": "approved"}]
+    async with orchestrated(*WHOLE) as (stage, _):
+        stage.policy.says = {"blocked": True, "passed": False}
+        record = await stage.ends(TaskState.REJECTED, [])
+    assert record.metadata["orchestrator"] == "brainos"
+
+
+@pytest.mark.promise("brainos.gate")
+async def test_a_figure_without_a_source_is_asked_for_anew_and_where_none_is_found_nothing_is_written() -> None:
+    """What it says is no authority: the plan is made of what it then asks for, and of nothing before."""
+    invented = events(call("notify_person", text="The limit is 999.99", amount="999.99"))
+    sound = call("notify_person", text="C-1 of 120.50", amount="120.50")
+    async with orchestrated(events(READ), invented, events(sound), answer("Told.")) as (stage, brain):
+        await stage.ends(TaskState.COMPLETED)
+    assert "amount 999.99 (amount) stands neither in the task nor in a result" in dumps(brain.results[1])
+    assert stage.claims.told == [{"text": "C-1 of 120.50", "amount": "120.50"}]
+    async with orchestrated(*[invented] * 4) as (stage, _):
+        await stage.ends(TaskState.FAILED, why="999.99")
+    assert stage.claims.told == []
+
+
 @pytest.mark.promise("brainos.calculates")
 async def test_a_figure_that_it_had_calculated_is_a_named_value_with_its_operands_and_from_nowhere_is_none() -> None:
     """Plain figures go in; where each comes from is found, and the value can be written."""

@@ -8,6 +8,7 @@ from tests.doubles.scripted_model import json_reply, text_reply
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import run_with_deaths
+from tests.unit.executor.classified import nobody_answers
 from tests.unit.executor.deliberating import asked_in, last_said_to, only
 from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, message, use
 
@@ -102,6 +103,14 @@ async def test_each_plan_is_judged_where_the_operator_wants_it_and_none_where_it
 async def test_a_judgement_that_cannot_be_used_lets_nothing_pass(reply: ModelReply) -> None:
     stage = _stage(*[reply] * 9)
     await stage.ends(TaskState.FAILED, [])
+
+
+@pytest.mark.promise("coverage.fails_closed", "audit.second.fails_closed")
+async def test_a_judgement_that_cannot_be_had_lets_nothing_pass() -> None:
+    stage = _stage()
+    stage.talk.helpers["coverage"] = nobody_answers
+    await stage.ends(TaskState.FAILED, [], why="overloaded")
+    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("coverage.judged")

@@ -19,6 +19,9 @@ from tests.unit.executor.begun_as import begun_as, judged, made
 from tests.unit.executor.stage import APPROVE, TASK, RealPolicy, Stage, Use, decision, use
 from tests.unit.executor_core.makers import call
 
+_FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
+
+
 LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
 OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
 PROCESS = ProcessTemplate(
@@ -71,6 +74,17 @@ async def test_no_argument_or_record_stands_for_a_figure_or_the_verb_nor_does_a_
         asked = one.policy.asked[-1].calls[0]
         assert (asked.fields["figures"], asked.fields["verb"]) == ({"left": Decimal("-20.50")}, "approve")
         assert not any("verb" in shown for shown in asked.recorded)
+
+
+@pytest.mark.promise("process.rules")
+async def test_what_was_approved_on_a_figure_is_asked_again_when_the_figure_changed() -> None:
+    """The limit was raised in between: the yes was to other inputs (I7)."""
+    stage = await _stage(PROCESS)
+    await stage.run()
+    stage.claims.rows["C-1"]["limit"] = "110.00"
+    await stage.ends(TaskState.INPUT_REQUIRED, [], decision("approve", by=_FINANCE))
+    assert stage.policy.asked[-1].calls[0].fields["figures"] == {"left": Decimal("-10.50")}
+    await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", by=_FINANCE, turn_id="turn-3"))
 
 
 @pytest.mark.promise("process.only_tightens")

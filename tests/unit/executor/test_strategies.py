@@ -67,6 +67,15 @@ async def test_the_first_reply_is_haikus_the_same_for_all_and_whatever_may_propo
     assert last_said_to(first).partition("<now>")[0] == last_said_to(same).partition("<now>")[0]
 
 
+@pytest.mark.promise("strategy.obeys_the_gate")
+@each_row("strategy", Strategy)
+async def test_no_strategy_writes_before_the_verdict(strategy: Strategy) -> None:
+    stage = only(strategy)
+    stage.policy.says = {"blocked": True, "passed": False}
+    record = await stage.run()
+    assert (record.state, stage.claims.applied, stage.turns.writes) == (TaskState.REJECTED, [], {})
+
+
 @pytest.mark.promise("strategy.audited")
 @each_row("strategy", Strategy)
 async def test_a_figure_that_nobody_states_is_no_value_whatever_strategy_thinks(strategy: Strategy) -> None:

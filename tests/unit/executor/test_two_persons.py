@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.begun_as import begun_as
+from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import APPROVE, MANAGER, TASK, Stage, decision
 from tests.unit.executor_core.makers import call, fact, plan
 
@@ -40,6 +40,14 @@ async def test_payment_data_in_what_was_read_takes_two_different_people() -> Non
     assert "1 of 2 approvals are given" in (record.answer or "")
     record = await stage.ends(TaskState.COMPLETED, ["C-1"], decision("approve", SECOND, "second"))
     assert record.metadata["approval"] == "approved by boss, second"
+
+
+async def test_a_process_that_dies_between_the_two_still_takes_both() -> None:
+    stage = await _concerned({"summary": "Cardholder data may have leaked"})
+    await run_with_deaths(stage, decision("approve", MANAGER, "first"))
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await run_with_deaths(stage, decision("approve", SECOND, "second"))
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
 async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> None:

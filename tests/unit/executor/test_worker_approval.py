@@ -203,6 +203,14 @@ async def test_a_read_that_has_become_a_write_is_not_repeated_as_a_read() -> Non
 
 
 @pytest.mark.promise("task.cancel")
+async def test_a_running_task_stops_before_its_next_call() -> None:
+    stage = Stage()
+    stage.turns.cancel = cancel()
+    await stage.ends(TaskState.CANCELED, [])
+    assert stage.model.requests == []
+
+
+@pytest.mark.promise("task.cancel")
 async def test_a_cancel_need_not_wait_for_a_model_that_thinks_for_ever() -> None:
     stage, asked = Stage(), asyncio.Event()
     stage.model = _EndlessModel(asked)

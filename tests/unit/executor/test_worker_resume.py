@@ -88,6 +88,14 @@ async def test_a_write_that_was_proposed_is_brought_to_its_end_although_its_tool
         assert not any("do not fit" in content for content in told), step
 
 
+async def test_a_turn_that_comes_after_the_end_changes_nothing() -> None:
+    stage = Stage()
+    first = await stage.run()
+    again = await stage.run(message("more", "turn-9"))
+    assert (again.answer, again.state) == (first.answer, first.state)
+    assert stage.turns.ends[-1].outcome is None
+
+
 def _stage() -> Stage:
     """A change whose answer says too little: the improvement is asked for once everything is called."""
     return doubtful(WEAK, BETTER)

@@ -21,11 +21,11 @@ from services.executor.core.tools.toolbox import find_argument_problems
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.contracts.policy import CallOutcome
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import ToolClass
+from shared.domain.words import TaskState, ToolClass
 from shared.ports.models import ToolUse
-from tests.doubles.scripted_talk import Call
+from tests.doubles.scripted_talk import Call, of_conversation, results_in
 from tests.each_row import each_row
-from tests.unit.executor.stage import CLAIM_ID
+from tests.unit.executor.stage import APPROVE, CLAIM_ID, READ, READ_2, TASK, Stage
 from tests.unit.executor_core.makers import call, fact, tool, tools
 
 CLAIM = "Approve claim C-1"
@@ -71,6 +71,15 @@ def unsourced(given: JsonObject) -> tuple[str, ...]:
 def test_what_cannot_be_carried_out_as_written_is_not_proposed(calls: list[tuple[str, JsonObject]], why: str) -> None:
     with pytest.raises(InvalidProposal, match=why):
         proposed(*calls)
+
+
+@pytest.mark.promise("I1.plans_hold_writes_only", "I1.invented_tools")
+async def test_a_tool_that_does_not_exist_is_in_no_plan_and_a_read_is_made_as_one() -> None:
+    stage = Stage(TASK, [READ], [("delete_everything", {}), READ_2], [APPROVE])
+    await stage.ends(TaskState.COMPLETED)
+    told = results_in(of_conversation(stage.model.requests)[-1])
+    assert [one.content for one in told if one.is_error] == ["There is no tool named 'delete_everything'."]
+    assert (stage.written, stage.servers.called("delete_everything")) == (["approve_claim"], [])
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")

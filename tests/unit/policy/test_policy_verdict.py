@@ -142,6 +142,19 @@ def test_a_value_that_only_the_request_gives_sets_a_rule_off_and_clears_none(
     assert (verdict.blocked, verdict.escalate) == outcome
 
 
+@pytest.mark.promise("policy.unproven")
+def test_a_tool_rule_is_not_met_by_a_value_that_only_the_request_gives() -> None:
+    """The call is refused, with the reason; in a provisional request nothing is held against it."""
+    rule = ToolRule(id="SMALL", kind="only_when", tool="refund", condition="amount <= 50")
+    call = CallContext(call_id="c", tool="refund", fields={"amount": 20}, unproven=("amount",))
+    policy = Policy(id="P", tool_rules=(rule,))
+    [refusal] = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True)).refusals
+
+    assert refusal.indeterminate
+    assert "only the request gives" in refusal.reason
+    assert evaluate(EvaluateRequest(policies=(policy,), calls=(call,))).passed
+
+
 @pytest.mark.promise("policy.monotone")
 @given(requests, contexts)
 def test_doubt_never_turns_a_refusal_into_a_pass(request: EvaluateRequest, fields: dict[str, ContextValue]) -> None:
