@@ -36,7 +36,7 @@ class ArgumentOrigin(Contract):
     one of its kind. ``against``: why it contradicts the words of its part; the model was told.
     """
 
-    argument: str
+    argument: str  # its path; empty where the call takes nothing but the answers of earlier calls
     source: Literal["task", "result", "value", "none"]
     ref: str = ""
     free_text: bool = False

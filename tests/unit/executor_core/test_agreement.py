@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from services.executor.core.plan.faults import PartContext
+from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import KnownSources, SourcedCall, SourceFinder
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.ports.tools import Tool
@@ -103,6 +104,22 @@ def test_what_the_part_says_otherwise_is_sent_back_and_marked_for_a_person(
         if why
         else not any(origin.against for origin in found.call.origins)
     )
+
+
+def test_a_call_that_only_takes_answers_to_come_is_marked_for_a_person_too() -> None:
+    notify = tool("send_confirmation", ToolClass.NOTIFY, {"type": "object", "properties": {"booking_id": {}}})
+    given: JsonObject = {"booking_id": {"$ref": "c1.<booking_id>"}}
+    found = _find("Book room 7, and do not tell anybody.", notify, given)
+    doubted = Proposal("toolu_1", 1, 1, _call(notify, given)).with_doubt("it may tell of part 2").call
+    assert [len(found.doubts), *(why for one in (found.call, doubted) for why in _marks_for_person(one))] == [
+        1,
+        "send_confirmation: this part says that nobody is to be told",
+        "it may tell of part 2",
+    ]
+
+
+def _marks_for_person(marked: PlannedCall) -> list[str]:
+    return [origin.against for origin in marked.origins]
 
 
 @each_row(

@@ -60,12 +60,12 @@ FILLER_WORDS = frozenset(
 CHARACTERS_BEFORE_IDENTIFIER = 160  # characters before an identifier in which the words for it stand
 
 
-def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
-    """Whether ``mentions`` name the identifier ``text`` as an exception. ``name``: words that may stand before it, such
-    as its field's: "all but invoice 7".
+def is_named_as_exception(identifier: str, words_before: str, mentions: Mentions) -> bool:
+    """Whether a text names the identifier as an exception: "all but invoice 7". ``words_before``: those that may stand
+    before it, such as its field's name.
     """
-    allowed_words = FILLER_WORDS | {*words_of(name), *singular_words(name)}
-    for id_match in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
+    allowed_words = FILLER_WORDS | {*words_of(words_before), *singular_words(words_before)}
+    for id_match in re.finditer(rf"(?<!\w){re.escape(identifier)}(?!\w)", mentions.text, re.IGNORECASE):
         exclusion = _EXCLUSION_PHRASE_PATTERN.search(text_before_list(mentions.text, id_match.start()))
         words_between = exclusion["between"].split() if exclusion else ()
         singulars = ((singular_words(word) or (word,))[0].casefold() for word in words_between)

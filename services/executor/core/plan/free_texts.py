@@ -80,18 +80,19 @@ class FreeTextSources:
             "take it from a record, or leave it"
         )
 
-    def find_revealing_text(self, name: str, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
-        """``(field, is_listed)``: the free text from which the model can have learned the identifier ``value``, None if
-        there is none or one is a valid source; and whether data that was not read by this identifier shows it, too.
+    def find_revealing_text(
+        self, argument_name: str, identifier: str, origins: Sequence[ReadField]
+    ) -> tuple[ReadField | None, bool]:
+        """``(field, is_listed)``: the free text from which the model can have learned the identifier, None if there is
+        none or one is a valid source; and whether data that was not read by this identifier shows it, too.
 
-        A record read by an identifier proves no more than the text that gave it. ``name``: the argument's; ``origins``:
-        all fields with the value.
+        A record read by an identifier proves no more than the text that gave it. ``origins``: all fields that show it.
         """
         arguments_by_ref = {ref: loads_object(fact.arguments_json).values() for ref, fact in self._facts.items()}
-        asked_refs = {ref for ref, arguments in arguments_by_ref.items() if value in map(as_text, arguments)}
-        kinds = find_nouns_of_identifier(name, frozenset())
+        asked_refs = {ref for ref, arguments in arguments_by_ref.items() if identifier in map(as_text, arguments)}
+        kinds = find_nouns_of_identifier(argument_name, frozenset())
         other_fields = (field for field in self._fields.all if field.fact_id not in asked_refs)
-        texts = [field for field in other_fields if _is_text_with_identifier(field, value, kinds)]
+        texts = [field for field in other_fields if _is_text_with_identifier(field, identifier, kinds)]
         data_refs = {origin.fact_id for origin in origins if origin.kind is FieldContentKind.STRUCTURED}
         is_listed = not data_refs <= asked_refs
         may_be_taken = any(self._is_allowed_text(text.fact_id, text.path) for text in texts)
@@ -160,16 +161,16 @@ def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
     return not _WORDS_OF_TAKING.isdisjoint(words_before) or not _WORDS_OF_SAYING.isdisjoint(words_after)
 
 
-def _is_text_with_identifier(field: ReadField, value: str, kinds: Iterable[str]) -> bool:
-    """Whether a field is a text that somebody wrote and that contains the identifier ``value``. A plain number counts
-    only behind a word for its kind, "fee 904" or "no. 904", and not in the text of the record with that number.
+def _is_text_with_identifier(field: ReadField, identifier: str, kinds: Iterable[str]) -> bool:
+    """Whether a field is a text that somebody wrote and that contains the identifier. A plain number counts only behind
+    a word for its kind, "fee 904" or "no. 904", and not in the text of the record with that number.
     """
     if field.kind is FieldContentKind.STRUCTURED:
         return False
-    if not (value.isdecimal() and len(value) >= _FEWEST_DIGITS):
-        return is_name_in_text(value, str(field.value))
-    if field.kind is FieldContentKind.PROSE or (field.record is not None and field.record.identifier == value):
+    if not (identifier.isdecimal() and len(identifier) >= _FEWEST_DIGITS):
+        return is_name_in_text(identifier, str(field.value))
+    if field.kind is FieldContentKind.PROSE or (field.record is not None and field.record.identifier == identifier):
         return False
     kind_words = "|".join((*(rf"{re.escape(kind)}s?" for kind in sorted(kinds)), *_WORDS_BEFORE_ID))
-    pattern = rf"(?:(?<!\w)(?:{kind_words})[\s:.]*|#\s*)+{value}(?!\w|[.,/:-]\d)"
+    pattern = rf"(?:(?<!\w)(?:{kind_words})[\s:.]*|#\s*)+{identifier}(?!\w|[.,/:-]\d)"
     return re.search(pattern, str(field.value), re.IGNORECASE) is not None

@@ -327,19 +327,19 @@ class CalledRecords:
                 return True
         return False
 
-    def _is_other_id_written(self, name: str) -> bool:
-        """Whether the user does not mention the record ``name``, and the part has an id of its pattern that no call
-        uses: BA-6 for ``BA-5``. Ids to which a call's record refers count as used; exceptions do not count.
+    def _is_other_id_written(self, identifier: str) -> bool:
+        """Whether the user does not mention the record with this id, and the part has another of its pattern that no
+        call uses: BA-6 for ``BA-5``. Ids to which a call's record refers count as used; exceptions do not count.
         """
-        id_pattern = id_pattern_of(name)
-        if not id_pattern or self._mentioned.is_in_user_texts(name):
+        id_pattern = id_pattern_of(identifier)
+        if not id_pattern or self._mentioned.is_in_user_texts(identifier):
             return False
         tokens = find_tokens_with_digits(blank_special_identifiers(self._text))
         written_ids = {token.casefold() for token in tokens if id_pattern_of(token) == id_pattern} - self._used_names
-        if not written_ids or self._mentioned.is_id_mentioned(name) or self._leaves_others_open(written_ids):
+        if not written_ids or self._mentioned.is_id_mentioned(identifier) or self._leaves_others_open(written_ids):
             return False
         for mentions in self._mentioned.user_mentions:
-            written_ids -= {name for name in written_ids if is_named_as_exception(name, "id", mentions)}
+            written_ids -= {written for written in written_ids if is_named_as_exception(written, "id", mentions)}
         return bool(written_ids)
 
     def _is_other_account_meant(self, account: str) -> bool:

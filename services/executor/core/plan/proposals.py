@@ -10,7 +10,7 @@ from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, find_argument_problems, find_idempotency_argument
 from services.executor.ports.tools import Tool
-from shared.contracts.plan import PlannedCall
+from shared.contracts.plan import ArgumentOrigin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads
 from shared.ports.models import ToolUse
 
@@ -51,8 +51,9 @@ class Proposal(NamedTuple):
 
     def with_doubt(self, reason: str) -> "Proposal":
         """The proposal marked with a reason for which a person has to see it."""
-        origins = tuple(origin.model_copy(update={"against": reason}) for origin in self.call.origins)
-        return self._replace(call=self.call.model_copy(update={"origins": origins}))
+        origins = self.call.origins or (ArgumentOrigin(argument="", source="none"),)
+        marked = tuple(origin.model_copy(update={"against": reason}) for origin in origins)
+        return self._replace(call=self.call.model_copy(update={"origins": marked}))
 
 
 class ProposalContext(NamedTuple):

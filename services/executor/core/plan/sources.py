@@ -455,13 +455,16 @@ def _apply_faults(call: CallToCheck, faults: Sequence[CallFault]) -> SourcedCall
         [fault for fault in faults if fault.severity is severity] for severity in Severity
     )
     reasons: dict[str, str] = {}
-    for fault in contradicted if call.scalars else ():
-        reasons.setdefault(fault.argument or call.scalars[0].path, fault.reason)
+    first_path = call.scalars[0].path if call.scalars else ""
+    for fault in contradicted:
+        reasons.setdefault(fault.argument or first_path, fault.reason)
     unmentioned_paths = {fault.argument for fault in unmentioned}
     origins: list[ArgumentOrigin] = []
     for argument in call.scalars:
         is_unmentioned, against = argument.path in unmentioned_paths, reasons.get(argument.path, "")
         origins.append(_build_origin(argument, is_unmentioned=is_unmentioned, against=against))
+    if contradicted and not origins:  # the call takes nothing but answers to come
+        origins.append(ArgumentOrigin(argument="", source="none", against=reasons[first_path]))
     doubts = [fault.reason for fault in doubtful if fault.argument not in reasons]
     doubts += [fault.reason for fault in unmentioned]
     advice = "propose what it says; if it is right as it is, a person is asked"
