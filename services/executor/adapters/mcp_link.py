@@ -4,16 +4,18 @@ needed.
 
 import asyncio
 import json
+import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self, TypeVar, cast
+from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 import anyio
 import httpx2
 import structlog
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp import Client, ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -262,23 +264,26 @@ _CALL_METHOD = "tools/call"
 _BROKEN_LINK_ERRORS = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
 
 T = TypeVar("T")
+_Incoming: TypeAlias = SessionMessage | Exception
 
 
 @asynccontextmanager
-async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple["_Streams", "_Streams"]]:
+async def open_streams(
+    url: str, transport: McpTransport
+) -> AsyncIterator[tuple[MemoryObjectReceiveStream[_Incoming], "_OutgoingStream"]]:
     """Yields the two streams of an MCP session over ``transport``: one to read from, one to write to."""
+    incoming, received = anyio.create_memory_object_stream[_Incoming](math.inf)
     async with transport.open_client() as http, streamable_http_client(url, http_client=http) as (source, sink), sink:
-        streams = _Streams(url, transport, sink)
 
         async def forward_messages() -> None:
-            async for message in source:
-                streams.add(message)
-            streams.add(None)
+            with incoming:
+                async for message in source:
+                    incoming.send_nowait(message)
 
         async with asyncio.TaskGroup() as group:
             forwarding = group.create_task(forward_messages())
             try:
-                yield streams, streams
+                yield received, _OutgoingStream(url, transport, sink, incoming)
             finally:
                 forwarding.cancel()
 
@@ -287,44 +292,24 @@ class _WriteStream(Protocol):
     async def send(self, item: SessionMessage, /) -> None: ...
 
 
-class _Streams:
-    """The server's messages in their order, and a writer for messages to it. Both end when the transport closes."""
+class _OutgoingStream:
+    """A writer for messages to the server: a tool call goes directly over our transport, all else through the SDK's."""
 
-    def __init__(self, url: str, transport: McpTransport, outgoing: _WriteStream) -> None:
-        self._url, self._transport, self._outgoing = url, transport, outgoing
-        self._received: asyncio.Queue[SessionMessage | Exception | None] = asyncio.Queue()
-
-    def add(self, message: SessionMessage | Exception | None) -> None:
-        """Adds a message from the server. None marks the end."""
-        self._received.put_nowait(message)
-
-    async def receive(self) -> SessionMessage | Exception:
-        message = await self._received.get()
-        if message is None:
-            self.add(None)
-            raise anyio.EndOfStream
-        return message
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
+    def __init__(
+        self, url: str, transport: McpTransport, sink: _WriteStream, incoming: MemoryObjectSendStream[_Incoming]
+    ) -> None:
+        self._url, self._transport, self._sink, self._incoming = url, transport, sink, incoming
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message: a tool call directly over our transport, all else through the SDK's."""
         call = item.message
         if not isinstance(call, JSONRPCRequest) or call.method != _CALL_METHOD:
-            return await self._outgoing.send(item)
+            return await self._sink.send(item)
         headers = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
         result = await self._transport.call(self._url, call, headers or {})
         if result is not None:
-            return self.add(SessionMessage(result))
+            return self._incoming.send_nowait(SessionMessage(result))
         try:
-            await self._outgoing.send(item)
+            await self._sink.send(item)
         except BaseException:
             self._transport.drop_answer(call)
             raise

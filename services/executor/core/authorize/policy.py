@@ -1,6 +1,7 @@
 """POLICY_CHECK: asks the policy service for the binding verdict on a plan, by rules and not by a model (I2)."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
@@ -17,7 +18,7 @@ from services.executor.core.process.rules import (
     figures_for_rules,
     joint_remainders,
 )
-from services.executor.core.records import binding, calculated
+from services.executor.core.records import binding
 from services.executor.core.records.asked_fields import (
     list_rule_fields,
     list_rule_fields_of_tool,
@@ -35,7 +36,7 @@ from services.executor.core.session.ledger import (
     list_past_calls_of_writes,
 )
 from services.executor.core.session.recorded_answers import request_recorded_verdict
-from services.executor.core.session.values import NamedValue, ProcessFigures
+from services.executor.core.session.values import NamedValue, Operand, ProcessFigures, trace_operands
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import find_deciding_verb
 from services.executor.core.tools.toolbox import has_tool_rules
@@ -145,7 +146,7 @@ def build_verdict_request(
         remainders=joint_remainders(template, plan.every_call, figures, dossier.facts, keys),
         sums=CallSums(calls, dossier.facts, ctx.toolbox, list_tools_named_together(policies)),
     )
-    values = {} if plan.calls else {value.name: calculated.convert_to_rule_value(value) for value in dossier.values}
+    values = {} if plan.calls else {value.name: _convert_to_rule_value(value) for value in dossier.values}
     return contracts.EvaluateRequest(
         policies=policies,
         context={**values, "process_type": template.process_type},
@@ -225,7 +226,7 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
     bound = binding.bind_fields(view, inputs.asked_names)
     own_fields, values = _executor_fields(call, inputs, view), inputs.dossier.values
     known_fields: JsonObject = {
-        **calculated.values_as_fields(values, view, inputs.constants),
+        **_values_as_fields(values, view, inputs.constants),
         **bound.fields,
         **own_fields,
     }
@@ -323,7 +324,7 @@ def _build_row_contexts(
             [(name, value) for name, value in row.items() if value is not UNKNOWN] for row in row_fields
         )
         rows += [{name: value for name, value in fields if name in unknown} for fields in known_row_fields if unknown]
-        if values_from_words := calculated.list_values_unrelated_to_call(inputs.dossier.values, view, inputs.constants):
+        if values_from_words := _list_values_unrelated_to_call(inputs.dossier.values, view, inputs.constants):
             rows = [variant for row in rows or [{}] for variant in (row, {**row, **values_from_words})]
         for name in unknown:
             values = view.present_and_edited_values(name)
@@ -353,7 +354,7 @@ def _set_fields_in_row(
 
 def _executor_fields(call: PlannedCall, inputs: _VerdictInputs, view: binding.CallView) -> JsonObject:
     """The fields that the executor itself knows of a call; no argument of the same name replaces them."""
-    call_figures = calculated.figures_of_call(inputs.figures, inputs.dossier.values, view)
+    call_figures = _figures_of_call(inputs.figures, inputs.dossier.values, view)
     figures = apply_joint_remainders(call.arguments, call_figures, inputs.remainders)
     return {
         **({"figures": {**figures}} if figures else {}),
@@ -368,7 +369,7 @@ def find_unproven_arguments(
 ) -> tuple[str, ...]:
     """The arguments that only the request states: no record around the call and no calculation gives them."""
     recorded_values = {name: _normalize_figure(value) for name, value in bound.recorded.items()}
-    values_about_call = (value for value in values if calculated.is_value_about_call(value, values, view))
+    values_about_call = (value for value in values if _is_value_about_call(value, values, view))
     computed_values = {_normalize_figure(value.value) for value in values_about_call}
     inner_values = {
         name: value for name, value in fields_of_arguments(arguments) if not isinstance(value, UnknownValue)
@@ -389,3 +390,94 @@ def _normalize_figure(value: Json) -> str:
 def _to_context_fields(fields: JsonObject) -> dict[str, contracts.ContextValue]:
     """The same fields, typed as the contract wants them: its values are nested less deeply than JSON may be."""
     return cast(dict[str, contracts.ContextValue], fields)
+
+
+def _convert_to_rule_value(value: NamedValue) -> Decimal | str:
+    """A value as rules see it: its number, or its text if it is a date, a truth value or a name."""
+    return value.value if value.number is None else value.number
+
+
+def _values_as_fields(
+    values: Sequence[NamedValue], view: binding.CallView, constants: Container[str] = ()
+) -> dict[str, Decimal | str]:
+    """The calculated values that rules see as fields of the call, ``{name: number or text}``; empty if its record is
+    unread. Each must be about the call, and have no name of its fields, of records' fields or of ``constants``.
+    """
+    free_values = () if view.named.unread_subjects else _list_values_named_like_no_field(values, view, constants)
+    return {
+        value.name: _convert_to_rule_value(value) for value in free_values if _is_value_about_call(value, values, view)
+    }
+
+
+def _list_values_unrelated_to_call(
+    values: Sequence[NamedValue], view: binding.CallView, constants: Container[str]
+) -> dict[str, Decimal | str]:
+    """The calculated values, as ``{name: number or text}``, that may trigger a rule though they are no fields of the
+    call: those that were calculated from the task's words alone; all, if the call is about a record that nobody read.
+    None of them is about another record, or has the name of a field or of ``constants``.
+    """
+    free_values = _list_values_named_like_no_field(values, view, constants)
+    if not view.named.unread_subjects:
+        free_values = (value for value in free_values if not _operands_from_reads(value, values))
+    return {value.name: _convert_to_rule_value(value) for value in free_values}
+
+
+def _list_values_named_like_no_field(
+    values: Sequence[NamedValue], view: binding.CallView, constants: Container[str]
+) -> Iterator[NamedValue]:
+    """Yields the values that may be about the call and are named like no constant and no field of it or of a record."""
+    for value in values:
+        if (
+            value.name not in constants
+            and _may_be_about_call(value, view)
+            and not view.is_field_of_call_or_records(value.name)
+        ):
+            yield value
+
+
+def _may_be_about_call(value: NamedValue, view: binding.CallView) -> bool:
+    """Whether a value is about no record in particular, or about one that the call names."""
+    return not value.about or value.about.casefold() in view.ids
+
+
+def _figures_of_call(
+    figures: ProcessFigures, values: Sequence[NamedValue], view: binding.CallView
+) -> dict[str, Decimal]:
+    """``{name in the template: number}`` of the figures about a record that the call names. A name with several figures
+    is left out.
+    """
+    of_call = [value for value in figures.computed if _is_figure_about_call(value, figures.subjects, values, view)]
+    stand_ins = (value for value in figures.stand_ins if _may_be_about_call(value, view))
+    of_call += [value for value in stand_ins if _is_value_about_call(value, values, view)]
+    counts = Counter(value.figure for value in of_call)
+    return {value.figure: value.number for value in of_call if value.number is not None and counts[value.figure] == 1}
+
+
+def _is_figure_about_call(
+    value: NamedValue, subjects: Mapping[str, frozenset[str]], values: Sequence[NamedValue], view: binding.CallView
+) -> bool:
+    if value.about:
+        return value.about.casefold() in view.ids
+    subject_ids = subjects.get(value.figure) or subjects.get(value.group)
+    return not subject_ids.isdisjoint(view.ids) if subject_ids else _is_value_about_call(value, values, view)
+
+
+def _is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: binding.CallView) -> bool:
+    """Whether a value is about the call: it rests on records around the call; or on results of which no record contains
+    its operands; or on any result, if the call names no record. One that rests on the task's words alone is about none.
+    A value that rests on records of the called kind is only about calls that name one of these.
+    """
+    operands = _operands_from_reads(value, values)
+    if not operands:
+        return False
+    nodes = [node for operand in operands for node in view.find_records_at(operand.ref, operand.path)]
+    nodes_of_kind = [node for node in nodes if view.is_named_record(node) or view.is_other_of_called_kind(node)]
+    if nodes_of_kind:
+        return any(view.is_named_record(node) for node in nodes_of_kind)
+    return not nodes or not view.ids or any(node in view.records_around for node in nodes)
+
+
+def _operands_from_reads(value: NamedValue, values: Sequence[NamedValue]) -> list[Operand]:
+    """The operands of the value, also by way of earlier values, that come from a result."""
+    operands = (operand for _, operand in trace_operands(value, {other.name: other for other in values}))
+    return [operand for operand in operands if operand.source == "result"]

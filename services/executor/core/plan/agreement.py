@@ -17,8 +17,7 @@ from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, leaves
 from services.executor.core.plan import exclusions
 from services.executor.core.plan.called_tools import find_unasked_call, find_wrong_tool
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, say_what_part_states
-from services.executor.core.plan.stated_amounts import find_wrong_amounts
-from services.executor.core.plan.stated_answers import find_contrary_answers
+from services.executor.core.plan.stated_values import find_contrary_answers, find_wrong_amounts
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of

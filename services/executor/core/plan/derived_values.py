@@ -13,7 +13,7 @@ from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
 from services.executor.core.figures.trace import OriginKind, TraceSources, read_duration_of_mention
 from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
-from services.executor.core.plan.stated_amounts import read_share
+from services.executor.core.plan.stated_values import read_share
 from shared.domain.exact_json import Json, as_text
 
 _DAYS_BY_TERM_UNIT = {"days": 1, "weeks": 7}
