@@ -75,7 +75,7 @@ class MessageExpected:
 
 
 @dataclass(frozen=True)
-class Booked:
+class AppointmentExpected:
     """One appointment that the participant made at that time with exactly these people; ``accepted``: all have
     accepted.
     """
@@ -116,7 +116,7 @@ class RowExpected:
 
 
 @dataclass(frozen=True)
-class Answered:
+class InvitationAnswerExpected:
     """An invitation that the user has answered."""
 
     name: str

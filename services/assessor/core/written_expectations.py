@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from services.assessor.core.evaluation import EvalContext, EvalResult
 from services.assessor.core.expectations import (
-    Answered,
-    Booked,
+    AppointmentExpected,
     Expectation,
+    InvitationAnswerExpected,
     MessageExpected,
     RowExpected,
     award,
@@ -63,8 +63,8 @@ class WrittenAnswer(_NamedExpectation):
     who: str
     response: str
 
-    def to_expectation(self) -> Answered:
-        return Answered(self.name, self.event_id, self.who, self.response)
+    def to_expectation(self) -> InvitationAnswerExpected:
+        return InvitationAnswerExpected(self.name, self.event_id, self.who, self.response)
 
 
 class WrittenBooking(_NamedExpectation):
@@ -74,8 +74,8 @@ class WrittenBooking(_NamedExpectation):
     guests: tuple[str, ...] = ()
     accepted: bool = False
 
-    def to_expectation(self) -> Booked:
-        return Booked(self.name, self.start, self.end, self.guests, self.accepted)
+    def to_expectation(self) -> AppointmentExpected:
+        return AppointmentExpected(self.name, self.start, self.end, self.guests, self.accepted)
 
 
 WrittenExpectation = Annotated[

@@ -46,7 +46,7 @@ class SharedTexts:
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, _COMMAND_SECONDS)
         self._cached = WeightedCache[tuple[str, str], _StoredText](_MOST_CHARACTERS_CACHED)
-        self._server = self._get_data_loss_times()
+        self._loss_times = self._get_data_loss_times()
         self._new_counts: Counter[str] = Counter()
         self._counted_since = 0.0
 
@@ -86,9 +86,9 @@ class SharedTexts:
 
     def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
-        if (server := self._get_data_loss_times()) != self._server:
+        if (loss_times := self._get_data_loss_times()) != self._loss_times:
             self._cached.clear()
-            self._server = server
+            self._loss_times = loss_times
         if now >= self._counted_since + _STORE_AGAIN_SECONDS:
             self._new_counts.clear()
             self._counted_since = now

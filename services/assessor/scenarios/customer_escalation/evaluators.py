@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from services.assessor.core.evaluation import EvalContext, EvalResult
 from services.assessor.core.expectations import (
-    Booked,
+    AppointmentExpected,
     Expectation,
     MessageExpected,
     RowExpected,
@@ -28,7 +28,7 @@ TEN = "10 per cent|10 percent|10%|10 %|ten per cent|ten percent"
 
 ANSWER = MessageExpected("the first answer", "mail", (HALE,), ("6:40", TEN), SECRETS)
 FURTHER = MessageExpected("the further answer", "mail", (HALE,), (TEN,), SECRETS)
-CALL = Booked(
+CALL = AppointmentExpected(
     "the call", datetime(2026, 3, 13, 11, tzinfo=UTC), datetime(2026, 3, 13, 11, 30, tzinfo=UTC), (HALE, RAVI)
 )
 RAVI_TOLD = MessageExpected("the mail to Ravi", "mail", (RAVI,), ("BW-3077", TEN), ("export of all",))

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from services.assessor.core.evaluation import EvalContext, EvalResult
 from services.assessor.core.expectations import (
-    Answered,
-    Booked,
+    AppointmentExpected,
     Expectation,
+    InvitationAnswerExpected,
     MessageExpected,
     award,
     award_courteous_messages,
@@ -23,9 +23,9 @@ GUESTS = ("leo.marsh@tern-mobility.example", "hana.ito@tern-mobility.example", "
 VENDOR = "sales@mapwise.example"
 TEN, ELEVEN = datetime(2026, 3, 13, 10, tzinfo=UTC), datetime(2026, 3, 13, 11, tzinfo=UTC)
 
-REVIEW = Booked("the review on Friday at ten", TEN, ELEVEN, GUESTS)
-ACCEPTED = Booked("a review that all accept", TEN, ELEVEN, GUESTS, accepted=True)
-DECLINED = Answered("the demo declined", "e-demo", PRIYA, "declined")
+REVIEW = AppointmentExpected("the review on Friday at ten", TEN, ELEVEN, GUESTS)
+ACCEPTED = AppointmentExpected("a review that all accept", TEN, ELEVEN, GUESTS, accepted=True)
+DECLINED = InvitationAnswerExpected("the demo declined", "e-demo", PRIYA, "declined")
 REASONS = ("airport", "train", "children", "board", "review", "lentils")
 REGRET = MessageExpected("the mail to the vendor", "mail", (VENDOR,), ("demo",), REASONS)
 OMAR_WROTE = datetime(2026, 3, 11, 8, 45, tzinfo=UTC)

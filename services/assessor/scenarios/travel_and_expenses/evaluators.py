@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from services.assessor.core.evaluation import EvalContext, EvalResult
 from services.assessor.core.expectations import (
-    Answered,
     Expectation,
+    InvitationAnswerExpected,
     MessageExpected,
     RowExpected,
     award,
@@ -34,7 +34,7 @@ CLAIM = MessageExpected(
     ("184.50|184,50", "32.40|32,40", "216.90|216,90"),
     ("61.00", "277.90", "anniversary", "card number"),
 )
-DINNER = Answered("the dinner accepted", "e-supper", TOMAS, "accepted")
+DINNER = InvitationAnswerExpected("the dinner accepted", "e-supper", TOMAS, "accepted")
 TOLD = MessageExpected("the report in the chat", "chat", (), ("216.90|216,90", "17:45|5:45"), ("card number", "61.00"))
 WORK: list[Expectation] = [FLIGHT, HOST, CLAIM, DINNER, TOLD]
 MAY_CHANGE = {

@@ -52,7 +52,8 @@ class _CachedTask(NamedTuple):
     record: TaskRecord | None = None
 
 
-def _fields_of_message(fingerprint: str) -> list[str]:
+def _hash_fields_of_message(fingerprint: str) -> list[str]:
+    """The fields, in the hash of a client's task id, that tell what became of the message with this fingerprint."""
     return [_TASK_FIELD, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
 
 
@@ -71,7 +72,7 @@ class RedisClientIds(ScriptedStore):
         if cached is None:
             return await self._find_uncached(key)
         fields, place, record_json = await self._scripts.execute_commands(
-            ("HMGET", client_task_key(tenant, alias), *_fields_of_message(fingerprint)),
+            ("HMGET", client_task_key(tenant, alias), *_hash_fields_of_message(fingerprint)),
             ("GET", keys.task_location_key(tenant, alias)),
             ("HGET", keys.task_keys(tenant, cached.session_id, alias).record, "json"),
         )
@@ -88,7 +89,7 @@ class RedisClientIds(ScriptedStore):
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
         name = client_task_key(key.tenant, key.alias)
-        fields = await self._scripts.execute("HMGET", name, *_fields_of_message(key.fingerprint))
+        fields = await self._scripts.execute("HMGET", name, *_hash_fields_of_message(key.fingerprint))
         task_id, signalled_turn_id, answered_turn_id = cast("list[str | None]", fields)
         record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):

@@ -295,7 +295,7 @@ def _find_overlapping_entities(text: str) -> Iterator[FoundEntity]:
 
 
 def _merge_by_field(entities: Iterable[FoundEntity]) -> Iterator[FoundEntity]:
-    """One entity for each stored field, in its longest spelling."""
+    """Yields one entity for each hash field under which entities are stored, in its longest spelling."""
     by_field: dict[str, FoundEntity] = {}
     for entity in entities:
         chosen = by_field.get(entity.field)
