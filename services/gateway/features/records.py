@@ -180,7 +180,7 @@ def _parse_change(body: JsonObject, if_match: str | None) -> tuple[JsonObject, i
     if not isinstance(document, dict):
         raise InvalidField("record", "must be an object: the tenant's record")
     base = _parse_if_match(if_match)
-    base = _parse_number(document.get("version")) if base is None else base
+    base = _parse_digits(document.get("version")) if base is None else base
     if base is None:
         raise MissingBaseVersion(
             'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'
@@ -204,13 +204,14 @@ def _parse_if_match(if_match: str | None) -> int | None:
     """The version in an ``If-Match`` header; None without the header. Raises ``InvalidField``."""
     if if_match is None:
         return None
-    number = _parse_number(if_match.strip().removeprefix("W/").strip('"'))
+    number = _parse_digits(if_match.strip().removeprefix("W/").strip('"'))
     if number is None:
         raise InvalidField("If-Match", 'must be the number of a version, such as "3"')
     return number
 
 
-def _parse_number(value: Json) -> int | None:
+def _parse_digits(value: Json) -> int | None:
+    """A whole number of at most nine digits, also one written as a text; None for any other value."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
 

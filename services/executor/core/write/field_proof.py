@@ -123,7 +123,7 @@ def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
 def _compare_reads_by_row(evidence: WriteEvidence) -> Sequence["_ComparedReads"]:
     split_into_rows = evidence.split_rows()
     reads = {(id(row.before), id(row.after)): (row.before, row.after) for row in split_into_rows}
-    shared_records = {key: _SharedRecords.of_reads(before, after) for key, (before, after) in reads.items()}
+    shared_records = {key: _RecordsOfBothReads.of_reads(before, after) for key, (before, after) in reads.items()}
     rows = [_ComparedReads(row, shared_records[id(row.before), id(row.after)]) for row in split_into_rows]
     for row in rows:
         row.set_other_rows([other for other in rows if other is not row and other.evidence.after is row.evidence.after])
@@ -171,7 +171,7 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     )
 
 
-class _SharedRecords(NamedTuple):
+class _RecordsOfBothReads(NamedTuple):
     """All records of a read before and one after; ``earlier`` pairs them. The rows that these reads show share them."""
 
     before: RecordsOfAnswer
@@ -179,7 +179,7 @@ class _SharedRecords(NamedTuple):
     earlier: EarlierRecords
 
     @classmethod
-    def of_reads(cls, before: Json, after: Json) -> "_SharedRecords":
+    def of_reads(cls, before: Json, after: Json) -> "_RecordsOfBothReads":
         records_before, records_after = RecordsOfAnswer(before), RecordsOfAnswer(after)
         return cls(records_before, records_after, EarlierRecords(records_before.nodes, records_after.nodes))
 
@@ -194,7 +194,7 @@ class _ComparedReads:
     arguments; ``other_rows``: the other rows of the call that the same read shows.
     """
 
-    def __init__(self, evidence: WriteEvidence, all_records: _SharedRecords) -> None:
+    def __init__(self, evidence: WriteEvidence, all_records: _RecordsOfBothReads) -> None:
         self.evidence, self.all_records, self.earlier = evidence, all_records, all_records.earlier
         self.other_rows: Sequence[_ComparedReads] = ()
         self._values_of_other_rows = set[str]()
