@@ -5,6 +5,7 @@ from typing import NamedTuple, cast
 from shared.contracts.task import TaskEvent
 from shared.infra.lua import Scripts
 from shared.infra.stored_tasks import read_events
+from shared.ports.tasks import parse_stream_id
 
 
 class EventRow(NamedTuple):
@@ -30,11 +31,6 @@ class EventPage(NamedTuple):
     newest: str
     has_all_events: bool
     rows: list[EventRow]
-
-
-def parse_stream_id(stream_id: str) -> tuple[int, int]:
-    ms, _, seq = stream_id.partition("-")
-    return int(ms), int(seq or 0)
 
 
 async def read_event_page(

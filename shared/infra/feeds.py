@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from shared.infra.channel_listener import ChannelListener
-from shared.infra.event_pages import EventRow, parse_stream_id, read_event_page
+from shared.infra.event_pages import EventRow, read_event_page
 from shared.infra.lua import Scripts
 from shared.infra.stored_tasks import read_events
-from shared.ports.tasks import EventsLost
+from shared.ports.tasks import EventsLost, parse_stream_id
 
 EVENTS_PER_PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
 _FIRST_STREAM_ID = (0, 0)

@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha1
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TypeAlias, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import structlog
@@ -38,6 +38,7 @@ Command: TypeAlias = "Sequence[Argument]"
 ScriptCall: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
 StoredRow = TypeVar("StoredRow")
+SendCommands: TypeAlias = "Callable[[Sequence[Command], float], Awaitable[list[object]]]"  # of a ``PrimaryPool``
 log = structlog.get_logger()
 
 ROUND_TRIP_SECONDS = 5.0
@@ -111,14 +112,6 @@ def script_digest(text: str) -> str:
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
-@runtime_checkable
-class CommandPool(Protocol):
-    """A connection pool that sends commands without redis-py's client around each."""
-
-    async def send_commands(self, commands: Sequence[Command], seconds: float) -> list[object]:
-        """The reply to each command, or the server's error for it; raises ``TimeoutError`` after ``seconds``."""
-
-
 class _SharedRoundTrip:
     """Sends the commands of all callers in one iteration of the event loop together, in one round trip.
 
@@ -129,8 +122,8 @@ class _SharedRoundTrip:
     def __init__(self, redis: Redis) -> None:
         self._joining: list[tuple[Sequence[Command], asyncio.Future[list[object]]]] | None = None
         pool = getattr(redis, "connection_pool", None)  # a cluster has one for each node
-        self._pool = pool if isinstance(pool, CommandPool) else None
-        self._reply_parsers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
+        self._send_commands: SendCommands | None = getattr(pool, "send_commands", None)
+        self._reply_parsers = dict(getattr(redis, "response_callbacks", {})) if self._send_commands else {}
 
     async def execute(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
         """The reply to each command, or the server's error."""
@@ -157,10 +150,10 @@ class _SharedRoundTrip:
         return own_replies
 
     async def _send(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
-        if self._pool is None:
+        if self._send_commands is None:
             async with asyncio.timeout(ROUND_TRIP_SECONDS):
                 return await _send_pipeline(redis, rows) if len(rows) > 1 else [await _send_command(redis, rows[0])]
-        replies = await self._pool.send_commands(rows, ROUND_TRIP_SECONDS)
+        replies = await self._send_commands(rows, ROUND_TRIP_SECONDS)
         for index, (words, reply) in enumerate(zip(rows, replies, strict=True)):
             parse_reply = self._reply_parsers.get(words[0])
             if parse_reply is not None and not isinstance(reply, Exception):

@@ -4,7 +4,6 @@ The current span is in our own context variable, so that no library adds spans t
 """
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from opentelemetry import trace as otel
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
@@ -23,7 +23,7 @@ from shared.domain.version import VERSION
 from shared.ports.tracing import Attribute, Span, SpanKind, Tracer
 
 _OTEL_KINDS: Mapping[SpanKind, otel.SpanKind] = {kind: otel.SpanKind[kind.name] for kind in SpanKind}
-_TRACEPARENT_PATTERN = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_PROPAGATOR = TraceContextTextMapPropagator()
 _NOT_ERRORS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 _current_span: ContextVar[otel.Span] = ContextVar("current_span", default=otel.INVALID_SPAN)
 
@@ -72,11 +72,9 @@ class OtelTracer(Tracer):
         return OtelSpan(_current_span.get())
 
     def traceparent(self) -> str | None:
-        context = _current_span.get().get_span_context()
-        if not context.is_valid:
-            return None
-        trace_id, span_id = otel.format_trace_id(context.trace_id), otel.format_span_id(context.span_id)
-        return f"00-{trace_id}-{span_id}-{context.trace_flags:02x}"
+        headers: dict[str, str] = {}
+        _PROPAGATOR.inject(headers, otel.set_span_in_context(_current_span.get(), Context()))
+        return headers.get("traceparent")
 
     @contextmanager
     def _open(self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]) -> Iterator[OtelSpan]:
@@ -116,13 +114,7 @@ _redact_cached = lru_cache(maxsize=4_096)(redact_text)  # the same few names, ov
 
 def _read_parent(traceparent: str | None) -> otel.Span:
     """The span that a ``traceparent`` names; an invalid span if it is malformed (W3C Trace Context, section 3.2)."""
-    match = _TRACEPARENT_PATTERN.fullmatch(traceparent or "")
-    if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
-        return otel.INVALID_SPAN
-    flags = otel.TraceFlags(int(match[4], 16) & otel.TraceFlags.SAMPLED)
-    return otel.NonRecordingSpan(
-        otel.SpanContext(int(match[2], 16), int(match[3], 16), is_remote=True, trace_flags=flags)
-    )
+    return otel.get_current_span(_PROPAGATOR.extract({"traceparent": traceparent or ""}, Context()))
 
 
 _TIMEOUT_SECONDS = 5.0  # for a batch, its repetitions among them

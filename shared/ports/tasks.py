@@ -62,6 +62,12 @@ class TooManyWaiting(Exception):
 PrepareAcceptance: TypeAlias = Callable[[], Awaitable[None]]
 
 
+def parse_stream_id(stream_id: str) -> tuple[int, int]:
+    """The milliseconds and the number in an event's id, by which ids are compared."""
+    ms, _, seq = stream_id.partition("-")
+    return int(ms), int(seq or 0)
+
+
 class Tasks(Protocol):
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None

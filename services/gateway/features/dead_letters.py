@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from services.gateway.edge.errors import GatewayRefusal, NotFound, WouldRepeatWrites
 from services.gateway.edge.fields import parse_limit
 from services.gateway.edge.ids import derive_id
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
@@ -255,7 +255,7 @@ _MOST_LISTED, _USUAL_LISTED = 1000, 100
 
 
 class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
-    rules = ApiPathRules(may_lack_body=True, requires_operator=True)
+    requires_operator = True
 
     @api_path("POST", "/dlq/list")
     async def list_all(self, call: ApiCall) -> JsonValue:

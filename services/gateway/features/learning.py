@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField, Unavailable
 from services.gateway.edge.fields import choice_at, flag_at
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from shared.contracts.learning_files import LearningFile, LearningImportReport
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
@@ -155,7 +155,7 @@ def _group_day_counts(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, in
 
 
 class LearningEndpoints(ApiEndpoints[LearnedData]):
-    rules = ApiPathRules(may_lack_body=True, requires_operator=True)
+    requires_operator = True
 
     @api_path("POST", "/learn/export")
     async def export_files(self, call: ApiCall) -> JsonValue:
@@ -176,7 +176,7 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
             raise Unavailable(problem)
         return report.model_dump(mode="json", exclude={"v"})
 
-    @api_path("GET", "/rl/status", ApiPathRules())
+    @api_path("GET", "/rl/status", requires_operator=False)
     async def show_strategy_status(self, call: ApiCall) -> JsonValue:
         """Show the strategies of each process type: uses, mean reward and UCB1 score; and counts of all tasks."""
         return build_learning_view(await self._service.read_totals(call.caller.tenant))

@@ -7,7 +7,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import NotFound
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore, parse_stored_rows
@@ -31,7 +31,7 @@ class MadeToolRepository(ScriptedStore):
 
 
 class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
-    rules = ApiPathRules(requires_operator=True)
+    requires_operator = True
 
     @api_path("POST", "/tools/made/list")
     async def list_all(self, call: ApiCall) -> JsonValue:

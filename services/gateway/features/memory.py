@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NotFound
 from services.gateway.edge.fields import choice_at, text_at
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
@@ -149,7 +149,7 @@ def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> tup
 
 
 class MemoryEndpoints(ApiEndpoints[TenantMemories]):
-    rules = ApiPathRules(may_lack_body=True, requires_operator=True)
+    requires_operator = True
 
     @api_path("POST", "/memory/cases")
     async def list_cases(self, call: ApiCall) -> JsonValue:

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, Unavailable
 from services.gateway.edge.fields import short_text_at, whole_number_at
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.tenant import TenantRecord
@@ -246,7 +246,7 @@ def _changed_fields(earlier: JsonObject, later: JsonObject) -> list[Json]:
 
 
 class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
-    rules = ApiPathRules(requires_operator=True)
+    requires_operator = True
 
     @api_path("GET", "/tenants/{tenant}/record")
     async def get_record(self, call: ApiCall) -> Response:

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.gateway.edge.fields import check_type, short_text_at
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from shared.infra import keys
 from shared.infra.tenant_records import TenantStops
 
@@ -99,7 +99,7 @@ _LONGEST_REASON = 500
 
 
 class TenantEndpoints(ApiEndpoints[TenantStates]):
-    rules = ApiPathRules(requires_operator=True)
+    requires_operator = True
 
     @api_path("POST", "/tenants/{tenant}/stop")
     async def stop_tenant(self, call: ApiCall) -> JsonValue:

@@ -10,11 +10,11 @@ from redis.asyncio import Redis
 
 from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, LivingLearners, Outcomes
 from shared.infra import keys
-from shared.infra.event_pages import parse_stream_id
 from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls, parse_pairs
 from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.stored_outcomes import unpack_outcome
+from shared.ports.tasks import parse_stream_id
 
 MOST_EVENTS_BEHIND = 5_000  # events of one partition that are kept for a group beside the learner's own
 EVENTS_AT_ONCE = 64  # events of one partition in one run

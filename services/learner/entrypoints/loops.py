@@ -1,11 +1,10 @@
 """The learner's loops. Learning goes before remembering and loading training rows; a failing store is waited for."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
 
 import structlog
 from pydantic import JsonValue
@@ -35,19 +34,10 @@ async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
     await _repeat_until_stopped(adjust_share_once)
 
 
-class OutcomeReader(Protocol):
-    """Reads the outcomes of some partitions in runs, of which each looks only where outcomes are expected."""
-
-    @property
-    def partitions(self) -> Collection[int]: ...
-
-    def expect_outcomes_in(self, partitions: Collection[int]) -> None: ...
-
-
 class OutcomeWatch:
     """Tells a reader where there are new outcomes. ``seconds``: how long it waits for them at most."""
 
-    def __init__(self, reader: OutcomeReader, outcomes: Outcomes, seconds: float) -> None:
+    def __init__(self, reader: Learner | OutcomeFollower, outcomes: Outcomes, seconds: float) -> None:
         self._reader, self._outcomes, self._seconds = reader, outcomes, min(_OUTCOME_WAIT_SECONDS, seconds)
         self._clock = asyncio.get_running_loop().time
         self._swept = self._clock()

@@ -1,6 +1,6 @@
 """A client for a user environment simulator's REST interface: what a user does there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Self
 
@@ -78,6 +78,15 @@ class ChatEndpoints(WorldEndpoints):
         return await self.post_action("clear", conversation_id=conversation_id)
 
 
+def _make_message_action(action: str) -> Callable[[WorldEndpoints, Sequence[str]], Awaitable[modalities.ActionResult]]:
+    """A method that carries out an action on the messages of its ``message_ids``."""
+
+    async def act(self: WorldEndpoints, message_ids: Sequence[str]) -> modalities.ActionResult:
+        return await self.post_action(action, message_ids=message_ids)
+
+    return act
+
+
 class EmailEndpoints(WorldEndpoints):
     modality = "email"
 
@@ -95,24 +104,9 @@ class EmailEndpoints(WorldEndpoints):
         """Delivers a mail to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
         return await self.post_action("receive", **mail)
 
-    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("read", message_ids=message_ids)
-
-    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("unread", message_ids=message_ids)
-
-    async def star(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("star", message_ids=message_ids)
-
-    async def unstar(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("unstar", message_ids=message_ids)
-
-    async def archive(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("archive", message_ids=message_ids)
-
-    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        """Moves mails to the trash."""
-        return await self.post_action("delete", message_ids=message_ids)
+    mark_read, mark_unread = _make_message_action("read"), _make_message_action("unread")
+    star, unstar = _make_message_action("star"), _make_message_action("unstar")
+    archive, delete = _make_message_action("archive"), _make_message_action("delete")  # into the trash
 
     async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action("label", message_ids=message_ids, labels=labels)
@@ -141,14 +135,8 @@ class SmsEndpoints(WorldEndpoints):
         """Delivers a message to the user at once. The assessor's ``EventsEndpoints.create`` creates later ones."""
         return await self.post_action("receive", **message)
 
-    async def mark_read(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("read", message_ids=message_ids)
-
-    async def mark_unread(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("unread", message_ids=message_ids)
-
-    async def delete(self, message_ids: Sequence[str]) -> modalities.ActionResult:
-        return await self.post_action("delete", message_ids=message_ids)
+    mark_read, mark_unread = _make_message_action("read"), _make_message_action("unread")
+    delete = _make_message_action("delete")
 
     async def react(self, message_id: str, phone_number: str, emoji: str) -> modalities.ActionResult:
         return await self.post_action("react", message_id=message_id, phone_number=phone_number, emoji=emoji)

@@ -20,6 +20,7 @@ from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, may_read
+from services.gateway.features.tasks.listing import parse_position
 from services.gateway.features.tasks.message import DECISION_WORDS, MessageDecision
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.credential import parse_reference, why_not_own_secret
@@ -45,13 +46,6 @@ class ApprovalListPage(NamedTuple):
 _WaitingPosition = tuple[int, str]  # a waiting approval's: its deadline in milliseconds, and its id
 
 
-def _parse_page_token(token: str) -> _WaitingPosition:
-    deadline, approval_id = decode_page_token(token) if token else ("0", "")
-    if not (deadline.isascii() and deadline.isdecimal() and len(deadline) < 20):
-        raise InvalidField("token", "is none that this server gave")
-    return int(deadline), approval_id
-
-
 class Approvals(ScriptedStore):
     """Reads tenants' approvals: their ids in all partitions in one round trip, then their contents.
 
@@ -70,7 +64,7 @@ class Approvals(ScriptedStore):
         At most ``limit`` of them, or all. ``page_token``: of the page before; empty for the first. Raises
         ``InvalidField`` for a wrong one.
         """
-        last_position = _parse_page_token(page_token)
+        last_position = parse_position("token", *decode_page_token(page_token)) if page_token else (0, "")
         positions = [row for row in await self._list_positions(tenant) if row[0] > last_position]
         requests: list[ApprovalRequest] = []
         for start in range(0, len(positions), _READ_AT_ONCE):

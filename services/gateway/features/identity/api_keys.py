@@ -15,7 +15,7 @@ from typing_extensions import override
 from services.gateway.edge.errors import InvalidField, NotFound, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import object_at, required_id_at, short_text_at, whole_number_at
 from services.gateway.features.identity import model as identity
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.middleware import check_rate_limits
 from services.gateway.features.identity.settings import RateAllowance
 from services.gateway.features.identity.store import Keyring, RateMeter
@@ -196,7 +196,7 @@ _NO_STORE_HEADERS = {"Cache-Control": "no-store"}  # the one answer with a key's
 
 
 class KeyEndpoints(ApiEndpoints[Keyring]):
-    rules = ApiPathRules(requires_operator=True)
+    requires_operator = True
 
     @api_path("POST", "/keys/create")
     async def create(self, call: ApiCall) -> Response:

@@ -36,28 +36,17 @@ CALLERS_KEY = "x-callers"  # in the OpenAPI document: who may call a path, in wo
 OPERATORS_TEXT = "operators of the tenant"
 
 
-class ApiPathRules(NamedTuple):
-    """What a path demands of a request. ``may_lack_body``: whether the body may be left out.
-
-    ``requires_operator``: callers without that role raise ``NotAnOperator``, operators who name another tenant in the
-    path ``NotFound``.
-    """
-
-    may_lack_body: bool = False
-    requires_operator: bool = False
-
-
 class _MarkedPath(NamedTuple):
     verb: str
     path: str
-    rules: ApiPathRules | None
+    requires_operator: bool | None
 
 
-def api_path(verb: str, path: str, rules: ApiPathRules | None = None) -> Callable[[Method], Method]:
-    """Mark a method of ``ApiEndpoints`` as the handler of a path. ``rules``: if they differ from those of its class."""
+def api_path(verb: str, path: str, *, requires_operator: bool | None = None) -> Callable[[Method], Method]:
+    """Mark a method of ``ApiEndpoints`` as the handler of a path. ``requires_operator``: if not as its class says."""
 
     def attach_path(method: Method) -> Method:
-        method.__dict__["api_path"] = _MarkedPath(verb, path, rules)
+        method.__dict__["api_path"] = _MarkedPath(verb, path, requires_operator)
         return method
 
     return attach_path
@@ -67,9 +56,11 @@ class ApiEndpoints(Generic[Service]):
     """Base of the handlers of related paths: of each method that ``api_path`` marks.
 
     A handler returns the response or its JSON; its name and docstring are the path's in the OpenAPI page.
+    ``requires_operator``: callers without that role raise ``NotAnOperator``, operators who name another tenant in the
+    path ``NotFound``.
     """
 
-    rules: ClassVar[ApiPathRules] = ApiPathRules()
+    requires_operator: ClassVar[bool] = False
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -79,14 +70,11 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
     """The routes of the marked methods. ``max_body_bytes``: the most bytes of a body."""
     router = APIRouter()
 
-    def make_endpoint(
-        verb: str, handle: HandleApiCall, rules: ApiPathRules
-    ) -> Callable[[Request], Awaitable[Response]]:
+    def make_endpoint(handle: HandleApiCall, requires_operator: bool) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            has_body = verb != "GET"
-            body = await read_object(request, max_body_bytes, may_lack_body=rules.may_lack_body) if has_body else {}
+            body = await read_object(request, max_body_bytes, may_lack_body=True) if request.method != "GET" else {}
             caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
-            if rules.requires_operator:
+            if requires_operator:
                 check_operator(caller)
                 if (tenant := request.path_params.get("tenant", caller.tenant)) != caller.tenant:
                     raise NotFound(f"tenant {tenant!r} that you may see")
@@ -98,14 +86,15 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
     for name, method in vars(type(endpoints)).items():
         marked_path: _MarkedPath | None = getattr(method, "api_path", None)
         if marked_path is not None:
-            rules = marked_path.rules or endpoints.rules
+            own_rule = marked_path.requires_operator
+            requires_operator = endpoints.requires_operator if own_rule is None else own_rule
             router.add_api_route(
                 marked_path.path,
-                make_endpoint(marked_path.verb, getattr(endpoints, name), rules),
+                make_endpoint(getattr(endpoints, name), requires_operator),
                 methods=[marked_path.verb],
                 response_class=JSONResponse,
                 name=name,
                 description=method.__doc__ or "",
-                openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if rules.requires_operator else None,
+                openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if requires_operator else None,
             )
     return router

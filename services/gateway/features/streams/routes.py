@@ -18,7 +18,7 @@ from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import build_public_view, ends_task
 from shared.domain.version import VERSION
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import EventsLost, TaskSnapshot
+from shared.ports.tasks import EventsLost, TaskSnapshot, parse_stream_id
 
 log = structlog.get_logger()
 
@@ -52,8 +52,8 @@ async def _later_frames(
     tasks: TaskService, task_snapshot: TaskSnapshot, resumption: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     record = task_snapshot.record
-    newest = updates.SeenEvents(updates.EventPosition.parse(task_snapshot.newest or "0-0"))
-    start = resumption.seen or (newest if resumption.lost_after else updates.SeenEvents(updates.EventPosition(0, 0)))
+    newest = updates.SeenEvents(parse_stream_id(task_snapshot.newest or "0-0"))
+    start = resumption.seen or (newest if resumption.lost_after else updates.SeenEvents((0, 0)))
     if record.state.is_terminal and start.position >= newest.position and start.part is None:
         return
     # the turns that do not end the stream: all that have ended, except the last if the task is at rest
@@ -65,7 +65,7 @@ async def _later_frames(
             is_of_past_turn = event.data.get("turn_id") in past_turns
             if ends_task(event) or (updates.leaves_task_waiting(event) and not follow and not is_of_past_turn):
                 return
-            if record.state.is_terminal and updates.EventPosition.parse(stream_id) >= newest.position:
+            if record.state.is_terminal and parse_stream_id(stream_id) >= newest.position:
                 return
 
 

@@ -14,7 +14,7 @@ from services.gateway.features.tasks.service import AcceptedMessage, TaskService
 from services.gateway.features.tasks.views import ends_task, ends_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
-from shared.ports.tasks import EventsLost, TaskSnapshot
+from shared.ports.tasks import EventsLost, TaskSnapshot, parse_stream_id
 
 
 class NumberedUpdate(NamedTuple):
@@ -108,7 +108,7 @@ class TaskStream:
                 for number, update in updates.list_updates_of_event(event, record, is_final=is_final):
                     if not start.seen.includes_update(stream_id, number):
                         yield NumberedUpdate(updates.event_id(stream_id, number), update)
-                if is_final or (start.last and EventPosition.parse(stream_id) >= start.last):
+                if is_final or (start.last and parse_stream_id(stream_id) >= start.last):
                     return
 
     async def record_delivery(self) -> None:
@@ -126,7 +126,7 @@ async def send_and_stream(
     seen_events = updates.parse_last_event_id(last_event_id)
     accepted = await tasks.submit(message, caller)
     if accepted.is_reply:
-        start = StreamStart(NumberedUpdate("0-0", TasklessReply(accepted.record)), SeenEvents(EventPosition(0, 0)))
+        start = StreamStart(NumberedUpdate("0-0", TasklessReply(accepted.record)), SeenEvents((0, 0)))
         return TaskStream(tasks, accepted.record, accepted.shown_id, start, StreamEnd(), accepted)
     task_snapshot = await tasks.read_snapshot(accepted.record)
     end, resumption = StreamEnd(accepted.turn_id), updates.find_resumption(seen_events, task_snapshot)
@@ -165,7 +165,8 @@ def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, resumpti
     if resumes or not is_new or not task_snapshot.has_all_events or task_snapshot.oldest is None:
         return None
     return StreamStart(
-        NumberedUpdate(task_snapshot.oldest, Snapshot(record)), SeenEvents(EventPosition.parse(task_snapshot.oldest))
+        NumberedUpdate(task_snapshot.oldest, Snapshot(record)),
+        SeenEvents(parse_stream_id(task_snapshot.oldest)),
     )
 
 
@@ -174,8 +175,8 @@ def _find_start(resumption: Resumption, task_snapshot: TaskSnapshot, *, is_over:
 
     ``is_over``: the stream ends with the newest event that is stored now.
     """
-    newest = SeenEvents(EventPosition.parse(task_snapshot.newest or "0-0"))
+    newest = SeenEvents(parse_stream_id(task_snapshot.newest or "0-0"))
     if resumption.seen is not None and (resumption.seen != newest or not is_over):
         return StreamStart(None, resumption.seen, newest.position if is_over else None)
     snapshot = Snapshot(task_snapshot.record, resumption.lost_after, is_final=is_over)
-    return StreamStart(NumberedUpdate(str(newest.position), snapshot), newest)
+    return StreamStart(NumberedUpdate(updates.format_position(newest.position), snapshot), newest)

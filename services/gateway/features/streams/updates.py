@@ -6,7 +6,6 @@ have a part in their id (``1700000000000-0.2``: the second update of that event)
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -24,34 +23,19 @@ from services.gateway.features.tasks.views import (
 )
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import TaskState, TurnPhase
-from shared.ports.tasks import TaskSnapshot
+from shared.ports.tasks import TaskSnapshot, parse_stream_id
 
 LAST_EVENT_ID_HEADER = "Last-Event-ID"
 _EVENT_ID_PATTERN = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")
-_LARGEST_SEQUENCE_NUMBER = 2**64 - 1
+_LARGEST_NUMBER = 2**64 - 1
 
 
-@dataclass(frozen=True, order=True)
-class EventPosition:
-    """The position of an event in a task's event stream (a Redis stream id)."""
+EventPosition: TypeAlias = tuple[int, int]  # of an event in a task's stream: milliseconds and number, as in its id
 
-    ms: int
-    seq: int
 
-    @classmethod
-    def parse(cls, stream_id: str) -> "EventPosition":
-        ms, _, seq = stream_id.partition("-")
-        return cls(int(ms), int(seq or 0))
-
-    @property
-    def previous(self) -> "EventPosition":
-        """The last possible position before this one."""
-        if self.seq:
-            return EventPosition(self.ms, self.seq - 1)
-        return EventPosition(self.ms - 1, _LARGEST_SEQUENCE_NUMBER) if self.ms else self
-
-    def __str__(self) -> str:
-        return f"{self.ms}-{self.seq}"
+def format_position(position: EventPosition) -> str:
+    """The id of the event at a position."""
+    return "{}-{}".format(*position)
 
 
 class SeenEvents(NamedTuple):
@@ -65,16 +49,19 @@ class SeenEvents(NamedTuple):
         """The stream id after which the gateway reads on for this client: ``position``, or the id just before it if the
         client has only some of that event's updates, so that the event is read again.
         """
-        return str(self.position if self.part is None else self.position.previous)
+        ms, number = self.position
+        if self.part is not None and number:
+            return format_position((ms, number - 1))
+        return format_position((ms - 1, _LARGEST_NUMBER) if self.part is not None and ms else self.position)
 
     @property
     def event_id(self) -> str:
-        return event_id(str(self.position), self.part)
+        return event_id(format_position(self.position), self.part)
 
     def includes_update(self, stream_id: str, part: int | None) -> bool:
         """Whether the client has the update ``part`` of an event; None is the event's last update."""
-        if self.part is None or EventPosition.parse(stream_id) != self.position:
-            return EventPosition.parse(stream_id) <= self.position
+        if self.part is None or parse_stream_id(stream_id) != self.position:
+            return parse_stream_id(stream_id) <= self.position
         return part is not None and part <= self.part
 
 
@@ -90,7 +77,7 @@ def parse_last_event_id(text: str | None) -> SeenEvents | None:
     if match is None:
         raise InvalidField(LAST_EVENT_ID_HEADER, "must be an id that this stream gave")
     ms, seq, part = match.groups()
-    return SeenEvents(EventPosition(int(ms), int(seq or 0)), None if part is None else int(part))
+    return SeenEvents((int(ms), int(seq or 0)), None if part is None else int(part))
 
 
 class Resumption(NamedTuple):
@@ -113,10 +100,10 @@ def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Res
     if (
         task_snapshot.oldest is None
         or task_snapshot.newest is None
-        or seen.position > EventPosition.parse(task_snapshot.newest)
+        or seen.position > parse_stream_id(task_snapshot.newest)
     ):
         return Resumption(None, seen.event_id)
-    if seen.position >= EventPosition.parse(task_snapshot.oldest):
+    if seen.position >= parse_stream_id(task_snapshot.oldest):
         return Resumption(seen)
     return Resumption(None, None if task_snapshot.has_all_events else seen.event_id)
 

@@ -3,12 +3,12 @@
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, ApiPathRules, api_path
+from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.webhooks.service import WebhookService
 
 
 class WebhookEndpoints(ApiEndpoints[WebhookService]):
-    rules = ApiPathRules(may_lack_body=True, requires_operator=True)
+    requires_operator = True
 
     @api_path("POST", "/webhooks/secret")
     async def show_secrets(self, call: ApiCall) -> Response:
