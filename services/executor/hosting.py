@@ -100,7 +100,7 @@ async def run_sessions(
             keep_reaping(reaper, has_looked),
             _keep_copying_tenant_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
-            keep_archiving(archiver),
+            keep_repeating(archiver.archive_once, "archiving_failed"),
             _keep_evicting(evictor, settings.session_idle_seconds),
             serve_imports(
                 RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
@@ -217,17 +217,17 @@ async def keep_reaping(reaper: Reaper, has_looked: asyncio.Event) -> None:
 
     async def repair() -> None:
         tick = next(numbers)
-        if woken := await reaper.repair_once():
-            log.info("sessions_woken", sessions=woken)
+        try:
+            if woken := await reaper.repair_once():
+                log.info("sessions_woken", sessions=woken)
+        finally:
+            has_looked.set()
         if tick % _TICKS_BETWEEN_COUNTS == 0:
             await reaper.update_outcomes_behind()
         if reaper.outcomes_behind > _OUTCOMES_BEHIND_TO_WARN and tick % _TICKS_BETWEEN_WARNINGS == 0:
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
-    while True:
-        await _run_pass(repair, "upkeep_failed")
-        has_looked.set()
-        await _sleep_with_jitter(_PAUSE_SECONDS)
+    await keep_repeating(repair, "upkeep_failed")
 
 
 async def _keep_copying_tenant_stops(stops: TenantStops) -> None:
@@ -237,16 +237,7 @@ async def _keep_copying_tenant_stops(stops: TenantStops) -> None:
         if count := await stops.copy_missing_stops():
             log.info("tenant_stops_spread", tenants=count)
 
-    while True:
-        await _run_pass(copy_stops, "tenant_stops_unknown")
-        await _sleep_with_jitter(_PAUSE_SECONDS)
-
-
-async def keep_archiving(archiver: Archiver) -> None:
-    """Archives ended tasks until cancelled."""
-    while True:
-        await _run_pass(archiver.archive_once, "archiving_failed")
-        await _sleep_with_jitter(_PAUSE_SECONDS)
+    await keep_repeating(copy_stops, "tenant_stops_unknown")
 
 
 async def _keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
@@ -256,21 +247,20 @@ async def _keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
         if count := await evictor.evict_once():
             log.info("sessions_evicted", sessions=count)
 
+    await keep_repeating(evict_idle, "eviction_failed", min(_MOST_IDLE_SECONDS, idle_seconds / 2))
+
+
+async def keep_repeating(
+    one_pass: Callable[[], Awaitable[object]], failure_event: str, seconds: float = _PAUSE_SECONDS
+) -> None:
+    """Runs passes of a loop until cancelled, about that many ``seconds`` apart, with jitter, so that executors do not
+    look all at once. If a pass fails, that is logged as ``failure_event``.
+    """
     while True:
-        await _sleep_with_jitter(min(_MOST_IDLE_SECONDS, idle_seconds / 2))
-        await _run_pass(evict_idle, "eviction_failed")
-
-
-async def _run_pass(one_pass: Callable[[], Awaitable[object]], failure_event: str) -> None:
-    """Runs one pass of a loop. If it fails, that is logged as ``failure_event``."""
-    try:
-        await one_pass()
-    except StoreUnavailable as error:
-        log.warning(failure_event, error=str(error))
-    except Exception as error:  # the outer edge of a loop: one bad row must not end it, or hold up what else it mends
-        log.exception(failure_event, error=repr(error))
-
-
-async def _sleep_with_jitter(seconds: float) -> None:
-    """Sleeps for about that many seconds, with jitter, so that executors do not look all at once."""
-    await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
+        try:
+            await one_pass()
+        except StoreUnavailable as error:
+            log.warning(failure_event, error=str(error))
+        except Exception as error:  # one bad row must not end the loop, or hold up what else it mends
+            log.exception(failure_event, error=repr(error))
+        await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret

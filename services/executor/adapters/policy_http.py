@@ -32,9 +32,9 @@ _PROVISIONAL_VERDICT_SECONDS = 30.0  # what a service of another version would s
 class HttpPolicy(PolicyService):
     """A client of the policy service with one shared pool of connections.
 
-    A request that could not connect is sent once more, since a verdict changes nothing. Policies are named by their
-    hash, and sent in full only if the service does not know that hash. ``seconds`` bounds the whole exchange. A
-    verdict from before there is a plan is reused for half a minute if it depends on the policies alone.
+    Policies are named by their hash, and sent in full only if the service does not know that hash. ``seconds`` bounds
+    the whole exchange. A verdict from before there is a plan is reused for half a minute if it depends on the policies
+    alone.
     """
 
     def __init__(
@@ -48,7 +48,6 @@ class HttpPolicy(PolicyService):
         self._tracer = tracer
         self._seconds = seconds
         self._provisional = LruCache[str, _CachedVerdict](_MOST_HASHES)
-        self._timeout = httpx2.Timeout(seconds).as_dict()
         self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
         self._transport = transport or AiohttpTransport()
 
@@ -75,7 +74,7 @@ class HttpPolicy(PolicyService):
             try:
                 async with asyncio.timeout(self._seconds):
                     answer = await self._fetch_answer(question, request, shape)
-            except (httpx2.TimeoutException, TimeoutError) as error:
+            except TimeoutError as error:
                 raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
             except httpx2.HTTPError as error:
                 raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
@@ -95,11 +94,7 @@ class HttpPolicy(PolicyService):
         http_request = httpx2.Request("POST", self._read_url(path), content=request.to_json(), headers=_HEADERS)
         if traceparent := self._tracer.traceparent():
             http_request.headers["traceparent"] = traceparent
-        http_request.extensions["timeout"] = self._timeout
-        try:
-            response = await self._transport.handle_async_request(http_request)
-        except httpx2.ConnectError:
-            response = await self._transport.handle_async_request(http_request)
+        response = await self._transport.handle_async_request(http_request)
         try:
             await response.aread()
         finally:

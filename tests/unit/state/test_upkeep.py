@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_idle import Archiver
 from services.executor.core.turn.runner import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
-from services.executor.hosting import keep_archiving
+from services.executor.hosting import keep_repeating
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.idle_runner import IdleRunner
@@ -34,7 +34,7 @@ class Archiving(Archiver):
 async def test_a_store_that_is_away_is_asked_again() -> None:
     archiving = Archiving()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        loop = group.create_task(keep_archiving(archiving))
+        loop = group.create_task(keep_repeating(archiving.archive_once, "archiving_failed"))
         await archiving.looked_again.wait()
         loop.cancel()
 
