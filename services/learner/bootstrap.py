@@ -10,11 +10,11 @@ from redis.asyncio import Redis
 
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
-from services.learner.core.learner import Learner
-from services.learner.entrypoints.http import LearnerGauges, build_learner_health_app
-from services.learner.entrypoints.loops import keep_adjusting_share, keep_learning
 from services.learner.jobs import build_file_jobs, build_memory_jobs
 from services.learner.settings import LearnerSettings
+from services.learner.workers.health import LearnerGauges, build_learner_health_app
+from services.learner.workers.learner import Learner
+from services.learner.workers.loops import keep_adjusting_share, keep_learning
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect

@@ -16,20 +16,20 @@ from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
 from services.learner.core.files.benchmark_report import build_report_rows, make_report_importer
 from services.learner.core.files.importer import Importer
-from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFactFinder, TenantBudgets
-from services.learner.core.memory.follower import OutcomeFollower
-from services.learner.core.memory.forgetting import ForgetRequestWorker
-from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import TrainingObjectLoader
-from services.learner.entrypoints.loops import (
+from services.learner.ports.outcomes import TrainingObjectStore
+from services.learner.settings import LearnerSettings, MemorySettings
+from services.learner.workers.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFactFinder, TenantBudgets
+from services.learner.workers.follower import OutcomeFollower
+from services.learner.workers.forget_worker import ForgetRequestWorker
+from services.learner.workers.learner import Learner
+from services.learner.workers.loops import (
     TrainingLoadStatus,
     keep_doing_due_work,
     keep_following,
     keep_loading_training_objects,
 )
-from services.learner.ports.outcomes import Outcomes, TrainingObjectStore
-from services.learner.settings import LearnerSettings, MemorySettings
+from services.learner.workers.rememberer import Rememberer
 from shared.contracts.learning_files import LearningFile, LearningImportRequest
 from shared.domain.model_price import highest_prices
 from shared.infra import keys
@@ -55,7 +55,7 @@ class MemoryJobs:
 
     rememberer: Rememberer
     follower: OutcomeFollower
-    outcomes: Outcomes
+    outcomes: RedisOutcomes
     forgetter: ForgetRequestWorker
     worker: FactWorker | None = None
     close: Callable[[], Awaitable[None]] | None = None

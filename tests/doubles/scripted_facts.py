@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
-from services.learner.core.memory.fact_worker import ModelFactFinder
 from services.learner.ports.memory import FactCost, FactSearchFailed, RawFact
+from services.learner.workers.fact_worker import ModelFactFinder
 from shared.domain.exact_json import JsonObject
 
 

@@ -10,12 +10,12 @@ from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
-from services.learner.core.learner import Learner
-from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
-from services.learner.core.memory.follower import OutcomeFollower
-from services.learner.core.memory.forgetting import ForgetRequestWorker
-from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import RawFact
+from services.learner.workers.fact_worker import FactWorker, TenantBudgets
+from services.learner.workers.follower import OutcomeFollower
+from services.learner.workers.forget_worker import ForgetRequestWorker
+from services.learner.workers.learner import Learner
+from services.learner.workers.rememberer import Rememberer
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import OutcomeTexts, TaskOutcome
 from shared.domain.exact_json import JsonObject

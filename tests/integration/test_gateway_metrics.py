@@ -20,8 +20,8 @@ from cli.stack.plan import free_ports
 from services.gateway.settings import GatewaySettings
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
-from services.learner.core.learner import Learner
-from services.learner.entrypoints.http import LearnerGauges
+from services.learner.workers.health import LearnerGauges
+from services.learner.workers.learner import Learner
 from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.domain import metric_names as names

@@ -18,11 +18,11 @@ from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.files.importer import Importer
-from services.learner.core.learner import MAX_TRIES, Learner
-from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.training import TrainingObjectLoader
-from services.learner.entrypoints.loops import TrainingLoadStatus, keep_doing_due_work, keep_loading_training_objects
 from services.learner.ports.files import LearnedSnapshot
+from services.learner.workers.forget_worker import ForgetRequestWorker
+from services.learner.workers.learner import MAX_TRIES, Learner
+from services.learner.workers.loops import TrainingLoadStatus, keep_doing_due_work, keep_loading_training_objects
 from shared.contracts.learning_files import ForgetRequest, LearningFile, LearningImportReport, LearningImportRequest
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.outcome_digest import OutcomeDigest, make_outcome_digest

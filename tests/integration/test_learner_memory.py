@@ -12,10 +12,10 @@ from typing_extensions import override
 
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
-from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
-from services.learner.core.memory.follower import OutcomeFollower
-from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
+from services.learner.workers.fact_worker import FactWorker, TenantBudgets
+from services.learner.workers.follower import OutcomeFollower
+from services.learner.workers.rememberer import Rememberer
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
 from shared.contracts.relevance import ENTITIES_KEPT, ENTITY_LIFETIME
 from shared.contracts.tenant_document import TenantVersion

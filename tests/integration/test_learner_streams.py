@@ -12,11 +12,11 @@ from typing_extensions import override
 
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
-from services.learner.core.learner import MAX_TRIES, Learner
-from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.lesson import make_lesson
-from services.learner.entrypoints.loops import OutcomeWatch
 from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery
+from services.learner.workers.follower import OutcomeFollower
+from services.learner.workers.learner import MAX_TRIES, Learner
+from services.learner.workers.loops import OutcomeWatch
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import TREND_DAYS_KEPT

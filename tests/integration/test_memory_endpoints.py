@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from cli.main import app
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
-from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
 from services.learner.ports.memory import KnownFacts
+from services.learner.workers.fact_worker import FactWorker, TenantBudgets
 from shared.contracts.knowledge import KnownEntity
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind

@@ -19,10 +19,10 @@ from services.gateway.features.memory import TenantMemories
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
-from services.learner.core.learner import Learner
-from services.learner.core.memory.follower import OutcomeFollower
-from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.ports.outcomes import Delivery, Lesson, LessonRefused
+from services.learner.workers.follower import OutcomeFollower
+from services.learner.workers.forget_worker import ForgetRequestWorker
+from services.learner.workers.learner import Learner
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import loads_object

@@ -9,7 +9,7 @@ from redis.exceptions import ResponseError
 from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
 from services.learner.core.memory.forgetting import Removal, StoredMemory, plan_removal
 from services.learner.ports.files import StoredVersions
-from services.learner.ports.memory import Forgetting, TaskToSearchForFacts
+from services.learner.ports.memory import TaskToSearchForFacts
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.domain.partition import PARTITIONS, partition_of
@@ -23,8 +23,11 @@ _MOST_TRIES = 20
 REQUESTS_KEPT = 200  # of a tenant
 
 
-class RedisForgetting(Forgetting):
-    """Carries out requests to forget. ``conversations``: the archive of idle sessions, if there is one."""
+class RedisForgetting:
+    """Carries out requests to forget. ``conversations``: the archive of idle sessions, if there is one.
+
+    Every method may raise ``StoreUnavailable``.
+    """
 
     def __init__(self, redis: Redis, conversations: Archive | None) -> None:
         self._redis = redis
@@ -46,6 +49,7 @@ class RedisForgetting(Forgetting):
         return requests
 
     async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
+        """Removes what is stored; returns the counts by kind. May be repeated."""
         forgets = keys.learned_keys(request.tenant).forgets
         self._lines[request.request_id] = str(await self._scripts.run("line_of_writes", [forgets], []))
         if request.scope is ForgetScope.TENANT:
@@ -56,6 +60,7 @@ class RedisForgetting(Forgetting):
         return counts
 
     async def has_older_outcomes(self, request: ForgetRequest) -> bool:
+        """Whether outcomes from before the request are still to be learned, which might bring something back."""
         numbers: Iterable[int] = range(PARTITIONS)
         if request.scope is ForgetScope.SESSION:
             numbers = [partition_of(request.tenant, request.subject)]
@@ -72,6 +77,10 @@ class RedisForgetting(Forgetting):
         return any(_has_unsettled_entries(groups, entries, pending, asked_ms) for groups, entries, *pending in rows)
 
     async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
+        """Stores the request's state; it is claimed again after that many seconds, or never (None).
+
+        False if it must be carried out again, because the store may have lost the last removal.
+        """
         name, row = keys.learned_keys(request.tenant).forgets, request.model_dump_json()
         member = keys.pack_member(keys.ForgetRequestMember(request.tenant, request.request_id))
         line = self._lines.pop(request.request_id, "")

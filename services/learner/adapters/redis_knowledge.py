@@ -31,12 +31,20 @@ def translate_spoiled_data() -> Iterator[None]:
         raise
 
 
-class RedisFactRepository(ScriptedStore, memory.FactRepository):
+class RedisFactRepository(ScriptedStore):
+    """Facts of tenants, and the tasks to be searched for facts.
+
+    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``read_facts`` and ``store_facts``
+    also ``MemorySpoiled``.
+    """
+
     async def claim_tasks_to_search(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
+        """Claims tasks to be searched for facts, for that many seconds; returns ``(tenant, event id)`` of each."""
         members = await self._scripts.run("claim_due", [keys.OPEN_FACT_SEARCHES], [limit, int(seconds * 1000)])
         return [keys.unpack_member(keys.FactSearchMember, member) for member in cast("list[str]", members)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.TaskToSearchForFacts | None:
+        """The task of that event; None if it was searched, or is to be forgotten."""
         with translate_spoiled_data():
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return memory.TaskToSearchForFacts.read_row(row)
@@ -54,6 +62,11 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def store_facts(
         self, todo: memory.TaskToSearchForFacts, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
+        """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
+
+        ``version``: that of the memory from which the change was made; only ``NO_FACT_CHANGE`` may go without.
+        False, with nothing stored, if the memory has another one by now.
+        """
         names = keys.learned_keys(todo.tenant)
         removed_rows, added_facts = change
         arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(removed_rows), len(added_facts)]
@@ -77,6 +90,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         )
 
     async def give_up(self, tenant: str, event_id: str) -> None:
+        """Removes a task from those to be searched, if its tenant's memory can be written. May be repeated."""
         names = keys.learned_keys(tenant)
         key_names = [names.knowledge, names.fact_todos, names.memory]
         with suppress(memory.MemorySpoiled), translate_spoiled_data():
@@ -95,7 +109,11 @@ Row = TypeVar("Row", bound=Contract)
 Key = TypeVar("Key")
 
 
-class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
+class RedisKnowledge(ScriptedStore):
+    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``; ``read_known`` and
+    ``store_change`` also ``MemorySpoiled``.
+    """
+
     async def read_known(
         self,
         tenant: str,
@@ -134,8 +152,10 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
             return cast("list[object]", await pipe.execute())
 
     async def store_change(self, change: memory.MemoryChange, version: str) -> bool:
-        """Stores the change in one step. Repeating it after a lost reply changes nothing, because its events are known
-        then.
+        """Stores in one step what the events change, each event once, and queues the todos.
+
+        Returns False, with nothing changed, if the tenant's memory no longer has that version. Repeating it after
+        a lost reply changes nothing, because its events are known then.
         """
         names = keys.learned_keys(change.tenant)
         entity_keys = [names.remembered, names.entities, names.entity_links, names.entity_ages]
@@ -154,6 +174,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         return replies[0] == 1
 
     async def queue_searches(self, tenant: str, event_ids: Sequence[str]) -> None:
+        """Queues the events' tasks to be searched for facts; harmless for those that were searched or have none."""
         await self._scripts.run("queue_due", *_pack_searches_to_queue(tenant, event_ids))
 
 

@@ -9,7 +9,7 @@ from typing import cast
 from redis.exceptions import ResponseError
 
 from services.learner.adapters.redis_knowledge import SPOILED_DATA_ERRORS
-from services.learner.ports.outcomes import Lesson, LessonRefused, Lessons, StrategyUse
+from services.learner.ports.outcomes import Lesson, LessonRefused, StrategyUse
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import TREND_DAYS_KEPT, TREND_POINTS_KEPT
 from shared.infra import keys
@@ -18,8 +18,13 @@ from shared.infra.lua import Argument, Reply, ScriptedStore, store_unavailable
 _EVENTS_A_BATCH = 128  # events: what one script call holds up the server with
 
 
-class RedisLessons(ScriptedStore, Lessons):
+class RedisLessons(ScriptedStore):
     async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
+        """Stores lessons in order, each once; returns for each True if it is new, False if known, or why it cannot be
+        stored.
+
+        Raises ``StoreUnavailable``; any of them may have been stored then, and they can be given again.
+        """
         batches = list(_batch_by_tenant(lessons))
         replies = await self._scripts.run_all(
             ("apply_outcomes", *_pack_lessons([lessons[index] for index in places])) for places in batches

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, LivingLearners, Outcomes
+from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, LivingLearners
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls, parse_pairs
 from shared.infra.redis import check_writable
@@ -36,8 +36,11 @@ LEARNING_GROUP = OutcomeGroup(keys.OUTCOME_GROUP, lambda partition: partition.re
 REMEMBERING_GROUP = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.rememberer)
 
 
-class RedisOutcomes(Outcomes):
-    """Reads the outcome streams for one group. ``owner`` must be unique to this process."""
+class RedisOutcomes:
+    """Reads the outcome streams for one group. ``owner`` must be unique to this process.
+
+    Every method may raise ``StoreUnavailable``.
+    """
 
     def __init__(self, redis: Redis, owner: str, lease_seconds: float, group: OutcomeGroup = LEARNING_GROUP) -> None:
         self._redis = redis
@@ -53,10 +56,15 @@ class RedisOutcomes(Outcomes):
         await check_writable(self._redis)
 
     async def announce_and_list_learners(self) -> LivingLearners:
+        """Reports this learner as living; returns all living ones."""
         alive = await self._scripts.run("register_learner", [keys.LIVE_LEARNERS_KEY], [self._owner, self._lease_ms])
         return LivingLearners(self._owner, cast("list[str]", alive))
 
     async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
+        """Becomes or stays the reader of the partitions, and takes the next events of each.
+
+        Unsettled events come first, whoever took them, and no new ones before these are settled.
+        """
         numbers = sorted(partitions)
         arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, EVENTS_AT_ONCE]
         arguments.append(" ".join(keys.OUTCOME_GROUPS))
@@ -84,6 +92,11 @@ class RedisOutcomes(Outcomes):
     async def settle(
         self, learned: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), unsettled: Sequence[Delivery] = ()
     ) -> Collection[int]:
+        """Acknowledges learned events, moves those given up to the dead letters, and counts an attempt for those left.
+
+        Together they must be all events of a partition from one ``claim``. Returns the partitions where nothing was
+        settled, because another server answers now, which may lack what was learned; they must be claimed again.
+        """
         ids_by_partition: dict[int, list[str]] = defaultdict(list)
         learned_ids: dict[int, list[str]] = defaultdict(list)
         letters: dict[int, list[Argument]] = defaultdict(list)
@@ -118,6 +131,7 @@ class RedisOutcomes(Outcomes):
         return numbers
 
     async def release(self, partitions: Collection[int]) -> None:
+        """Stops being the reader of the partitions, so that another learner can be at once."""
         arguments: list[Argument] = [self._owner, 0]
         calls = [([self._reader_key(number)], arguments) for number in sorted(partitions)]
         if calls:
@@ -131,6 +145,7 @@ class RedisOutcomes(Outcomes):
         return self._group.reader_key_of(self._partitions[partition])
 
     async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
+        """Waits for new events; returns their partitions, or none after that many seconds."""
         if isinstance(self._redis, ClusterRedis):
             return await self._poll_for_new(partitions, seconds)
         numbers = {self._partitions[number].outcomes: number for number in sorted(partitions)}

@@ -1,14 +1,13 @@
-"""The ports for finding, keeping and forgetting facts and entities."""
+"""What is read and written to find, keep and forget facts and entities."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
-from shared.contracts.learning_files import ForgetRequest
 
 
 class TaskToSearchForFacts(Contract):
@@ -60,25 +59,6 @@ class MemorySpoiled(Exception):
     """A tenant's stored memory is unusable, although the store answers; a retry does not help."""
 
 
-class KnowledgeRepository(Protocol):
-    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``; ``read_known`` and
-    ``store_change`` also ``MemorySpoiled``.
-    """
-
-    async def read_known(
-        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[PredictionKey]
-    ) -> StoredKnowledge: ...
-
-    async def store_change(self, change: MemoryChange, version: str) -> bool:
-        """Stores in one step what the events change, each event once, and queues the todos.
-
-        Returns False, with nothing changed, if the tenant's memory no longer has that version.
-        """
-
-    async def queue_searches(self, tenant: str, event_ids: Sequence[str]) -> None:
-        """Queues the events' tasks to be searched for facts; harmless for those that were searched or have none."""
-
-
 class KnownFacts(NamedTuple):
     """A tenant's stored facts, newest first, and their version."""
 
@@ -105,39 +85,6 @@ class FactCost(NamedTuple):
     nanos: int = 0
 
 
-class FactRepository(Protocol):
-    """Facts of tenants, and the tasks to be searched for facts.
-
-    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``read_facts`` and ``store_facts``
-    also ``MemorySpoiled``.
-    """
-
-    async def claim_tasks_to_search(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
-        """Claims tasks to be searched for facts, for that many seconds; returns ``(tenant, event id)`` of each."""
-
-    async def find_task_to_search(self, tenant: str, event_id: str) -> TaskToSearchForFacts | None:
-        """The task of that event; None if it was searched, or is to be forgotten."""
-
-    async def read_facts(self, tenant: str) -> KnownFacts: ...
-
-    async def store_facts(
-        self, todo: TaskToSearchForFacts, change: FactChange, counts: Mapping[str, int], version: str = ""
-    ) -> bool:
-        """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
-
-        ``version``: that of the memory from which the change was made; only ``NO_FACT_CHANGE`` may go without.
-        False, with nothing stored, if the memory has another one by now.
-        """
-
-    async def finish_searches(self, searched: Sequence[tuple[str, str]]) -> None:
-        """Remove events from those to be searched for facts."""
-
-    async def give_up(self, tenant: str, event_id: str) -> None:
-        """Removes a task from those to be searched, if its tenant's memory can be written. May be repeated."""
-
-    async def postpone(self, tenant: str, event_id: str, seconds: float) -> None: ...
-
-
 class FactSearchFailed(Exception):
     """A task could not be searched for facts: the model could not be asked, or gave no usable answer. ``cost``: what
     that cost.
@@ -158,21 +105,3 @@ class RawFact(BaseModel):
     value: str
     text: str
     confidence: float = Field(ge=0, le=1)
-
-
-class Forgetting(Protocol):
-    """Requests to forget, and how they are carried out. Every method may raise ``StoreUnavailable``."""
-
-    async def claim(self, limit: int, seconds: float) -> Sequence[ForgetRequest]: ...
-
-    async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
-        """Removes what is stored; returns the counts by kind. May be repeated."""
-
-    async def has_older_outcomes(self, request: ForgetRequest) -> bool:
-        """Whether outcomes from before the request are still to be learned, which might bring something back."""
-
-    async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
-        """Stores the request's state; it is claimed again after that many seconds, or never (None).
-
-        False if it must be carried out again, because the store may have lost the last removal.
-        """

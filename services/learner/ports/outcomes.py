@@ -1,4 +1,4 @@
-"""The ports of the learner's core: outcomes, lessons, the case log, and training rows."""
+"""Outcomes, lessons, the case log, and the port of training rows."""
 
 from collections.abc import Collection, Sequence
 from datetime import date
@@ -48,34 +48,6 @@ class ClaimedOutcomes(NamedTuple):
     partitions_with_more: Collection[int] = ()
 
 
-class Outcomes(Protocol):
-    """The partitions' streams of outcomes. Every method may raise ``StoreUnavailable``."""
-
-    async def announce_and_list_learners(self) -> LivingLearners:
-        """Reports this learner as living; returns all living ones."""
-
-    async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
-        """Becomes or stays the reader of the partitions, and takes the next events of each.
-
-        Unsettled events come first, whoever took them, and no new ones before these are settled.
-        """
-
-    async def settle(
-        self, learned: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), unsettled: Sequence[Delivery] = ()
-    ) -> Collection[int]:
-        """Acknowledges learned events, moves those given up to the dead letters, and counts an attempt for those left.
-
-        Together they must be all events of a partition from one ``claim``. Returns the partitions where nothing was
-        settled, because another server answers now, which may lack what was learned; they must be claimed again.
-        """
-
-    async def release(self, partitions: Collection[int]) -> None:
-        """Stops being the reader of the partitions, so that another learner can be at once."""
-
-    async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
-        """Waits for new events; returns their partitions, or none after that many seconds."""
-
-
 class StrategyUse(NamedTuple):
     """One use of a strategy (an arm of the bandit) for one process type."""
 
@@ -102,15 +74,6 @@ class LessonRefused(NamedTuple):
     """Why one lesson cannot be stored, although the store answers."""
 
     reason: str
-
-
-class Lessons(Protocol):
-    async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
-        """Stores lessons in order, each once; returns for each True if it is new, False if known, or why it cannot be
-        stored.
-
-        Raises ``StoreUnavailable``; any of them may have been stored then, and they can be given again.
-        """
 
 
 class StoredCase(NamedTuple):

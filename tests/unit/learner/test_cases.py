@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as some
 from typing_extensions import override
 
-from services.learner.core.memory.fact_worker import ModelFactFinder, build_sections
 from services.learner.ports.memory import FactSearchFailed
+from services.learner.workers.fact_worker import ModelFactFinder, build_sections
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.relevance import prune_cases, select_relevant_cases
 from shared.domain.cases import CaseOutcome, judge_outcome

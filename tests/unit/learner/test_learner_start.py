@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, strategies as some
 
 from services.learner.__main__ import main
-from services.learner.core.learner import partitions_of_learner
 from services.learner.ports.outcomes import LivingLearners
+from services.learner.workers.learner import partitions_of_learner
 from shared.domain.partition import PARTITIONS
 from tests.refusals import Refusal, refusal_of
 

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import EVENTS_AT_ONCE, RedisOutcomes
-from services.learner.core.learner import Learner
+from services.learner.workers.learner import Learner
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect

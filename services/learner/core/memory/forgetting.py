@@ -1,18 +1,14 @@
 """Forgets an entity, a session or a tenant, until nothing from before the request can come back."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import datetime
 from typing import NamedTuple
-
-import structlog
 
 from services.learner.core.memory.entities import find_entities, strip_legal_form
 from services.learner.core.memory.facts import contradicts
-from services.learner.ports.memory import Forgetting, TaskToSearchForFacts
+from services.learner.ports.memory import TaskToSearchForFacts
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
-from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
+from shared.contracts.learning_files import ForgetRequest, ForgetScope
 
 
 class StoredMemory(NamedTuple):
@@ -139,65 +135,3 @@ def _make_subject_test(subject: str, memory: StoredMemory) -> Callable[[str], bo
             names |= spellings
     pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)))
     return lambda text: pattern.search(text.casefold()) is not None
-
-
-CLAIM_SECONDS = 30.0
-_RETRY_SECONDS = 0.5
-
-log = structlog.get_logger()
-
-_REMAINING_TASK_RECORDS = (
-    "task records, journals and the audit trail of writes: business records; they leave Redis 7 days after their task "
-    "ended, and an archive keeps them until it is emptied"
-)
-_ALWAYS_REMAINING = {
-    "files": "exports and training rows: where they were written; RL_CACHE_DIR until the learner writes it again",
-    "dead_letters": "outcomes that could not be learned, and come back if they are put back: purple dlq drops them",
-}
-_REMAINING_BUSY_SESSION = "the session's own memory: it is being worked on; ask again once its tasks have ended"
-_REMAINING_BY_SCOPE: Mapping[ForgetScope, Mapping[str, str]] = {
-    ForgetScope.ENTITY: {
-        "tasks": _REMAINING_TASK_RECORDS,
-        "conversations": "what sessions remember of their own turns: forget the session too",
-        "statistics": "counts and arms: they name nobody",
-    },
-    ForgetScope.SESSION: {"tasks": _REMAINING_TASK_RECORDS, "statistics": "counts and arms: they name nobody"},
-    ForgetScope.TENANT: {
-        "tasks": _REMAINING_TASK_RECORDS,
-        "conversations": "what sessions remember of their own turns: forget each session too",
-        "made_tools": "calculators that were made, and the switches: they are the operators'",
-    },
-}
-
-
-class ForgetRequestWorker:
-    """Carries out requests to forget. ``finished_count``: how many it has finished."""
-
-    def __init__(self, forgetting: Forgetting) -> None:
-        self._forgetting = forgetting
-        self.finished_count = 0
-
-    async def carry_out_waiting(self, now: datetime) -> int:
-        """Carries out the waiting requests; returns how many there were."""
-        requests = await self._forgetting.claim(1, CLAIM_SECONDS)
-        for request in requests:
-            await self._carry_out(request, now)
-        return len(requests)
-
-    async def _carry_out(self, request: ForgetRequest, now: datetime) -> None:
-        """Removes what the request names. The request comes again until no older outcome can bring anything back."""
-        is_under_way = await self._forgetting.has_older_outcomes(request)
-        counts = Counter(request.removed)
-        counts.update(await self._forgetting.remove_stored(request))
-        state = ForgetState.WORKING if is_under_way else ForgetState.DONE
-        remainders = {**_REMAINING_BY_SCOPE[request.scope], **_ALWAYS_REMAINING}
-        if counts.pop("session_busy", 0):
-            remainders["conversation"] = _REMAINING_BUSY_SESSION
-        changes: dict[str, object] = {"state": state, "removed": dict(counts), "left": remainders, "changed_at": now}
-        if not is_under_way:
-            changes["subject"] = ""
-        changed_request = request.model_copy(update=changes)
-        is_noted = await self._forgetting.store_state(changed_request, _RETRY_SECONDS if is_under_way else None)
-        if is_noted and not is_under_way:
-            self.finished_count += 1
-            log.info("forgotten", request=request.request_id, scope=request.scope.value, removed=dict(counts))

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
-from services.learner.ports.outcomes import Delivery, Outcomes
+from services.learner.adapters.redis_outcomes import RedisOutcomes
+from services.learner.ports.outcomes import Delivery
 
 
 class OutcomeFollower:
@@ -15,7 +16,7 @@ class OutcomeFollower:
 
     def __init__(
         self,
-        outcomes: Outcomes,
+        outcomes: RedisOutcomes,
         apply: Callable[[Sequence[Delivery]], Awaitable[None]],
         learner_partitions: Callable[[], Collection[int]],
     ) -> None:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from services.learner.adapters.redis_knowledge import RedisFactRepository
 from services.learner.core.memory.facts import choose_facts_to_keep, merge_facts
 from services.learner.ports import memory
 from shared.contracts.base import describe_first_error
@@ -157,7 +158,7 @@ class FactCounts:
 
 
 class FactWorker:
-    def __init__(self, repository: memory.FactRepository, finder: ModelFactFinder, budgets: TenantBudgets) -> None:
+    def __init__(self, repository: RedisFactRepository, finder: ModelFactFinder, budgets: TenantBudgets) -> None:
         self._facts = repository
         self._finder = finder
         self._budgets = budgets

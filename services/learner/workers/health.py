@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pydantic import JsonValue
 from starlette.applications import Starlette
 
-from services.learner.core.learner import Learner
-from services.learner.entrypoints.loops import TrainingLoadStatus
+from services.learner.workers.learner import Learner
+from services.learner.workers.loops import TrainingLoadStatus
 from shared.domain import metric_names as names
 from shared.infra import side_server
 from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import structlog
 
+from services.learner.adapters.redis_knowledge import RedisKnowledge
 from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, list_names
 from services.learner.core.memory.lesson import UnreadableOutcome, parse_outcome
 from services.learner.ports import memory
@@ -113,7 +114,7 @@ class MemoryContended(RuntimeError):
 class Rememberer:
     """Stores the entities and predictions of outcomes, and queues the tasks to be searched for facts."""
 
-    def __init__(self, knowledge: memory.KnowledgeRepository, *, wants_facts: bool) -> None:
+    def __init__(self, knowledge: RedisKnowledge, *, wants_facts: bool) -> None:
         self._knowledge, self._wants_facts = knowledge, wants_facts
         self.counts = MemoryCounts()
 

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 import structlog
 from pydantic import JsonValue
 
-from services.learner.core.learner import Learner
-from services.learner.core.memory.follower import OutcomeFollower
-from services.learner.core.memory.rememberer import MemoryContended
+from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.training import LoadedTrainingObject, TrainingObjectLoader
-from services.learner.ports.outcomes import ObjectStoreUnavailable, Outcomes
+from services.learner.ports.outcomes import ObjectStoreUnavailable
+from services.learner.workers.follower import OutcomeFollower
+from services.learner.workers.learner import Learner
+from services.learner.workers.rememberer import MemoryContended
 from shared.ports.store import StoreUnavailable
 
 _RETRY_SECONDS = 0.5
@@ -37,7 +38,7 @@ async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
 class OutcomeWatch:
     """Tells a reader where there are new outcomes. ``seconds``: how long it waits for them at most."""
 
-    def __init__(self, reader: Learner | OutcomeFollower, outcomes: Outcomes, seconds: float) -> None:
+    def __init__(self, reader: Learner | OutcomeFollower, outcomes: RedisOutcomes, seconds: float) -> None:
         self._reader, self._outcomes, self._seconds = reader, outcomes, min(_OUTCOME_WAIT_SECONDS, seconds)
         self._clock = asyncio.get_running_loop().time
         self._swept = self._clock()
@@ -58,7 +59,7 @@ class OutcomeWatch:
             self._reader.expect_outcomes_in(news)
 
 
-async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
+async def keep_learning(learner: Learner, outcomes: RedisOutcomes, every_seconds: float, stop: asyncio.Event) -> None:
     """Learns until ``stop`` is set; outcomes in progress are finished first."""
     watch = OutcomeWatch(learner, outcomes, every_seconds)
 
@@ -83,7 +84,7 @@ _BUSY_LEARNER_SECONDS = 0.1
 
 
 async def keep_following(
-    follower: OutcomeFollower, outcomes: Outcomes, learner: Learner, every_seconds: float, stop: asyncio.Event
+    follower: OutcomeFollower, outcomes: RedisOutcomes, learner: Learner, every_seconds: float, stop: asyncio.Event
 ) -> None:
     """Runs the follower after the learner, rarely while that is busy, until ``stop`` is set; then releases its
     partitions.

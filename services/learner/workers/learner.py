@@ -5,15 +5,15 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from services.learner.adapters.redis_lessons import RedisLessons
+from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.memory.lesson import read_lesson
 from services.learner.ports.outcomes import (
     AbandonedOutcome,
     Delivery,
     Lesson,
     LessonRefused,
-    Lessons,
     LivingLearners,
-    Outcomes,
 )
 from shared.domain import span_names as names
 from shared.domain.partition import PARTITIONS
@@ -42,7 +42,7 @@ class Learner:
     ``expect_outcomes_in``.
     """
 
-    def __init__(self, outcomes: Outcomes, lessons: Lessons, tracer: Tracer = NO_TRACER) -> None:
+    def __init__(self, outcomes: RedisOutcomes, lessons: RedisLessons, tracer: Tracer = NO_TRACER) -> None:
         self._tracer = tracer
         self._outcomes = outcomes
         self._lessons = lessons
