@@ -84,7 +84,7 @@ class RedisSessions(Sessions):
 
     async def begin_next_turn(self, lease: Lease) -> TurnWork | None:
         reply = self._claimed.pop(lease, None) or await self._claim(lease.tenant, lease.session_id, str(lease.fence))
-        return None if reply is None else _parse_claimed_work(reply)
+        return None if reply is None else await self._parse_claimed_work(lease, reply)
 
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
         """Begins the session's next turn; returns all that is stored of its task. None, and no lease, if none waits."""
@@ -104,6 +104,30 @@ class RedisSessions(Sessions):
         if reply == ["lost"]:
             raise LeaseLost(session_id)
         return reply if isinstance(reply, list) else None
+
+    async def _parse_claimed_work(self, lease: Lease, reply: list[Reply]) -> TurnWork:
+        """Parses the claim script's reply; raises ``UnreadableTurn``."""
+        _, _, turn_text, attempts, waits, problem, turn_id, task, session, stop_state = reply
+        claim_reply = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", stop_state))
+        turn = None
+        try:
+            turn = Turn.model_validate_json(str(turn_text))
+            packed_record, version, outcome = claim_reply.record or await self._read_packed_record(lease, turn.task_id)
+            record = read_record(packed_record)
+        except ValueError as error:
+            task_id = turn.task_id if turn else _guess_task_id(str(turn_text))
+            packed_record, *_ = claim_reply.record or await self._read_packed_record(lease, task_id)
+            details = (
+                str(turn_id),
+                task_id,
+                int(str(attempts)),
+                read_store_time(claim_reply.stop_state),
+                turn,
+                _unpack_record(packed_record),
+            )
+            raise UnreadableTurn(_describe_error(error), *details) from error
+        numbers = (int(str(attempts)), int(str(waits)), int(version), str(problem))
+        return TurnWork(turn, record, *numbers, claim_reply, record.state.is_terminal and not outcome)
 
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         chunks = list(_split_leases(leases))
@@ -167,6 +191,12 @@ class RedisSessions(Sessions):
         is_cluster = isinstance(self._redis, ClusterRedis)
         return RedisTurnStore(self._scripts, self._shared, lease, work, *turn_parts, is_cluster=is_cluster)
 
+    async def _read_packed_record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
+        """Packed record, version and outcome's event id, for a turn of an older release without its task's keys."""
+        name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
+        reply = await self._scripts.execute("HMGET", name, "json", "version", "outcome")
+        return cast("tuple[str, str, str | None]", tuple(cast("list[object]", reply)))
+
     async def _run_fenced(self, script: str, lease: Lease, names: list[str], **values: Argument) -> list[Reply]:
         arguments = arguments_for(script, owner=lease.owner, fence=lease.fence, **values)
         reply = await self._scripts.run(script, names, arguments)
@@ -175,39 +205,16 @@ class RedisSessions(Sessions):
         return reply
 
 
-def _parse_claimed_work(reply: list[Reply]) -> TurnWork:
-    """Parses the claim script's reply; raises ``UnreadableTurn``."""
-    _, _, turn_text, attempts, waits, problem, turn_id, task, session, stop_state = reply
-    claim_reply = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", stop_state))
-    packed_record, version, outcome = claim_reply.record
-    turn = None
-    try:
-        turn = Turn.model_validate_json(str(turn_text))
-        record = read_record(packed_record)
-    except ValueError as error:
-        details = (
-            str(turn_id),
-            turn.task_id if turn else _guess_task_id(str(turn_text)),
-            int(str(attempts)),
-            read_store_time(claim_reply.stop_state),
-            turn,
-            _unpack_record(packed_record),
-        )
-        raise UnreadableTurn(_describe_error(error), *details) from error
-    numbers = (int(str(attempts)), int(str(waits)), int(version), str(problem))
-    return TurnWork(turn, record, *numbers, claim_reply, record.state.is_terminal and not outcome)
-
-
 def _guess_task_id(turn_text: str) -> str:
     """The task id in the text of a turn that cannot be parsed; empty if it has none."""
     match = _TASK_ID_PATTERN.search(turn_text)
     return match[1] if match else ""
 
 
-def _unpack_record(packed_record: str) -> str:
+def _unpack_record(packed_record: str | None) -> str:
     """A stored record's JSON; empty if there is none or it cannot be unpacked."""
     try:
-        return unpack_record_json(packed_record)
+        return unpack_record_json(packed_record or "")
     except ValueError:
         return ""
 

@@ -36,16 +36,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ClaimReply(NamedTuple):
-    """What the claim read of the task besides the turn."""
+    """What the claim read of the task besides the turn. ``task``: empty for a turn of an older release."""
 
     task: list[Reply]
     session: list[str]
     stop_state: list[str]
 
     @property
-    def record(self) -> tuple[str, str, str]:
-        """The packed record, its version, and its outcome's event id; each empty if there is none."""
-        return str(self.task[0]), str(self.task[1]), str(self.task[5])
+    def record(self) -> tuple[str, str, str] | None:
+        """The packed record, its version, and its outcome's event id (empty if none); None if ``task`` is empty."""
+        return (str(self.task[0]), str(self.task[1]), str(self.task[5])) if self.task else None
 
     @property
     def approval(self) -> str:
@@ -80,9 +80,10 @@ class TurnScripts:
         self._append_keys = keys_for("append", *self._keys, stopped=self._stopped)
         self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
         self.last_stop_state: tuple[ports.StopState, float] | None = None
-        self.claimed = work.claimed if isinstance(work.claimed, ClaimReply) else None
-        if self.claimed is not None:
-            self._read_stop_state(self.claimed.stop_state)
+        claim_reply = work.claimed if isinstance(work.claimed, ClaimReply) else None
+        self.claimed = claim_reply if claim_reply and claim_reply.task else None
+        if claim_reply is not None:
+            self._read_stop_state(claim_reply.stop_state)
 
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0

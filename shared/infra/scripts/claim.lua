@@ -50,12 +50,15 @@ local waited = now_us() - tonumber(accepted or now_us())
 local state = redis.call('HMGET', session, 'state', 'evicted', 'owner')
 
 -- ``of`` begins the names of the task's keys, which lie in the session's slot.
-local record = redis.call('HMGET', of .. 'record', 'json', 'version', 'outcome')
-local approvals = of .. 'approvals'
-local latest = redis.call('HGET', approvals, 'latest')
-local approval = latest and redis.call('HGET', approvals, latest) or ''
-local journal, ledger = redis.call('XRANGE', of .. 'journal', '-', '+'), redis.call('HGETALL', of .. 'ledger')
-local task = {record[1] or '', record[2] or '', approval, journal, ledger, record[3] or ''}
+local task = {}
+if of then
+  local record = redis.call('HMGET', of .. 'record', 'json', 'version', 'outcome')
+  local approvals = of .. 'approvals'
+  local latest = redis.call('HGET', approvals, 'latest')
+  local approval = latest and redis.call('HGET', approvals, latest) or ''
+  local journal, ledger = redis.call('XRANGE', of .. 'journal', '-', '+'), redis.call('HGETALL', of .. 'ledger')
+  task = {record[1] or '', record[2] or '', approval, journal, ledger, record[3] or ''}
+end
 return {
   fence, mended, turn, attempts, int(waited), problem or '', turn_id, task,
   {state[1] or '', state[2] or '', state[3] or ''}, pulse(signals, turns, reason),
