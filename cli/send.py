@@ -131,11 +131,11 @@ def _print_task_view(view: TaskView, url: str, *, is_answer: bool) -> None:
         show = f"{own_command_name()} task show {view.id}{_url_option(url)}"
         err.print(f"It waits for an operator: {show}", soft_wrap=True)
     elif is_waiting:
-        err.print(f"It waits: {approve_command_line(view, url)}", soft_wrap=True)
+        err.print(f"It waits: {describe_how_to_approve(view, url)}", soft_wrap=True)
 
 
-def approve_command_line(view: TaskView, url: str) -> str:
-    """The command line that approves what the task waits for."""
+def describe_how_to_approve(view: TaskView, url: str) -> str:
+    """What a person types to approve what the task waits for, and with whose name or key: to be read, not run."""
     approve = f"{own_command_name()} approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(API_KEY_VARIABLE):
         key_owner = f"an approver's key of level {view.level}" if view.level else "an approver's key"

@@ -64,7 +64,9 @@ class _PrimaryConnection(AbstractConnection):
         await self.update_lineage()
 
     async def update_lineage(self) -> None:
-        """Asks the server whether it is a promoted replica. A refusal is recorded in ``lineage``, not raised."""
+        """Asks the server when it last failed over, was restored and crashed, and records that, or its error, in the
+        lineage; an error is not raised.
+        """
         if self._lineage is None:
             return
         await self.send_command("EVAL", build_script("lineage"), 1, SERVER_LINEAGE_KEY)

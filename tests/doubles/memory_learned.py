@@ -50,17 +50,17 @@ class MemoryLearned(LearnedStore):
         self.translations[tenant, key] = text
 
     @override
-    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
+    async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:
         self._check()
         return tuple(sorted(name for owner, name in self.processes if owner == tenant))
 
     @override
-    async def get_process(self, tenant: str, process_type: str) -> str | None:
+    async def get_synthesized_process(self, tenant: str, process_type: str) -> str | None:
         self._check()
         return self.processes.get((tenant, process_type))
 
     @override
-    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_synthesized_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         self._check()
         return self.processes.setdefault((tenant, process_type), text)
 

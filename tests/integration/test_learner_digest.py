@@ -160,7 +160,7 @@ async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> N
 async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
     class Breaks(RedisLearned):
         @override
-        async def list_process_types(self, tenant: str) -> tuple[str, ...]:
+        async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:
             raise TypeError(tenant)
 
     work = partial(import_processes, Breaks(redis))

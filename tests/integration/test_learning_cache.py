@@ -109,7 +109,7 @@ async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url:
             )
         )
         async with asyncio.timeout(PATIENCE):
-            while await RedisLearned(redis).get_process("acme", "grant_award") is None:
+            while await RedisLearned(redis).get_synthesized_process("acme", "grant_award") is None:
                 await asyncio.sleep(0.02)
         executor.cancel()
     files = await read_learned_files(redis, "acme")

@@ -135,21 +135,24 @@ async def test_tools_are_noted_once_each(stage: Stage) -> None:
 @pytest.mark.promise("synthesis.once")
 async def test_a_synthesized_process_is_kept_for_good_and_the_first_one_stays(stage: Stage) -> None:
     """Whoever keeps another one is given the first; a tenant has its own."""
-    assert await stage.learned.get_process("acme", "badge_renewal") is None
-    assert await stage.learned.store_process_if_new("acme", "badge_renewal", "one") == "one"
-    assert await stage.learned.store_process_if_new("acme", "badge_renewal", "two") == "one"
-    assert await stage.learned.get_process("acme", "badge_renewal") == "one"
-    assert await stage.learned.store_process_if_new("other", "badge_renewal", "three") == "three"
-    await stage.learned.store_process_if_new("acme", "audit_of_badges", "four")
-    assert await stage.learned.list_process_types("acme") == ("audit_of_badges", "badge_renewal")
-    assert await stage.learned.list_process_types("nobody") == ()
+    assert await stage.learned.get_synthesized_process("acme", "badge_renewal") is None
+    assert await stage.learned.store_synthesized_process_if_new("acme", "badge_renewal", "one") == "one"
+    assert await stage.learned.store_synthesized_process_if_new("acme", "badge_renewal", "two") == "one"
+    assert await stage.learned.get_synthesized_process("acme", "badge_renewal") == "one"
+    assert await stage.learned.store_synthesized_process_if_new("other", "badge_renewal", "three") == "three"
+    await stage.learned.store_synthesized_process_if_new("acme", "audit_of_badges", "four")
+    assert await stage.learned.list_synthesized_processes("acme") == ("audit_of_badges", "badge_renewal")
+    assert await stage.learned.list_synthesized_processes("nobody") == ()
 
 
 @pytest.mark.promise("synthesis.once")
 async def test_of_many_executors_that_keep_a_process_at_once_one_decides(redis: Redis) -> None:
     """It has no end of life, and is counted where clients see what was learned."""
     executors = [RedisLearned(redis) for _ in range(20)]
-    kept = [one.store_process_if_new("acme", "badge_renewal", str(number)) for number, one in enumerate(executors)]
+    kept = [
+        one.store_synthesized_process_if_new("acme", "badge_renewal", str(number))
+        for number, one in enumerate(executors)
+    ]
     assert len(set(await asyncio.gather(*kept))) == 1
     assert await redis.ttl(keys.learned_keys("acme").synthesized) == -1
     assert (await LearnedData(redis).read_totals("acme")).synthesized == 1
@@ -160,8 +163,8 @@ async def test_a_tenant_with_very_many_processes_keeps_no_more(redis: Redis) -> 
     key = keys.learned_keys("acme").synthesized
     await cast("Awaitable[int]", redis.hset(key, mapping={f"kind_{number}": "{}" for number in range(500)}))
     learned = RedisLearned(redis)
-    assert await learned.store_process_if_new("acme", "badge_renewal", "one") == "one"
-    assert await learned.get_process("acme", "badge_renewal") is None
+    assert await learned.store_synthesized_process_if_new("acme", "badge_renewal", "one") == "one"
+    assert await learned.get_synthesized_process("acme", "badge_renewal") is None
 
 
 async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
@@ -171,11 +174,11 @@ async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
     with pytest.raises(StoreUnavailable):
         await stage.learned.add_tool_names("acme", frozenset({"a"}))
     with pytest.raises(StoreUnavailable):
-        await stage.learned.get_process("acme", "payroll")
+        await stage.learned.get_synthesized_process("acme", "payroll")
     with pytest.raises(StoreUnavailable):
-        await stage.learned.list_process_types("acme")
+        await stage.learned.list_synthesized_processes("acme")
     with pytest.raises(StoreUnavailable):
-        await stage.learned.store_process_if_new("acme", "payroll", "one")
+        await stage.learned.store_synthesized_process_if_new("acme", "payroll", "one")
 
 
 async def test_a_case_that_cannot_be_read_is_left_out(redis: Redis) -> None:

@@ -176,14 +176,14 @@ class _WireAnswer(NamedTuple):
 
 
 async def _read_usable_answer(
-    response: httpx2.Response, message: Mapping[str, JsonValue], encode_failure: Callable[[ToolSilent], bytes]
+    response: httpx2.Response, message: Mapping[str, JsonValue], encode_stream_failure: Callable[[ToolSilent], bytes]
 ) -> _WireAnswer:
     """The answer, if MCP can read it; raises the port's error if not. A JSON body is read here, within a size limit."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         _check_status_and_media_type(response, kind)
         if kind == "text/event-stream":
-            stream = _BoundedStream(response, encode_failure)
+            stream = _BoundedStream(response, encode_stream_failure)
             return _WireAnswer(response.status_code, response.headers, stream=stream)
         body = b"".join([chunk async for chunk in read_bounded_parts(response)])
     except BaseException:
@@ -232,8 +232,8 @@ def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]
 class _BoundedStream(httpx2.AsyncByteStream):
     """An event stream, by whole lines. Once it exceeds the size limit, a failure takes the place of what comes."""
 
-    def __init__(self, response: httpx2.Response, encode_failure: Callable[[ToolSilent], bytes]) -> None:
-        self._response, self._encode_failure = response, encode_failure
+    def __init__(self, response: httpx2.Response, encode_stream_failure: Callable[[ToolSilent], bytes]) -> None:
+        self._response, self._encode_stream_failure = response, encode_stream_failure
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         rest = b""
@@ -243,7 +243,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
                 yield lines + newline
             yield rest
         except ToolSilent as error:
-            yield b"\n\ndata: " + self._encode_failure(error) + b"\n\n"
+            yield b"\n\ndata: " + self._encode_stream_failure(error) + b"\n\n"
 
     async def aclose(self) -> None:
         await self._response.aclose()

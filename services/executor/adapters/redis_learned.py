@@ -90,15 +90,15 @@ class RedisLearned(LearnedStore):
             "SET", keys.prose_translation_key(tenant, key), text, "EX", keys.TRANSLATED_POLICY_SECONDS
         )
 
-    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
+    async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:
         names = await self._execute_in_time("HKEYS", keys.learned_keys(tenant).synthesized)
         return tuple(sorted(cast("list[str]", names)))
 
-    async def get_process(self, tenant: str, process_type: str) -> str | None:
+    async def get_synthesized_process(self, tenant: str, process_type: str) -> str | None:
         text = await self._execute_in_time("HGET", keys.learned_keys(tenant).synthesized, process_type)
         return None if text is None else str(text)
 
-    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_synthesized_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         key = keys.learned_keys(tenant).synthesized
         stored_text, count = await self._scripts.execute_commands(("HGET", key, process_type), ("HLEN", key))
         if stored_text is None and cast(int, count) < _MOST_REPORTED_PROCESSES:

@@ -58,8 +58,8 @@ class UnknownTenant(LookupError):
 class Experience(NamedTuple):
     """What a tenant's earlier tasks taught: the bandit arms of one process type, and cases and facts, newest first.
 
-    ``entities`` are in no order. ``accuracy``: how often predictions for this process type came true. ``designed``: the
-    names of all stored synthesized processes, in order.
+    ``entities`` are in no order. ``accuracy``: how often predictions for this process type came true.
+    ``synthesized``: the names of all stored synthesized processes, in order.
     """
 
     arms: Arms = MappingProxyType({})
@@ -67,7 +67,7 @@ class Experience(NamedTuple):
     knowledge: tuple[KnownFact, ...] = ()
     entities: tuple[KnownEntity, ...] = ()
     accuracy: Mapping[ThresholdKind, PredictionAccuracy] = MappingProxyType({})
-    designed: tuple[str, ...] = ()
+    synthesized: tuple[str, ...] = ()
 
 
 class LearnedStore(Protocol):
@@ -85,13 +85,13 @@ class LearnedStore(Protocol):
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
         """Stores a translated policy for the tenant's later tasks; it stays as long as tasks keep asking for it."""
 
-    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
+    async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:
         """The names of all synthesized processes that are kept, in order."""
 
-    async def get_process(self, tenant: str, process_type: str) -> str | None:
+    async def get_synthesized_process(self, tenant: str, process_type: str) -> str | None:
         """The synthesized process that is stored under the name; None if there is none."""
 
-    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_synthesized_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         """Stores a synthesized process unless one of that name is stored already; returns the stored one.
 
         If the tenant has too many, nothing is stored, and the given one is returned.

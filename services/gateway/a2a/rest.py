@@ -163,16 +163,17 @@ class TenantPathMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not (own_path := _path_without_own_tenant(scope)):
+        if scope["type"] != "http" or not (stripped_path := _strip_callers_tenant(scope)):
             return await self._app(scope, receive, send)
-        own_scope = {**scope, "path": own_path, "raw_path": own_path.encode()}
+        stripped_scope = {**scope, "path": stripped_path, "raw_path": stripped_path.encode()}
         try:
-            return await self._app(own_scope, receive, send)
+            return await self._app(stripped_scope, receive, send)
         finally:
-            scope["route"] = own_scope.get("route")  # whoever counts requests stands outside
+            scope["route"] = stripped_scope.get("route")  # whoever counts requests stands outside
 
 
-def _path_without_own_tenant(scope: Scope) -> str | None:
+def _strip_callers_tenant(scope: Scope) -> str | None:
+    """The path after the caller's tenant; None if it does not begin with that tenant."""
     match = _TENANT_PATH_PATTERN.fullmatch(str(scope["path"]))
     if match is None or match["tenant"] in _RESERVED_FIRST_WORDS:
         return None

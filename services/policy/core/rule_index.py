@@ -76,7 +76,9 @@ class RuleIndex:
 
 
 class _ComparisonIndex:
-    """The numbers of the terms whose first comparison has one field and literals of one type, indexed by literal."""
+    """For one field and one type of literals: the numbers of the terms with a first comparison of that field with such
+    literals, to be found by the field's value.
+    """
 
     def __init__(self) -> None:
         self.numbers: list[int] = []

@@ -16,7 +16,7 @@ from cli.gateway.client import API_KEY_VARIABLE, GatewayClient, read_key
 from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, parse_task_view
 from cli.learn import split_for_requests
-from cli.send import approve_command_line, send_and_follow
+from cli.send import describe_how_to_approve, send_and_follow
 from cli.stack.plan import StackOptions
 from cli.task import print_task
 from cli.up import suggest_command
@@ -242,14 +242,14 @@ def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monke
     """And the command reaches another gateway than the usual one."""
     for name in (API_KEY_VARIABLE, "PURPLE_URL"):
         monkeypatch.delenv(name, raising=False)
-    assert approve_command_line(WAITS, "") == "purple approvals approve a1 --as NAME --level manager"
-    assert approve_command_line(WAITS, "http://127.0.0.1:9110").endswith(" --url http://127.0.0.1:9110")
+    assert describe_how_to_approve(WAITS, "") == "purple approvals approve a1 --as NAME --level manager"
+    assert describe_how_to_approve(WAITS, "http://127.0.0.1:9110").endswith(" --url http://127.0.0.1:9110")
     monkeypatch.setenv("PURPLE_URL", "http://127.0.0.1:9110")
-    assert "--url" not in approve_command_line(WAITS, "http://127.0.0.1:9110")
+    assert "--url" not in describe_how_to_approve(WAITS, "http://127.0.0.1:9110")
     monkeypatch.delenv("PURPLE_URL")
     monkeypatch.setenv(API_KEY_VARIABLE, "pa_1_2")
     by_key = "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
-    assert approve_command_line(WAITS, "") == by_key
+    assert describe_how_to_approve(WAITS, "") == by_key
 
 
 @each_row(("held", "key"), ("pa_1_2\n", "pa_1_2"), (" pa_1_2 ", "pa_1_2"), ("", ""))

@@ -14,8 +14,8 @@ from services.executor.core.model.made_tools import matches_expected
 from shared.contracts.made_tool import MadeTool
 from tests.each_row import each_row
 
-SPEC = made_tools.CalculatorSpec("worked_out", "purpose", ("a", "b"))
-LIST = made_tools.CalculatorSpec("worked_out", "purpose", ("a", "rest..."))
+SPEC = made_tools.MadeToolSpec("worked_out", "purpose", ("a", "b"))
+LIST = made_tools.MadeToolSpec("worked_out", "purpose", ("a", "rest..."))
 
 REFUSED = {
     "import": "import os\ndef worked_out(a, b):\n    return a",
@@ -149,16 +149,16 @@ def test_a_task_full_of_unfinished_formulas_is_looked_through_at_once(terms: str
 
 @each_row(
     "spec",
-    made_tools.CalculatorSpec("Bad", "p", ("a",)),
-    made_tools.CalculatorSpec("ok_name", "p", ()),
-    made_tools.CalculatorSpec("ok_name", "", ("a",)),
-    made_tools.CalculatorSpec("ok_name", "p", ("a", "a")),
-    made_tools.CalculatorSpec("ok_name", "p", ("a...", "b")),
-    made_tools.CalculatorSpec("ok_name", "p", ("__class__",)),
-    made_tools.CalculatorSpec("ok_name", "p" * 401, ("a",)),
-    made_tools.CalculatorSpec("ok_name", "p", tuple("abcdefghi")),
+    made_tools.MadeToolSpec("Bad", "p", ("a",)),
+    made_tools.MadeToolSpec("ok_name", "p", ()),
+    made_tools.MadeToolSpec("ok_name", "", ("a",)),
+    made_tools.MadeToolSpec("ok_name", "p", ("a", "a")),
+    made_tools.MadeToolSpec("ok_name", "p", ("a...", "b")),
+    made_tools.MadeToolSpec("ok_name", "p", ("__class__",)),
+    made_tools.MadeToolSpec("ok_name", "p" * 401, ("a",)),
+    made_tools.MadeToolSpec("ok_name", "p", tuple("abcdefghi")),
 )
-def test_a_gap_that_describes_no_calculator_is_none(spec: made_tools.CalculatorSpec) -> None:
+def test_a_gap_that_describes_no_calculator_is_none(spec: made_tools.MadeToolSpec) -> None:
     with pytest.raises(made_tools.NoToolMade):
         made_tools.check_spec(spec)
 

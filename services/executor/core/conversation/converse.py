@@ -256,7 +256,7 @@ class Conversation:
         return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
 
     def _count_model_calls(self, calls: int) -> None:
-        """Counts model calls: those of the reply and the extra ones that the strategy made."""
+        """Counts ``calls`` and the extra ones that the strategy made, unless the stored progress includes them."""
         extra_calls, were_counted = self._drafting.pop_extra_call_count(), self._tracker.was_reply_stored
         self._tracker.count_model_calls(calls + extra_calls, were_counted=were_counted)
 

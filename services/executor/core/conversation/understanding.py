@@ -244,11 +244,11 @@ async def _get_or_design_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     """
     tenant, calls, chosen_by = ctx.record.tenant, 0, "synthesized before"
     try:
-        text = await ctx.ports.learned.get_process(tenant, kind)
+        text = await ctx.ports.learned.get_synthesized_process(tenant, kind)
         if text is None:
             calls, chosen_by = 1, "synthesizer"
             design = await _design_process(ctx, kind)
-            text = await ctx.ports.learned.store_process_if_new(tenant, kind, design.model_dump_json())
+            text = await ctx.ports.learned.store_synthesized_process_if_new(tenant, kind, design.model_dump_json())
     except StoreUnavailable as error:
         return _fall_back_to_general(kind, error, calls, asks_a_person=True)
     except _DESIGN_FAILURES as error:

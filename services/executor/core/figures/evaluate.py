@@ -85,7 +85,7 @@ def find_wrong_values(
     finder = OperandFinder(sources)
     for value in values:
         try:
-            problem = _explain_wrong_value(value, finder, made_tools)
+            problem = _why_value_wrong(value, finder, made_tools)
             finder.add_value(value)
         except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
             problem = f"{value.name}: {error}"
@@ -108,7 +108,8 @@ def recompute_values(
     return tuple(finder.sources.values[len(sources.values) :])
 
 
-def _explain_wrong_value(value: NamedValue, finder: OperandFinder, made_tools: MadeToolResults) -> str:
+def _why_value_wrong(value: NamedValue, finder: OperandFinder, made_tools: MadeToolResults) -> str:
+    """Why a value differs from what its operands give; empty if it does not. Raises like ``evaluate_value``."""
     sources = finder.sources
     if any(known.name == value.name for known in sources.values):
         return f"{value.name}: named twice"

@@ -47,7 +47,7 @@ class NoToolMade(Exception):
     """No calculator was made; the message says why."""
 
 
-class CalculatorSpec(NamedTuple):
+class MadeToolSpec(NamedTuple):
     """What a missing calculator must compute: ``purpose`` defines it, and the last of ``arguments`` ends in ``...`` if
     it may repeat. ``by_words``: the task's own words define it, so only a tool with the same purpose will do.
     """
@@ -67,7 +67,7 @@ class CalculatorSpec(NamedTuple):
         return is_same_function and (not self.by_words or tool.purpose == self.purpose)
 
 
-def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
+def check_spec(spec: MadeToolSpec) -> MadeToolSpec:
     """Returns the specification if a calculator can be made from it; raises ``NoToolMade``."""
     names = [argument.removesuffix("...") for argument in spec.arguments]
     repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]
@@ -116,8 +116,10 @@ class BadCode(NoToolMade):
         super().__init__(f"the function is not one that may be run: {reason}")
 
 
-def check_and_normalize_code(code: str, spec: CalculatorSpec) -> str:
-    """Checks the code; returns it normalised, without comments, as it is stored. Raises ``BadCode``."""
+def check_and_normalize_code(code: str, spec: MadeToolSpec) -> str:
+    """Checks the code; returns it as it is stored: without comments, with divisions and powers as calls of ``_divided``
+    and ``_raised``. Raises ``BadCode``.
+    """
     if len(code) > _LONGEST_CODE:
         raise BadCode(f"it is longer than {_LONGEST_CODE} characters")
     try:
@@ -151,7 +153,7 @@ def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     )
 
 
-def _require_single_function(tree: ast.Module, spec: CalculatorSpec) -> ast.FunctionDef:
+def _require_single_function(tree: ast.Module, spec: MadeToolSpec) -> ast.FunctionDef:
     match tree.body:
         case [ast.FunctionDef() as function] if function.name == spec.name:
             pass
@@ -281,18 +283,18 @@ _CALCULATOR_PHRASE_PATTERN = re.compile(
 )
 
 
-def find_calculators_in_text(text: str) -> tuple[CalculatorSpec, ...]:
+def find_calculators_in_text(text: str) -> tuple[MadeToolSpec, ...]:
     """Up to three calculators that the text asks for: by formulas (``margin = price - cost``), then by measures."""
-    specs: dict[str, CalculatorSpec] = {}
+    specs: dict[str, MadeToolSpec] = {}
     for formula in _FORMULA_PATTERN.finditer(text.translate(_ASCII_BY_SIGN)):
         name, terms = formula["name"].lower(), _find_longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
         if arguments and _OPERATOR_PATTERN.search(terms):
-            specs.setdefault(name, CalculatorSpec(name, f"{name} = {terms.lower()}", arguments))
+            specs.setdefault(name, MadeToolSpec(name, f"{name} = {terms.lower()}", arguments))
     for measure in _CALCULATOR_PHRASE_PATTERN.finditer(_CALCULATOR_PHRASES):
         if re.search(measure["words"], text, re.IGNORECASE):
             arguments = tuple(measure["arguments"].split(", "))
-            specs.setdefault(measure["name"], CalculatorSpec(measure["name"], measure["purpose"], arguments))
+            specs.setdefault(measure["name"], MadeToolSpec(measure["name"], measure["purpose"], arguments))
     return tuple(specs.values())[:_MOST_TOOLS]
 
 
@@ -366,7 +368,7 @@ class _CalculatorNotMade(Contract):
     why: str
 
 
-class _FoundTools(Contract):
+class _MadeToolsStep(Contract):
     """The made tools found and made for a task, with their code, as the journal step stores them."""
 
     tools: tuple[MadeTool, ...] = ()
@@ -380,11 +382,11 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
 
     async def find() -> str:
         if isinstance(ctx.ports.sandbox, NoSandbox):  # no model is asked for a program that nothing here could run
-            return _FoundTools().model_dump_json()
+            return _MadeToolsStep().model_dump_json()
         return (await _ToolMaker(ctx, key).find_or_make_tools()).model_dump_json()
 
-    choice = _FoundTools.model_validate_json(await ctx.journal.run_local_step(key, find))
-    note = _describe_found_tools(choice)
+    choice = _MadeToolsStep.model_validate_json(await ctx.journal.run_local_step(key, find))
+    note = _describe_made_tools_step(choice)
     if note:
         ctx.journal.add_event("note", made_tools=note)
         progress = progress.add_notes(made_tools=note)
@@ -400,7 +402,7 @@ class _ToolMaker:
         self._calls = 0
         self._gaps: list[_CalculatorNotMade] = []
 
-    async def find_or_make_tools(self) -> _FoundTools:
+    async def find_or_make_tools(self) -> _MadeToolsStep:
         """The made tools that the task needs: stored ones and new ones, and a note on each that could not be made."""
         stored = await self._read_stored_tools()
         usable = sorted((tool for tool in stored if tool.removed_at is None), key=lambda tool: tool.version)
@@ -421,7 +423,9 @@ class _ToolMaker:
                 made_now.append(spec.name)
             except NoToolMade as error:
                 self._gaps.append(_CalculatorNotMade(name=spec.name, why=str(error)))
-        return _FoundTools(tools=tuple(tools), fresh=tuple(made_now), gaps=tuple(self._gaps), model_calls=self._calls)
+        return _MadeToolsStep(
+            tools=tuple(tools), fresh=tuple(made_now), gaps=tuple(self._gaps), model_calls=self._calls
+        )
 
     async def _read_stored_tools(self) -> tuple[MadeTool, ...]:
         try:
@@ -430,7 +434,7 @@ class _ToolMaker:
             self._ctx.journal.add_event("note", problem=f"the tools made before are not known: {error}")
             return ()
 
-    async def _find_missing_calculators(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
+    async def _find_missing_calculators(self, newest: dict[str, MadeTool]) -> tuple[MadeToolSpec, ...]:
         """The calculators that the task lacks, by its words; if those name none and the task has at least 100
         characters, by what a model says. ``newest``: the stored tools by name, which the model is told.
         """
@@ -450,7 +454,7 @@ class _ToolMaker:
             )
             return ()
 
-    async def _make_tool(self, key: str, spec: CalculatorSpec, stored: tuple[MadeTool, ...]) -> MadeTool:
+    async def _make_tool(self, key: str, spec: MadeToolSpec, stored: tuple[MadeTool, ...]) -> MadeTool:
         """Makes a tool and tests it with cases that were asked for separately from the code; raises ``NoToolMade``."""
         self._calls += 2
         code, cases = await run_pair_in_parallel(
@@ -496,7 +500,7 @@ class _ToolMaker:
             raise NoToolMade(f"it gives {value} for {figures}, and an independent case says {case.expected}")
 
 
-def _describe_found_tools(choice: _FoundTools) -> list[JsonValue]:
+def _describe_made_tools_step(choice: _MadeToolsStep) -> list[JsonValue]:
     descriptions: list[JsonValue] = [
         {**tool.ref.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in choice.fresh else "before"}
         for tool in choice.tools
@@ -509,7 +513,7 @@ FEWEST_CASES, MOST_CASES = 3, 8
 _FEWEST_DECIMAL_PLACES, _FEWEST_DIGITS = 2, 4
 
 
-def _require_useful_cases(cases: Sequence[MadeToolTestCase], spec: CalculatorSpec) -> tuple[MadeToolTestCase, ...]:
+def _require_useful_cases(cases: Sequence[MadeToolTestCase], spec: MadeToolSpec) -> tuple[MadeToolTestCase, ...]:
     """The test cases; raises ``NoToolMade`` unless they are three to eight that differ, fit and can prove something."""
     if not FEWEST_CASES <= len(cases) <= MOST_CASES:
         raise NoToolMade(f"{FEWEST_CASES} to {MOST_CASES} cases are needed, and there are {len(cases)}")
@@ -580,7 +584,7 @@ class _CasesAnswer(BaseModel):
 
 async def _ask_model_for_missing_calculators(
     ctx: TurnContext, key: str, stored_tools: list[Json]
-) -> tuple[CalculatorSpec, ...]:
+) -> tuple[MadeToolSpec, ...]:
     """The calculators that the task lacks, by what a model says; at most two. Raises ``NoToolMade``.
 
     The model is shown the built-in ones, and ``stored_tools``, the tenant's made tools as ``{name, arguments,
@@ -592,7 +596,7 @@ async def _ask_model_for_missing_calculators(
     return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_TOOLS_FOR_A_TASK])
 
 
-async def _ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
+async def _ask_for_code(ctx: TurnContext, key: str, spec: MadeToolSpec) -> str:
     """Asks a model for the function's code, and checks it; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = build_helper_request(
@@ -604,7 +608,7 @@ async def _ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str
     return check_and_normalize_code(answer.code, spec)
 
 
-async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeToolTestCase, ...]:
+async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: MadeToolSpec) -> tuple[MadeToolTestCase, ...]:
     """Asks a model that has not seen the code for test cases; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
     request = build_helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
@@ -614,7 +618,7 @@ async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) 
     return _require_useful_cases(answer.cases, spec)
 
 
-def _build_general_spec(gap: _MissingCalculator, task: str) -> CalculatorSpec:
+def _build_general_spec(gap: _MissingCalculator, task: str) -> MadeToolSpec:
     """The specification that the model describes. Later tasks are shown it, so this raises ``NoToolMade`` for a
     protected value, and for a figure or identifier of this task that is longer than two characters.
     """
@@ -623,7 +627,7 @@ def _build_general_spec(gap: _MissingCalculator, task: str) -> CalculatorSpec:
     details_of_task = find_case_specific_words(task) & find_case_specific_words(f"{purpose} {names}")
     if find_protected_values(purpose) or any(len(detail) > _LONGEST_HARMLESS_DETAIL for detail in details_of_task):
         raise NoToolMade(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
-    return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
+    return check_spec(MadeToolSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:

@@ -46,7 +46,7 @@ def _build_sections(ctx: TurnContext) -> dict[str, Json]:
         **ctx.sections,
         "now": _describe_current_time(ctx),
         "constraints": _describe_constraints(ctx),
-        "process_types": [*ctx.experience.designed],  # designed for the tenant before: they keep their names
+        "process_types": [*ctx.experience.synthesized],  # designed for the tenant before: they keep their names
     }
     if solver is not None:
         sections["answer_format"] = "prose" if solver.expected_format == "single" else "list"

@@ -150,7 +150,7 @@ async def ask_model(
     is_cheaper = mode.tier is not request.tier
     # The last request has nothing to mask where this one, which has all of its messages, has nothing.
     prior = mask_request(last_request, ctx.task).request if last_request and masked.values else last_request
-    hinted_request = _with_budget_hint(ctx, masked.request, mode)
+    hinted_request = _adapt_to_mode(ctx, masked.request, mode)
     payment = Payment(ctx, key, hinted_request, share, is_cheaper=is_cheaper, last_request=prior)
 
     async def call() -> str:
@@ -305,7 +305,7 @@ def _put_usage_on_span(span: Span, reply: models.ModelReply, settlement: Settlem
     )
 
 
-def _with_budget_hint(ctx: TurnContext, request: models.ModelRequest, mode: CallMode) -> models.ModelRequest:
+def _adapt_to_mode(ctx: TurnContext, request: models.ModelRequest, mode: CallMode) -> models.ModelRequest:
     """The request on the mode's tier, with a hint on the budget as its last text: all before it stays cacheable."""
     hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{mode.pressure}"]})
     return request._replace(tier=mode.tier, messages=append_text_for_one_request(request.messages, hint))

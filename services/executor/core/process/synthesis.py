@@ -210,11 +210,11 @@ async def import_processes(learned: LearnedStore, request: LearningImportRequest
         templates = read_definitions(request.content)
     except BadDefinitions as error:
         return LearningImportReport(**fields, problems=error.problems)
-    known_names = set(await learned.list_process_types(request.tenant)) & templates.keys()
+    known_names = set(await learned.list_synthesized_processes(request.tenant)) & templates.keys()
     new_names, left_out = [name for name in templates if name not in known_names], 0
     for name in () if request.dry_run else new_names:
-        await learned.store_process_if_new(request.tenant, name, templates[name].model_dump_json())
-        left_out += await learned.get_process(request.tenant, name) is None
+        await learned.store_synthesized_process_if_new(request.tenant, name, templates[name].model_dump_json())
+        left_out += await learned.get_synthesized_process(request.tenant, name) is None
     return LearningImportReport(**fields, taken=len(new_names) - left_out, known=len(known_names), left_out=left_out)
 
 

@@ -163,7 +163,9 @@ def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
 
 
 def _list_distant_records(view: "CallView") -> tuple[JsonObject, ...]:
-    """The records further away, each with only those fields that the call has not; of equal ones only one."""
+    """The records beyond those around the call, each with only the fields that neither the call nor a record around it
+    or of its kind has; of equal ones only one, and none without such a field.
+    """
     distant_records: dict[str, JsonObject] = {}
     for node in view.more_distant_records:
         fields = cast(

@@ -246,15 +246,15 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, LearnedStore):
         return
 
     @override
-    async def list_process_types(self, tenant: str) -> tuple[str, ...]:
+    async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:
         raise self._cursor.build_absence_error("processes", "synthesized processes would be looked up")
 
     @override
-    async def get_process(self, tenant: str, process_type: str) -> str | None:
+    async def get_synthesized_process(self, tenant: str, process_type: str) -> str | None:
         raise self._cursor.build_absence_error(process_type, "a synthesized process would be looked up")
 
     @override
-    async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
+    async def store_synthesized_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         raise self._cursor.build_absence_error(process_type, "a process would be synthesized")
 
 

@@ -66,12 +66,13 @@ class InboxCache:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _SNAPSHOT_LIFETIME:
                 waiting = await self._approvals.list_waiting(caller, MOST_LISTED_APPROVALS)
-                snapshot.requests, newest = waiting.requests, await self._describe_newest_change(caller)
-                parts = [newest, *(request.approval.model_dump_json() for request in snapshot.requests)]
+                snapshot.requests, fingerprint = waiting.requests, await self._fingerprint_tasks_and_learned(caller)
+                parts = [fingerprint, *(request.approval.model_dump_json() for request in snapshot.requests)]
                 snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now
         return snapshot
 
-    async def _describe_newest_change(self, caller: Caller) -> str:
+    async def _fingerprint_tasks_and_learned(self, caller: Caller) -> str:
+        """A text that changes with the newest task, the number of tasks, and what was learned."""
         page = await self._lists.list_tasks(TaskQuery(size=1), caller)
         learned = await self._read_learned_count(caller.tenant)
         changes = [f"{record.task_id} {record.state} {record.updated_at}" for record in page.records]

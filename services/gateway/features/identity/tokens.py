@@ -23,7 +23,7 @@ def caller_from_claims(claims: JsonObject, settings: IdentitySettings) -> identi
     """The caller that a token's claims name; raises ``NotEntitled``, which names a missing or wrong claim."""
     tenant = settings.jwt_tenant or _claim_text(claims, settings.jwt_tenant_claim, "tenant")
     principal_id = _claim_text(claims, settings.jwt_principal_claim, "principal")
-    roles, levels = _read_roles(claims, settings), _read_levels(claims, settings)
+    roles, levels = _read_roles(claims, settings), _read_escalation_levels(claims, settings)
     return identity.Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
 
 
@@ -46,7 +46,8 @@ def _read_roles(claims: JsonObject, settings: IdentitySettings) -> tuple[Role, .
     return roles
 
 
-def _read_levels(claims: JsonObject, settings: IdentitySettings) -> tuple[str, ...]:
+def _read_escalation_levels(claims: JsonObject, settings: IdentitySettings) -> tuple[str, ...]:
+    """The levels at which the token's holder may approve."""
     try:
         return tuple(
             dict.fromkeys(EscalationLevel.parse(word).word for word in _claim_words(claims, settings.jwt_levels_claim))
