@@ -69,7 +69,6 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.infra.tls import client_tls_context
-from shared.infra.wakes import ArqWakes
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
@@ -158,7 +157,7 @@ def _build_services(
     state, archive = opened.state, settings.open_task_archive()
     resend_window = settings.message_id_window or DEDUPE_SECONDS
     stored = TaskStore(state, opened.listener, resend_window, settings.max_waiting_sessions)
-    wakes = BestEffortWakes(ArqWakes(opened.queue))
+    wakes = BestEffortWakes(opened.queue)
     store = GuardedTasks(stored, wakes, opened.metrics, tracer)
     rules = MessageRules(
         most_parts=settings.max_parts,
@@ -167,7 +166,7 @@ def _build_services(
         tool_addresses=addresses_for_tools(
             settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"
         ),
-        records=RedisTenantRecords(state),
+        read_tenant_record=RedisTenantRecords(state).get_current_record,
         files=build_message_files(settings),
         webhooks=opened.webhooks.service,
         ids_mark_repeats=settings.message_id_window > 0,

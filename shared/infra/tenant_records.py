@@ -9,30 +9,53 @@ from typing import cast
 
 from redis.asyncio import Redis
 
+from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import TenantVersion
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_stored_rows
-from shared.ports.tenant_records import VERSIONS_KEPT, TenantRecords, VersionConflict
 
+VERSIONS_KEPT = 50
 _LATEST_FIELD = "latest"
 
 
-class RedisTenantRecords(ScriptedStore, TenantRecords):
+class VersionConflict(Exception):
+    """The record has another version than the change was based on. ``current_version``: that one; 0 for none."""
+
+    def __init__(self, current_version: int) -> None:
+        super().__init__(
+            f"the record is of version {current_version} by now" if current_version else "there is no record yet"
+        )
+        self.current_version = current_version
+
+
+class RedisTenantRecords(ScriptedStore):
+    """The versions of tenants' records. Every method may raise ``StoreUnavailable``."""
+
     async def add_version(self, tenant: str, version: TenantVersion) -> None:
+        """Adds a version if its predecessor is the newest; else raises ``VersionConflict``. May be repeated."""
         arguments = (version.version, version.model_dump_json(), VERSIONS_KEPT)
         newest = cast(int, await self._scripts.run("put_tenant_record", [keys.tenant_record_key(tenant)], arguments))
         if newest != version.version:
             raise VersionConflict(abs(newest))
 
     async def get_latest_number(self, tenant: str) -> int:
+        """The number of the tenant's current version; 0 if the tenant has no record."""
         return int(cast("str | None", await self._read_field(tenant, _LATEST_FIELD)) or 0)
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
+        """The version with that number; None if it is not kept."""
         text = await self._read_field(tenant, str(number))
         return None if text is None else TenantVersion.model_validate_json(cast(str, text))
 
+    async def get_current_record(self, tenant: str) -> TenantRecord | None:
+        """The current record; None if none is stored. Raises ``BadRecord`` if this release cannot read it."""
+        number = await self.get_latest_number(tenant)
+        version = await self.get_version(tenant, number) if number else None
+        return None if version is None or version.withdrawn else version.parse_record(tenant)
+
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
+        """The versions that are kept, the newest first."""
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.tenant_record_key(tenant)))
         texts = (text for field, text in rows.items() if field != _LATEST_FIELD)
         versions = parse_stored_rows(TenantVersion.model_validate_json, texts)

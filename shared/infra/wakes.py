@@ -11,7 +11,6 @@ from arq.jobs import serialize_job
 from shared.domain.exact_json import Json, dumps, loads
 from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls
-from shared.ports.tasks import Wakes
 
 WAKE_JOB = "wake"
 _WAKE_LIFETIME_MS = keys.ONE_DAY * 1000  # an older one leaves the queue, and the reaper makes another
@@ -30,14 +29,14 @@ def job_from_bytes(job: bytes) -> dict[str, Json]:
     return cast(dict[str, Json], loads(job))
 
 
-class ArqWakes(ScriptedStore, Wakes):
+class ArqWakes(ScriptedStore):
     """Puts sessions in the queue at ``QUEUE_REDIS_URL``, in one round trip each. The queue may be lost.
 
     Every method may raise ``StoreUnavailable``.
     """
 
     async def wake(self, tenant: str, session_id: str) -> None:
-        """Queues the session, in turn with other tenants, unless it is queued already."""
+        """Queues the session, in turn with other tenants, unless it is queued already. The request may be lost."""
         await self._queue_wakes([(tenant, session_id)])
 
     async def wake_ahead(self, tenant: str, session_id: str) -> None:

@@ -99,8 +99,3 @@ class Tasks(Protocol):
 
         Raises ``EventsLost`` if the next events were dropped; ``after="0"`` begins with the oldest kept event.
         """
-
-
-class Wakes(Protocol):
-    async def wake(self, tenant: str, session_id: str) -> None:
-        """Asks executors to claim the session. The request may be lost or doubled without harm."""

@@ -19,7 +19,6 @@ from shared.ports.tasks import (
     TaskEnded,
     Tasks,
     TaskSnapshot,
-    Wakes,
 )
 
 
@@ -125,14 +124,6 @@ class MemoryTasks(Tasks):
     def _check(self) -> None:
         if self.broken:
             raise StoreUnavailable(self.broken)
-
-
-class MemoryWakes(Wakes):
-    def __init__(self) -> None:
-        self.woken: list[tuple[str, str]] = []
-
-    async def wake(self, tenant: str, session_id: str) -> None:
-        self.woken.append((tenant, session_id))
 
 
 def _now() -> datetime:

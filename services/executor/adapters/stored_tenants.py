@@ -15,7 +15,7 @@ from shared.contracts.tenant_document import TenantVersion, complete_connections
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.starting import require_readable_url
-from shared.ports.tenant_records import TenantRecords
+from shared.infra.tenant_records import RedisTenantRecords
 
 
 class BadTenantFile(ValueError):
@@ -75,7 +75,7 @@ class StoredTenants(Tenants):
     """
 
     def __init__(
-        self, records: TenantRecords, default: FileTenants, tool_server: str = "", seconds: float = 0.0
+        self, records: RedisTenantRecords, default: FileTenants, tool_server: str = "", seconds: float = 0.0
     ) -> None:
         self._records, self._default = records, default
         self._tool_server, self._seconds = tool_server, seconds

@@ -22,7 +22,8 @@ from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
 from shared.infra.stored_outcomes import unpack_outcome
-from shared.ports.tasks import Tasks, Wakes
+from shared.infra.wakes import ArqWakes
+from shared.ports.tasks import Tasks
 
 
 class UnreadableLetter(GatewayRefusal):
@@ -116,7 +117,7 @@ class DeadLetters(ScriptedStore):
     A letter whose tenant cannot be read belongs to every tenant's operators.
     """
 
-    def __init__(self, redis: Redis, tasks: Tasks, wakes: Wakes, clock: Callable[[], datetime]) -> None:
+    def __init__(self, redis: Redis, tasks: Tasks, wakes: ArqWakes, clock: Callable[[], datetime]) -> None:
         super().__init__(redis)
         self._tasks, self._wakes, self._clock = tasks, wakes, clock
 

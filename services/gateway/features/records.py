@@ -22,8 +22,8 @@ from shared.contracts.tenant_document import (
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.infra.tenant_records import RedisTenantRecords, VersionConflict
 from shared.infra.tls import client_tls_context
-from shared.ports.tenant_records import TenantRecords, VersionConflict
 
 _TIMEOUT = httpx.Timeout(5.0, connect=2.0)
 
@@ -82,7 +82,7 @@ class TenantRecordService:
 
     def __init__(
         self,
-        records: TenantRecords,
+        records: RedisTenantRecords,
         check_policies: PolicyCheck,
         server_addresses: AllowedAddresses,
         notice_addresses: AllowedAddresses,

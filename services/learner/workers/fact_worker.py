@@ -19,10 +19,10 @@ from shared.contracts.knowledge import KnownFact
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.model_price import Price
 from shared.domain.sections import render_sections
+from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.daily_spend import Charge, DailySpend, DayCaps, read_daily_caps
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 from shared.ports.store import StoreUnavailable
-from shared.ports.tenant_records import TenantRecords
 
 _PROMPT = (files(__package__) / "facts.md").read_text("utf-8").strip()
 _MAX_TOKENS = 700
@@ -118,7 +118,7 @@ class TenantBudgets:
     repeated.
     """
 
-    def __init__(self, spend: DailySpend, records: TenantRecords) -> None:
+    def __init__(self, spend: DailySpend, records: RedisTenantRecords) -> None:
         self._spend = spend
         self._records = records
 

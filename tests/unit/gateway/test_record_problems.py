@@ -13,7 +13,7 @@ from shared.contracts.task import Principal
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import addresses_for_operators
-from shared.ports.tenant_records import TenantRecords
+from shared.infra.tenant_records import RedisTenantRecords
 
 BAD: JsonObject = {
     "max_runing": 3,
@@ -30,7 +30,9 @@ async def _away(_: Sequence[Policy]) -> tuple[FieldProblem, ...]:
     raise Unavailable("it is away")
 
 
-class _NeverStored(TenantRecords):
+class _NeverStored(RedisTenantRecords):
+    def __init__(self) -> None: ...
+
     async def add_version(self, tenant: str, version: TenantVersion) -> None:
         raise AssertionError("a bad record was stored")
 

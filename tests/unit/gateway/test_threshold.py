@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 import structlog
+from redis.asyncio import Redis
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -17,11 +18,11 @@ from typing_extensions import override
 from services.gateway.edge.errors import TooManyRequests
 from services.gateway.edge.fields import MAX_JSON_NESTING, MAX_JSON_VALUES, BadCall, parse_json
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_or_local_host, is_own_page
-from services.gateway.features.tasks.guarded_tasks import GuardedTasks
+from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from shared.contracts.task import TaskRecord, Turn
 from shared.ports.meter import NoMeter
 from shared.ports.tasks import Acceptance, PrepareAcceptance, TooManyWaiting
-from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
+from tests.doubles.gateway_doubles import MemoryTasks
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.each_row import each_row
 from tests.http_client import open_http
@@ -196,7 +197,7 @@ class FullTasks(MemoryTasks):
 @pytest.mark.promise("gateway.sheds_load")
 async def test_a_refusal_says_when_to_come_again_and_the_log_says_so_now_and_then() -> None:
     time = 100.0
-    tasks = GuardedTasks(FullTasks(), MemoryWakes(), NoMeter(), clock=lambda: time)
+    tasks = GuardedTasks(FullTasks(), BestEffortWakes(Redis()), NoMeter(), clock=lambda: time)
     record = a_record()
     turn = a_turn(record)
     with structlog.testing.capture_logs() as logs:

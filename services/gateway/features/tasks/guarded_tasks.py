@@ -5,10 +5,12 @@ from collections.abc import AsyncGenerator, Callable
 from time import monotonic
 
 import structlog
+from typing_extensions import override
 
 from services.gateway.edge.errors import StoppedTenant, TooManyRequests
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain import metric_names as names, span_names as spans
+from shared.infra.wakes import ArqWakes
 from shared.ports import tasks as ports
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
@@ -33,7 +35,7 @@ class GuardedTasks(ports.Tasks):
     def __init__(
         self,
         tasks: ports.Tasks,
-        wakes: ports.Wakes,
+        wakes: ArqWakes,
         meter: Meter,
         tracer: Tracer = NO_TRACER,
         clock: Callable[[], float] = monotonic,
@@ -110,13 +112,11 @@ class GuardedTasks(ports.Tasks):
 _TIMEOUT_SECONDS = 1.0
 
 
-class BestEffortWakes(ports.Wakes):
-    def __init__(self, wakes: ports.Wakes) -> None:
-        self._wakes = wakes
-
+class BestEffortWakes(ArqWakes):
+    @override
     async def wake(self, tenant: str, session_id: str) -> None:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                await self._wakes.wake(tenant, session_id)
+                await super().wake(tenant, session_id)
         except (StoreUnavailable, TimeoutError) as error:  # the executors' reaper mends a lost wake
             log.warning("wake_lost", session_id=session_id, error=f"{type(error).__name__}: {error}")

@@ -25,13 +25,13 @@ from services.gateway.features.tasks.store import FoundTask, MessageKey, RedisCl
 from services.gateway.features.tasks.views import ends_turn, is_assessment_turn
 from services.gateway.features.webhooks.service import WebhookService
 from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.exact_json import dumps
 from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.words import A2aVersion, TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, PrepareAcceptance, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
-from shared.ports.tenant_records import TenantRecords
 
 
 class MessageRules(NamedTuple):
@@ -46,7 +46,7 @@ class MessageRules(NamedTuple):
     most_characters: int = 262_144
     most_metadata: int = 65_536
     tool_addresses: AllowedAddresses = AllowedAddresses()
-    records: TenantRecords | None = None
+    read_tenant_record: Callable[[str], Awaitable[TenantRecord | None]] | None = None
     files: MessageFiles = MessageFiles(None, AllowedAddresses())
     webhooks: WebhookService = WebhookService()
     ids_mark_repeats: bool = True
@@ -79,7 +79,7 @@ class MessageRules(NamedTuple):
     async def _has_connection(self, tenant: str, url: str) -> bool:
         """Whether the tenant's record has a connection with that URL."""
         try:
-            record = await self.records.get_current_record(tenant) if self.records else None
+            record = await self.read_tenant_record(tenant) if self.read_tenant_record else None
         except BadRecord:  # written by another version of the gateway: the executor refuses it too
             return False
         connections = record.connections if record else ()
