@@ -303,7 +303,7 @@ def _read_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
 
 
 def _split_content_items(text: str) -> Sequence[str]:
-    """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object."""
+    """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object with such a list."""
     position, blocks = text.index("{") + 1, []
     while True:
         name, position = _decode_json_at(text, _skip_separators(text, position))

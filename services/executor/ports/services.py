@@ -99,7 +99,8 @@ class LearnedStore(Protocol):
 
 
 class FileReadResult(Contract):
-    """A parsed file. ``media_type`` and ``size``: those of its content, if it was read, whatever the sender stated.
+    """A parsed file. ``file_id``: the hash of its content, by which the archive has it. ``media_type`` and ``size``:
+    those of its content, if it was read, whatever the sender stated.
 
     ``text``: its text up to a bound; ``is_cut``: whether there is more. ``picture_id``: the id of a picture for the
     model (``TaskFiles.get_content``); ``picture_tokens``: what it costs. ``problem``: why the file could not be read,

@@ -36,7 +36,7 @@ class CallOrRow(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """The rows of one list or table in the arguments, or sibling objects such as a sender's and a receiver's."""
+    """The rows of one list or table in the arguments (``is_list``), or sibling objects: a sender and a receiver."""
 
     rows: Sequence[CallOrRow]
     is_list: bool
