@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load_prompts
-from services.executor.core.turn.replay import MakeReplayWorker, replay
-from services.executor.core.turn.replay_cursor import CannotReplay, ReplayResult
+from services.executor.core.turn.replay import CannotReplay, MakeReplayWorker, ReplayResult, replay
 from shared.contracts.archive import parse_archived_task
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.archive_open import ArchiveSettings

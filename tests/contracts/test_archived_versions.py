@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.executor.core.session.journal import restore_latest_progress
-from services.executor.core.turn.replay_cursor import CannotReplay, split_into_attempts
+from services.executor.core.turn.replay import CannotReplay, split_into_attempts
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.archive import ARCHIVE_VERSION, ArchivedTask, UnknownVersion, parse_archived_task

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_idle import Archiver
 from services.executor.adapters.shared_texts import LostText, SharedTexts
-from services.executor.core.turn.replay_cursor import CannotReplay, split_into_attempts
+from services.executor.core.turn.replay import CannotReplay, split_into_attempts
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.archive import ArchivedTask, parse_archived_task
 from shared.contracts.task import TaskRecord

@@ -4,8 +4,7 @@ from typing import Protocol
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import Prompts, load_prompts
-from services.executor.core.turn.replay import replay
-from services.executor.core.turn.replay_cursor import ReplayResult
+from services.executor.core.turn.replay import ReplayResult, replay
 from services.executor.core.turn.worker import Worker
 from shared.contracts.archive import ArchivedStep, ArchivedTask, parse_archived_task
 from tests.doubles.memory_turns import MemoryTurns

@@ -7,8 +7,7 @@ import pytest
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load_prompts
-from services.executor.core.turn.replay import replay
-from services.executor.core.turn.replay_cursor import CannotReplay
+from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.worker import Worker
 from shared.domain.words import TaskState
 from shared.ports.models import ModelAway, ModelReply, ModelRequest

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
+from services.executor.core.reads.recovering import find_renamed_reads, find_single_reads, has_opposites
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.failures import ReadFailureKind, classify_failure, convert_to_wanted_types
-from services.executor.core.tools.replacement_reads import find_renamed_reads, find_single_reads, has_opposites
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

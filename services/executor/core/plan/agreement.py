@@ -1,30 +1,340 @@
 """Whether a proposed change agrees with the words of the task's part that it carries out, as far as code can see.
 
-A disagreement is sent back to the model once. If the model proposes the same call again, a person is asked: words prove
+It is a call of the tool of which they speak: a word for the tool, or a value that only this call sets, is enough. A
+disagreement is sent back to the model once. If the model proposes the same call again, a person is asked: words prove
 nothing, so a disagreement alone refuses no call.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import takewhile
 
-from services.executor.core.figures.arguments import ArgumentKind
+from services.executor.core.figures.arguments import RECORD_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text
-from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, leaves_choice_open
+from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, has_condition, leaves_choice_open
 from services.executor.core.plan import exclusions
-from services.executor.core.plan.called_tools import find_unasked_call, find_wrong_tool
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, say_what_part_states
 from services.executor.core.plan.stated_values import find_contrary_answers, find_wrong_amounts
 from services.executor.core.records.seen_records import singular_words
+from services.executor.core.tools import classes
 from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import JsonObject, as_text
+from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
 from shared.domain.keywords import stem
+from shared.domain.words import ToolClass
+
+_CLAUSE_BEGINNING_PATTERN = re.compile(  # the word that begins a clause
+    r"(?:^\W*|[.,:;!?]\s+|\b(?:and|then|to|you|we|must|should|now|also|just|please)\s+)"
+    r"(?:(?:please|kindly|also|now|be|then|to|we|must|should|just)\s+)*([^\W\d_]+)",
+    re.IGNORECASE,
+)
+_FURTHER_ORDER_PATTERN = re.compile(  # "approve it and settle it", "then transfer the money"; not "and tell them"
+    r"\b(?:and|then)\s+(?!(?:let|tell|send|give|ask|inform|notify|thank|remind|call|leave|keep|make)\s)"
+    r"[^\W\d_]+\s+(?:it|them|her|him|this|that|both)\b|"
+    r"\bthen\s+[^\W\d_]+\s+the\b",
+    re.IGNORECASE,
+)
+_VAGUE_VERBS = classes.EDIT_VERBS | frozenset(
+    "add create do give insert log make mark move open put record save take write".split()
+)
+_STEMS_OF_VERBS = frozenset(map(stem, (classes.CHANGE_VERBS | classes.VERBS_OR_NOUNS) - _VAGUE_VERBS))
+_STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
+_WRITING_VERBS = frozenset("add comment create log note open record remark write".split())
+_BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
+_FEWEST_LETTERS_OF_SHORT_VERB = 3  # of a verb that a tool's name shortens
+
+
+def find_wrong_tool(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields one fault if the part speaks of what another tool does: "Reject claim A-1" is not carried out by
+    ``settle_claim``.
+
+    The part lacks the called tool's verb, but has all words of another tool's name, or orders that tool's verb for the
+    call's record, or has a noun of that tool alone. It also has no word of the called tool's name, or orders the other
+    one's verb. If the other tool is proposed, too, only a call on the same record after it is a fault: "Approve invoice
+    7" is no reason to pay it.
+    """
+    quote, part = change.part_mentions.text, change.part
+    stems, called_words = _find_stems(quote), classes.words_of_tool(change.tool.name)
+    if _says_verb(called_words.verb, stems) or _describing_verb_of(change.tool) in stems:
+        return
+    other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
+    meant_tools = [tool for tool in other_tools if _is_tool_mentioned(classes.words_of_tool(tool.name), stems)]
+    meant_tools = meant_tools or [tool for tool in other_tools if _is_ordered_instead(tool, change)]
+    meant_tools = meant_tools or [tool for tool in other_tools if _is_named_instead(tool, change)]
+    if len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
+        return
+    meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
+    if has_condition(quote) or _is_note_or_transition(change, meant_words.verb):
+        return
+    single_names = {tool.name for tool in other_tools if _is_batch_tool_of(change.tool, tool)}
+    called_names = {name for name, _ in _list_made_and_proposed_calls(change)}
+    if single_names and single_names <= meant_names and single_names.isdisjoint(called_names):
+        return
+    is_unmentioned = stems.isdisjoint(_list_stems_of_tool(called_words))
+    is_called = not meant_names.isdisjoint(name for name, _ in part.proposed_calls)
+    if not is_unmentioned and not _orders_other_verb(meant_tools[0], called_words, quote):
+        return
+    if not is_called or _is_further_change(change, meant_tools[0]):
+        yield CallFault("", f"{change.tool.name}: this part speaks of what {meant_tools[0].name} does")
+
+
+def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
+    """Whether the part orders what ``other`` does, to the record that the call names: "Lock 7", and the call retires 7.
+
+    A clause of the part begins with the verb of ``other``, or with that of its description, and ``other`` has a field
+    for the call's record, too. The part has a digit or the record's name: "confirm it" orders nothing. It has no noun
+    that only the called tool's name has, and no value that only the called tool takes.
+    """
+    quote, stems = change.part_mentions.text, _find_stems(change.part_mentions.text)
+    called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
+    names = _list_naming_arguments(change)
+    if not has_digit(quote) and not any(
+        title.casefold() in quote.casefold() for title in _list_titles_of_named_records(names, change)
+    ):
+        return False
+    is_clear = other_words.verb not in _VAGUE_VERBS or _describing_verb_of(other)
+    if called_words.verb in classes.ASKING_VERBS or not (is_clear and _is_tool_ordered_by_text(other, quote)):
+        return False
+    id_fields = {_singular_words_of_field(name.field_name) for name in names}
+    takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
+    names_called_things = not stems.isdisjoint(map(stem, called_words.nouns - other_words.nouns))
+    return takes_same_record and not names_called_things and not _has_stated_value(change, stems, other)
+
+
+def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
+    """Whether the part names what ``other`` does, and nothing of the called tool. It has a noun of the name of
+    ``other``, which takes the call's record, too; and no word of the called tool's name or description, and no value or
+    partner that only the call has.
+    """
+    stems = _find_stems(change.part_mentions.text)
+    called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
+    id_fields = {_singular_words_of_field(name.field_name) for name in _list_naming_arguments(change)}
+    if other.tool_class is not ToolClass.CHANGE or id_fields.isdisjoint(_list_schema_fields(other.input_schema)):
+        return False
+    called_nouns = {*called_words.nouns, *words_of(change.tool.description)}.difference(_VAGUE_VERBS, *id_fields)
+    other_nouns = other_words.nouns.difference(called_nouns, *id_fields)
+    is_called_told, is_other_told = (
+        any(len(noun) > _FEWEST_LETTERS_OF_SHORT_VERB and stem(noun) in stems for noun in nouns)
+        for nouns in (called_nouns, other_nouns)
+    )
+    if is_called_told or not is_other_told:
+        return False
+    return not (_has_stated_value(change, stems, other) or _is_joined_record_stated(change, stems))
+
+
+def _is_note_or_transition(change: CallToCheck, verb: str) -> bool:
+    """Whether the call only writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
+    tool_words, stems = classes.words_of_tool(change.tool.name), _find_stems(change.part_mentions.text)
+    if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
+        return True
+    if tool_words.verb not in _WRITING_VERBS or stems.isdisjoint(map(stem, _WRITING_VERBS | {tool_words.head})):
+        return False
+    texts = (str(argument.value) for argument in change.scalars if argument.kind is ArgumentKind.FREE_TEXT)
+    return any(_says_verb(verb, _find_stems(text)) for text in texts)
+
+
+def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
+    """Whether a call of ``meant_tool``, which the part asks for, came before on the same record, and no word or value
+    of the part asks for this call, too.
+    """
+    called_words, quote = classes.words_of_tool(change.tool.name), change.part_mentions.text
+    if called_words.verb in _VAGUE_VERBS or called_words.nouns != classes.words_of_tool(meant_tool.name).nouns:
+        return False
+    if _FURTHER_ORDER_PATTERN.search(quote) or _has_stated_value(change, _find_stems(quote), meant_tool):
+        return False
+    ids = {argument.text for argument in _list_naming_arguments(change)}
+    earlier_calls = takewhile(lambda call: call[0] != change.tool.name, _list_made_and_proposed_calls(change))
+    return any(name == meant_tool.name and not ids.isdisjoint(values) for name, values in earlier_calls)
+
+
+def find_unasked_call(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault for a call that no word of the user asks for, in two cases: a text that was read orders it
+    ("retire it") or names its tool; or another call is asked for, and this one changes a record that the user does not
+    name.
+    """
+    called_words = classes.words_of_tool(change.tool.name)
+    stems = frozenset[str]().union(*(_find_stems(mentions.text) for mentions in change.user_mentions))
+    first_word = next(iter(words_of(change.tool.description)), "")  # "End the lock-out of a device"
+    is_described = first_word not in _VAGUE_VERBS and stem(first_word) in stems
+    if is_described or _is_act_of_tool_mentioned(called_words, stems):
+        return
+    if _has_stated_value(change, stems) or _is_joined_record_stated(change, stems):
+        return
+    fields = (argument for argument in change.scalars if not classes.is_identifying_name(argument.field_name))
+    stems_of_values = [_find_stems(str(field.value)) for field in fields if words_of(str(field.value))]
+    for text in change.untrusted_texts:
+        text_stems = _find_stems(text)
+        has_value = any(value_stems <= text_stems for value_stems in stems_of_values)
+        has_order = (has_value or _is_act_of_tool_mentioned(called_words, text_stems)) and _does_verb_begin_clause(
+            called_words, text
+        )
+        if has_order or _names_tool(text, change.tool):
+            yield CallFault("", f"{change.tool.name}: no word of the task tells of it, only a text that somebody wrote")
+            return
+    if stems.isdisjoint(_list_stems_of_tool(called_words)) and _is_beside_asked_change(change, stems):
+        yield CallFault("", f"{change.tool.name}: no word of the task tells of it, nor of the record that it changes")
+
+
+def _names_tool(text: str, tool: Tool) -> bool:
+    """Whether the text has the tool's own name, if that has several words: "call removeEntry"."""
+    is_compound = len(words_of(tool.name)) > 1
+    return is_compound and re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", text) is not None
+
+
+def _is_beside_asked_change(change: CallToCheck, stems: frozenset[str]) -> bool:
+    """Whether the call has no free text, and names a record whose id and name the user does not say, while the user's
+    words (``stems``) have a word of the tool of another proposed call.
+    """
+    if any(argument.kind is ArgumentKind.FREE_TEXT for argument in change.scalars):
+        return False
+    read_names = (name for name in _list_naming_arguments(change) if name.origin == "fact")
+    words_by_name = [(name.text, *_list_titles_of_named_records((name,), change)) for name in read_names]
+    texts = change.user_mentions
+    is_named = all(any(text.has_words(word) for text in texts for word in words) for words in words_by_name)
+    others = {name for name, _ in change.part.proposed_calls} - {change.tool.name}
+    stems_of_others = (_list_stems_of_tool(classes.words_of_tool(other)) for other in others)
+    return not is_named and not all(map(stems.isdisjoint, stems_of_others))
+
+
+def _list_made_and_proposed_calls(change: CallToCheck) -> list[tuple[str, Collection[str]]]:
+    """``(tool, all argument values as text)`` of each change: those that were made, then those that are proposed."""
+    writes = {tool.name for tool in change.part.write_tools}
+    made_calls = [(fact.tool, loads_object(fact.arguments_json)) for fact in change.facts if fact.tool in writes]
+    calls = (*made_calls, *change.part.proposed_calls)
+    return [(name, {as_text(value) for _, value in walk_json(arguments)}) for name, arguments in calls]
+
+
+def _list_naming_arguments(change: CallToCheck) -> list[ArgumentToCheck]:
+    """The arguments that name a record."""
+    return [argument for argument in change.scalars if argument.kind in RECORD_KINDS]
+
+
+def _list_titles_of_named_records(arguments: Iterable[ArgumentToCheck], change: CallToCheck) -> Iterator[str]:
+    """Yields the names of the records that these arguments name."""
+    for argument in arguments:
+        yield from change.titles.get(argument.text.casefold(), ())
+
+
+def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool | None = None) -> bool:
+    """Whether a value of the call, neither free text nor id, is stated, and no call of another tool has it.
+
+    A value is stated if its origin is the task, or if ``stems``, those of the part's or the user's words, have all its
+    words (of a boolean, its field's name). With ``other``, only values count whose field this tool does not have.
+    """
+    fields = {*_list_schema_fields(other.input_schema)} if other is not None else set()
+    calls_of_others = (values for name, values in _list_made_and_proposed_calls(change) if name != change.tool.name)
+    values_of_others = {value for values in calls_of_others for value in values}
+    for argument in change.scalars:
+        name = argument.field_name
+        is_value = argument.kind is not ArgumentKind.FREE_TEXT and not classes.is_identifying_name(name)
+        if not is_value or argument.text in values_of_others:
+            continue
+        words = words_of(name if isinstance(argument.value, bool) else argument.text)
+        is_stated = argument.origin == "task" or (words and all(stem(word) in stems for word in words))
+        if is_stated and _singular_words_of_field(name) not in fields:
+            return True
+    return False
+
+
+def _is_joined_record_stated(change: CallToCheck, stems: Collection[str]) -> bool:
+    """Whether ``stems`` have the first name of a record that the call joins to one of the tool's kind: "7 to Mira"."""
+    own_nouns, names = classes.words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
+    partners = (name for name in names if own_nouns.isdisjoint(words_of(name.field_name)))
+    first_names = (words[0] for title in _list_titles_of_named_records(partners, change) if (words := words_of(title)))
+    return any(len(name) > _FEWEST_LETTERS_OF_SHORT_VERB and stem(name) in stems for name in first_names)
+
+
+def _is_batch_tool_of(called: Tool, single: Tool) -> bool:
+    """Whether ``called`` does for a list what ``single`` does for one thing. All its fields are fields of ``single``,
+    with those that ``single`` requires; its name has only words of that name, beside such as ``batch``.
+    """
+    called_stems, single_stems = (
+        {stem(classes.normalize_noun(word)) for word in words_of(tool.name) if word not in _BATCH_WORDS}
+        for tool in (called, single)
+    )
+    fields = {*_list_schema_fields(called.input_schema)}
+    is_list = any(schema.get("type") == "array" for schema in called.parameters.values())
+    is_same = {*map(_singular_words_of_field, single.required)} <= fields <= {*_list_schema_fields(single.input_schema)}
+    return is_list and is_same and bool(called_stems) and called_stems <= single_stems
+
+
+def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
+    """Yields each field's name as singular words; for a field that holds fields, or a list of such, those within."""
+    for name, declared in as_object(schema.get("properties")).items():
+        inner = as_object(as_object(declared).get("items", declared))
+        yield from _list_schema_fields(inner) if "properties" in inner else (_singular_words_of_field(name),)
+
+
+def _singular_words_of_field(name: str) -> tuple[str, ...]:
+    """The words of a field's name, the same for ``claim_id`` and ``claim_ids``."""
+    return singular_words(name.removesuffix("s"))
+
+
+def _orders_other_verb(meant_tool: Tool, called_words: classes.ToolWords, quote: str) -> bool:
+    """Whether the part (``quote``) orders what ``meant_tool`` does, and the called tool has no share in that: one
+    that only asks may come before, and one that edits things of another kind may carry it out.
+    """
+    meant_nouns = classes.words_of_tool(meant_tool.name).nouns
+    edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_nouns.isdisjoint(called_words.nouns)
+    if edits_other_things or called_words.verb in classes.ASKING_VERBS:
+        return False
+    return _is_tool_ordered_by_text(meant_tool, quote)
+
+
+def _is_tool_ordered_by_text(tool: Tool, text: str) -> bool:
+    """Whether a clause of the text begins with the tool's verb, or with that of its description."""
+    is_described = _describing_verb_of(tool) in _find_stems_of_clause_beginnings(text)
+    return is_described or _does_verb_begin_clause(classes.words_of_tool(tool.name), text)
+
+
+def _does_verb_begin_clause(tool_words: classes.ToolWords, text: str) -> bool:
+    """Whether the tool's verb begins a clause of the text."""
+    return _says_verb(tool_words.verb, _find_stems_of_clause_beginnings(text))
+
+
+def _find_stems_of_clause_beginnings(text: str) -> frozenset[str]:
+    """The stems of the words with which the clauses of a text begin."""
+    return frozenset(stem(match[1].lower()) for match in _CLAUSE_BEGINNING_PATTERN.finditer(text))
+
+
+def _describing_verb_of(tool: Tool) -> str:
+    """The stem of the verb with which a tool's description begins ("Pays an invoice"); empty for any other word."""
+    first_stem = stem(next(iter(words_of(tool.description)), ""))
+    return first_stem if first_stem in _STEMS_OF_VERBS else ""
+
+
+def _says_verb(verb: str, stems: Iterable[str]) -> bool:
+    """Whether a stem is the verb's, or begins with the verb as a tool's name shortens it: ``appr``."""
+    is_short = len(verb) >= _FEWEST_LETTERS_OF_SHORT_VERB and verb not in classes.CHANGE_VERBS | classes.VERBS_OR_NOUNS
+    return any(word_stem == stem(verb) or (is_short and word_stem.startswith(verb)) for word_stem in stems)
+
+
+@lru_cache(maxsize=4096)
+def _find_stems(text: str) -> frozenset[str]:
+    """The stems of a text's words, each also in its form by ``normalize_noun``."""
+    words = words_of(text)
+    return frozenset(stem(form) for word in words for form in (word, classes.normalize_noun(word)))
+
+
+def _list_stems_of_tool(tool_words: classes.ToolWords) -> set[str]:
+    return {stem(word) for word in (tool_words.verb, *tool_words.nouns)}
+
+
+def _is_tool_mentioned(tool_words: classes.ToolWords, stems: frozenset[str]) -> bool:
+    return bool(tool_words.nouns) and _list_stems_of_tool(tool_words) <= stems
+
+
+def _is_act_of_tool_mentioned(tool_words: classes.ToolWords, stems: frozenset[str]) -> bool:
+    """Whether ``stems`` have the tool's verb; a vague verb, such as "add", only counts with all the tool's nouns."""
+    is_vague = tool_words.verb in _VAGUE_VERBS
+    return _is_tool_mentioned(tool_words, stems) if is_vague else _says_verb(tool_words.verb, stems)
+
 
 _SUPERLATIVE_WORD_PATTERN = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
