@@ -268,14 +268,10 @@ def test_three_steps_are_too_far() -> None:
 @each_row(
     ("tool", "result", "call"),
     ("get_claim", {"claim": {"id": "C-1", "amount": 9}}, {"claim_id": "C-1"}),
-    ("get_claim", {"id": "C-1", "details": {"amount": 9}}, {"id": "C-1"}),
     ("get_claim", {"id": "C-1", "totals": {"totalAmount": 9}}, {"claim": "C-1"}),
-    ("get_claim", {"reference": "C-1", "amount": 9}, {"reference": "C-1"}),
     ("get_claim", {"claim_no": "C-1", "claim_amount": "9"}, {"claimNumber": "C-1"}),
     ("list_claims", {"C-1": {"amount": 9}, "C-2": {"amount": 1}}, {"claim_id": "C-1"}),
-    ("list_claims", [{"id": 7, "amount": 9}, {"id": 8, "amount": 1}], {"claim_id": "7"}),
     ("list_expenses", [{"id": "7", "cost": 9}, {"id": "8", "cost": 1}], {"claim_id": 7}),
-    ("search", {"results": [{"id": "C-1", "amount": 9}, {"id": "C-2", "amount": 1}]}, {"claim_id": "C-1"}),
     ("get_employee", {"id": "E-1", "claims": [{"id": "C-1", "amount": 9}]}, {"payload": {"claim_id": "C-1"}}),
 )
 def test_a_record_is_found_wherever_it_stands_and_however_it_is_named(
@@ -318,12 +314,9 @@ def test_an_answer_without_an_id_is_the_record_that_was_asked_for_and_one_that_w
     "other",
     [read("list_claims", [_CLAIM, {"id": "C-2", "flagged": True}])],
     [read("get_claim", _CLAIM), read("get_claim", {"id": "C-2", "employee_id": "E-1", "flagged": True}, "f2")],
-    [read("get_claim", _CLAIM), read("get_receipt", {"claim_id": "C-2", "flagged": True}, "f2")],
     [read("get_claim", _CLAIM), read("get_receipt", {"flagged": True}, "f2", claim_id="C-2")],
-    [read("get_claim", _CLAIM), read("search", {"results": [{"id": "C-2", "flagged": True}]}, "f2")],
     [read("get_claim", _CLAIM), read("get_limits", {"flagged": True}, "f2")],
     [read("get_claim", {**_CLAIM, "duplicate_of": {"id": "C-2", "flagged": True}})],
-    [read("get_budget", {"id": "B-1", "flagged": True})],
     [read("get_claim", {"id": "C-1", "flagged": True}).model_copy(update={"ok": False})],
 )
 def test_a_field_of_another_record_is_not_the_calls(other: list[Fact]) -> None:
@@ -430,11 +423,8 @@ _LEASE = read("get_lease", {"lease_id": "L-7", "rent": 845})
 
 _EDITS: list[Callable[[int], JsonObject]] = [
     lambda rent: {"field": "rent", "value": str(rent)},
-    lambda rent: {"field_name": "rent", "new_value": rent},
-    lambda rent: {"name": "rent", "value": rent},
     lambda rent: {"key": "L-7", "field": "rent", "value": rent},
     lambda rent: {"ops": [{"op": "replace", "path": "/rent", "value": rent}]},
-    lambda rent: {"ops": [{"path": "/rent", "value": rent}, {"path": "/floor", "value": 2}]},
     lambda rent: {"change": {"attribute": "lease.rent", "to": rent}},
     lambda rent: {"changes": {"rent": {"from": 845, "to": rent}}},
 ]
@@ -525,8 +515,6 @@ def test_an_amount_in_cents_is_not_replaced_by_an_amount_from_further_away(argum
 @each_row(
     "given",
     {"amount": {"value": 20_000, "currency": "EUR"}},
-    {"amount": {"net": 19_000, "gross": 20_000}},
-    {"amount_cents": 2_000_000},
     {"amount": {"value": 20_000}, "tip": {"amount": 1}},
     {"lines": [{"amount": {"value": 20_000}}]},
     {"changes": {"new_amount": 20_000}},

@@ -58,6 +58,19 @@ async def test_a_file_is_read_once_and_quoted_as_data() -> None:
 
 
 @pytest.mark.promise("files.shown")
+async def test_a_long_file_is_cut_and_looked_up_by_its_lines() -> None:
+    stage = Stage("What does the attached list end with?")
+    stage.limits = stage.limits._replace(file_characters=100)
+    lines = "\n".join(f"line {number}" for number in range(500))
+    with_files(stage, FileReadResult(name="list.txt", media_type="text/plain", text=lines))
+    stage.only_asks()
+    stage.talk.rounds = [[("look", {"ref": "file1", "skip": 499})]]
+    await stage.run()
+    assert "line 499" not in first_text(stage.model.requests[0])
+    assert "line 499" in str(stage.model.requests[1].messages[-1])
+
+
+@pytest.mark.promise("files.shown")
 async def test_a_file_that_could_not_be_read_is_told_to_the_model_and_in_the_answer() -> None:
     stage = Stage("Approve claim C-1 of 120.50 as attached")
     with_files(stage, FileReadResult(name="scan.pdf", problem="it is locked with a password"))

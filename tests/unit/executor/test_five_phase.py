@@ -102,3 +102,12 @@ async def test_its_insight_is_an_event_stored_with_the_end_of_the_turn() -> None
     (insight,) = (event.data for event in end.events if event.kind == "insight")
     assert (insight["reads"], insight["helpful_tools"], insight["writes"]) == (1, ["get_claim"], ["approve_claim"])
     assert not any(event.kind == "insight" for event in stage.turns.events[: -len(end.events)])
+
+
+@pytest.mark.promise("strategy.same_replay")
+@each_row("die_before", range(1, 18, 2))
+async def test_a_run_that_dies_on_the_way_ends_the_same_and_is_replayed(die_before: int) -> None:
+    stage = five_phase()
+    await stage.survives(die_before)
+    assert stage.claims.applied == ["C-1"]
+    assert (await replayed(stage)).difference == ""

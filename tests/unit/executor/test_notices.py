@@ -177,6 +177,12 @@ async def test_a_plan_that_forgets_whom_it_has_to_tell_is_asked_for_once_more_an
 
 
 @pytest.mark.promise("notify.told")
+async def test_a_notice_that_was_held_back_is_said_not_to_have_told_them() -> None:
+    stage = await unproved(PROCUREMENT, APPROVE, TO_VENDOR)
+    await stage.ends(FAILED, says="The vendor was not told: nobody is told of a change that is not verified")
+
+
+@pytest.mark.promise("notify.told")
 @each_row(("told", "untold"), [({"vendor_id": "C-1", "text": "approved"}, False), ({"text": "Done."}, True)])
 async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(told: JsonObject, untold: bool) -> None:
     parts = ("Approve claim C-1", "then see to the rest")
@@ -187,6 +193,17 @@ async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(t
     record = await stage.run()
     assert (stage.claims.applied, len(stage.claims.told)) == (["C-1"], 1)
     assert ("not_told" in record.metadata) is untold
+
+
+@pytest.mark.promise("notify.told")
+async def test_a_list_that_was_asked_for_stays_one_and_the_metadata_say_who_was_not_told() -> None:
+    stage, general = await begun_as(PROCUREMENT, APPROVE), await begun_as(BUILT_IN_TEMPLATES["general"], APPROVE)
+    stage.talk.rounds.append([APPROVE])
+    stage.talk.form, stage.talk.answer = "list", '["C-1"]'
+    record = await stage.run()
+    assert (record.answer, "not_told" in record.metadata) == ('["C-1"]', True)
+    record = await general.run()  # which has nobody to tell
+    assert (_corrections(general), "not_told" in record.metadata) == ([], False)
 
 
 CREATED = call({}, tool="create_vendor")

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.process.rules import find_deviating_arguments
+from services.executor.core.process.synthesis import find_template_problems
 from services.executor.core.session.values import NamedValue
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Figure, ProcessTemplate
 from shared.contracts.plan import PlannedCall
@@ -414,3 +415,10 @@ def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alo
     assert find_deviating_arguments(_FIGURES, (pay,), _values("INC-1"))
     assert not find_deviating_arguments(_FIGURES, (pay,), _values("INC-2"))
     assert not find_deviating_arguments(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
+
+
+def test_a_process_file_that_governs_no_argument_is_refused() -> None:
+    general = BUILT_IN_TEMPLATES["general"]
+    bad = Figure(name="f", operation="sum", operands=("a.b",), governs=("Amount[]",))
+    template = ProcessTemplate(process_type="t", states=general.states, figures=(bad,))
+    assert "'Amount[]' is no argument" in next(find_template_problems(template))

@@ -305,6 +305,19 @@ def test_a_tenants_file_with_a_tool_server_that_no_client_can_call_stops_the_sta
         FileTenants.read(file)
 
 
+def test_a_tenants_file_holds_rules_of_every_kind_in_one_list_and_has_the_given_server_where_it_names_none(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "tenant.json"
+    rules = [{"id": "A", "kind": "never", "tool": "pay"}, {"id": "B", "type": "deny", "keywords": ["x"]}]
+    file.write_text(json.dumps({"id": "default", "policies": [{"id": "p", "rules": rules}]}), "utf-8")
+    (policy,) = FileTenants.read(file).record.policies
+    assert ([rule.id for rule in policy.tool_rules], [rule.id for rule in policy.text_rules]) == (["A"], ["B"])
+    (tmp_path / "tenant.json").write_text('{"id": "t", "connections": []}')
+    (one,) = FileTenants.read(tmp_path / "tenant.json", "http://tools:9009").record.connections
+    assert (one.id, one.url) == ("default", "http://tools:9009")
+
+
 @pytest.mark.promise("plan.as_made")
 async def test_rules_see_a_plan_in_the_order_in_which_it_is_made() -> None:
     """Notices go out after the changes, wherever the model wrote them."""

@@ -17,7 +17,7 @@ from shared.infra.keys import TimerMember
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import TASK, Stage, cancel, decision, message
+from tests.unit.executor.stage import APPROVE, TASK, Stage, cancel, decision, message
 
 pytestmark = pytest.mark.promise("notify.quiet_hours")
 
@@ -136,6 +136,18 @@ async def test_an_approval_before_the_wait_is_kept_as_given_and_its_timer_change
     assert asked is not None
     after = await stage.run(_timer(stage, asked.subject))
     assert (after.state, after.reason) == (TaskState.WORKING, record.reason)
+
+
+async def test_where_nobody_is_to_be_told_nothing_waits() -> None:
+    stage = await _resting(APPROVE)
+    assert stage.turns.record.state is TaskState.COMPLETED
+    held_back = await _in_quiet_hours(await begun_as(BREACH))
+    held_back.servers.remove("get_claim")
+    held_back.talk.rounds[0] = []
+    wants_proof = {"notices_after_proof": True}
+    held_back.change_tenant(**wants_proof)
+    record = await held_back.run()
+    assert (record.state.is_terminal, held_back.claims.told) == (True, [])
 
 
 async def test_a_tenant_without_quiet_hours_and_a_process_that_heeds_none_tell_at_once() -> None:

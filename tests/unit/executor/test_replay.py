@@ -1,6 +1,8 @@
 """A replay of an archived task calls nobody, and says where today's run would go another way."""
 
+import asyncio
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -9,13 +11,14 @@ from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.worker import Worker
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.ports.models import ModelAway, ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
 from tests.unit.executor.archived import archived, assert_replayed, replayed
 from tests.unit.executor.classified import nobody_answers
-from tests.unit.executor.stage import READ, TASK, Stage, deadline, decision, keeps_silent, message, use
+from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision, keeps_silent, message, use
 
 STRANGE, FIRST = use("approve_claim", claim_id="C-9"), use("approve_claim", 1, claim_id="C-1")
 TELL = use("notify_person", 2, text="Claim C-1 is approved.")
@@ -24,6 +27,11 @@ BLOCKED: dict[str, object] = {"blocked": True, "passed": False}
 
 def _is_overloaded(_request: ModelRequest) -> ModelReply:
     raise ModelAway("overloaded")
+
+
+async def _answers_late(_arguments: JsonObject) -> Json:
+    await asyncio.sleep(0.01)
+    return {"id": "C-1"}
 
 
 @pytest.mark.promise("replay.same_end")
@@ -90,6 +98,17 @@ async def test_a_task_of_several_turns_plans_and_questions_is_replayed_turn_by_t
 
 
 @pytest.mark.promise("replay.same_end")
+async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end() -> None:
+    """The one beside it had not been finished then."""
+    stage = Stage()
+    stage.servers.add("get_other", keeps_silent)
+    stage.servers.add("get_claim", _answers_late)
+    stage.talk.rounds = [[READ, ("get_other", {})], [APPROVE]]
+    await stage.run()
+    await assert_replayed(stage)
+
+
+@pytest.mark.promise("replay.same_end")
 async def test_an_end_that_was_never_stored_is_not_the_tasks_end() -> None:
     """The worker died between noting how its run ended and storing that end; the next attempt went on to an answer."""
     tried = Stage()
@@ -142,6 +161,23 @@ async def test_a_step_a_checkpoint_or_a_write_that_is_another_is_the_first_diffe
     assert (done.at, done.difference) == (key, "the checkpoint says something else of tool_calls")
     unwritten.turns.writes.clear()
     assert (await replayed(unwritten)).at == "write c1"
+
+
+@pytest.mark.promise("replay.same_end")
+async def test_a_question_asked_a_minute_earlier_is_the_same_question() -> None:
+    """Its deadline is reckoned from the moment in which it is asked; the rest of it is compared."""
+    stage = Stage()
+    stage.change_tenant(unruled_writes="approve")
+    record = await stage.run()
+    asked = record.answer or ""
+    assert record.state is TaskState.INPUT_REQUIRED
+    stage.turns.record = record.model_copy(
+        update={"answer": re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "2020-01-01 00:00 UTC", asked)}
+    )
+    assert stage.turns.record.answer != asked
+    assert (await replayed(stage)).difference == ""
+    stage.turns.record = record.model_copy(update={"answer": f"{asked} Or never."})
+    assert (await replayed(stage)).at == "the end"
 
 
 async def test_a_journal_of_the_version_before_says_why_it_cannot_be_replayed() -> None:

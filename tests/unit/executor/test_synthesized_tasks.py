@@ -205,3 +205,8 @@ def test_a_person_is_asked_unless_the_file_says_that_none_is(wanted: bool | None
     assert (FsmState.APPROVAL_GATE in found.states) == asks
     assert FsmState.APPROVAL_GATE in risky["grant_award"].states
     assert found.instructions[FsmState.ASSESS] == "Read the grant's budget first."
+
+
+@each_row("content", [[], "x", 5, None])
+async def test_what_is_no_object_of_processes_is_refused(content: JsonValue) -> None:
+    assert (await _imported(MemoryLearned(), content)).problems == ("it is no object of processes",)

@@ -74,6 +74,16 @@ async def test_a_column_is_found_by_the_description_of_the_server() -> None:
     assert told(stage) == [("amount", "grand_figure_eur", "described")]
 
 
+@pytest.mark.promise("drift.recovers")
+@each_row("name", ["sum_of_it", "price_or_value"])
+async def test_a_column_that_no_alias_explains_stays_an_error_and_is_not_guessed(name: str) -> None:
+    stage = drifted(name)
+    record = await stage.run()
+    assert len(stage.servers.called("query_table")) == 1
+    assert told(stage) == []
+    assert record.state is TaskState.COMPLETED  # the model was told of the error and went on
+
+
 @pytest.mark.promise("drift.remembered")
 async def test_a_later_task_of_the_session_is_corrected_before_its_call_and_corrected_again_where_that_fails() -> None:
     first, second, other, third = drifted(), drifted(), drifted("amount"), drifted("amount")

@@ -6,10 +6,10 @@ from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.shorten import MOST_PROMPT_CHARACTERS
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.paged_lists import PagedList
-from tests.doubles.scripted_talk import of_conversation
+from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, keeps_silent, the_fact
@@ -84,6 +84,20 @@ async def test_a_model_sees_the_beginning_of_a_long_list_and_is_told_so() -> Non
         assert "900 rows in items, the first " in prompt
         assert "look shows the rest" in prompt
         assert "C-900" not in prompt
+
+
+@pytest.mark.promise("pages.read")
+async def test_a_model_may_see_only_the_rows_it_asks_for_and_all_are_kept() -> None:
+    stage, paged = listing_stage(35)
+    where: Json = [{"field": "amount", "is": ">", "value": "33"}]
+    stage.talk.rounds.insert(1, [("look", {"ref": "r1", "where": where, "fields": ["id"]})])
+    await stage.run()
+    (looked,) = [result.content for result in results_in(stage.model.requests[-1]) if "C-35" in result.content][-1:]
+    assert loads(looked)
+    assert "C-33" not in looked
+    assert (the_fact(stage).tool, len(stage.servers.called("list_claims"))) == ("list_claims", 4)
+    assert the_fact(stage).result == {"items": paged.rows, "limit": 10, "page": 1, "total": 35}
+    assert (await replayed(stage)).is_same
 
 
 @pytest.mark.promise("I1.gate_in_every_state")

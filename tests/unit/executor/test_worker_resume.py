@@ -229,6 +229,14 @@ async def test_a_deadline_that_breaks_too_often_ends_the_wait_all_the_same() -> 
     assert (end.record.state, end.timer) == (TaskState.FAILED, None)
 
 
+async def test_the_outcome_of_a_dry_run_that_is_given_up_says_that_it_was_one() -> None:
+    stage = Stage()
+    stage.change_request(metadata={"dry_run": True})
+    end = await given_up(stage)
+    assert end.outcome is not None
+    assert (end.outcome.dry_run, end.outcome.strategy_applied) == (True, False)
+
+
 _LONGER_THAN_A_LOOK = 1.3
 
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.executor.ports.tools import ToolAnswer, ToolUnreachable
 from services.executor.ports.turns import EMPTY_BATCH, JournalBatch, StopState
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.tenant import CatalogueEntry
+from shared.contracts.tenant import CatalogueEntry, RecordKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died, MemoryTurns
@@ -329,3 +329,23 @@ async def test_a_call_with_rows_is_verified_only_if_each_record_that_they_name_s
     assert (entry.status, entry.note) == (status, note), stage.turns.record.reason
     reads = [given["folio_id"] for given in stage.servers.called("get_folio")]
     assert reads == [9001, 9006] * 3, "read by the model, before the call and after it"
+
+
+@each_row(
+    ("answer", "status", "note"),
+    ({"wo": "W-94"}, "verified", "read back: fault=tap drips"),
+    ({"done": True}, "unverified", "nothing was read back: get_work_order could not be asked, or did not answer"),
+)
+async def test_the_catalogues_read_is_made_under_a_key_of_the_servers_own(
+    answer: JsonObject, status: str, note: str
+) -> None:
+    opened = use("open_work_order", room_id=1302, fault="tap drips")
+    stage = Stage("Open a work order for room 1302: tap drips", [opened], [opened], answer="It is opened.")
+    stage.servers.add("open_work_order", lambda _: answer, ToolClass.CHANGE, schema("room_id:integer", "fault"))
+    order: JsonObject = {"wo": "W-94", "room_id": 1302, "fault": "tap drips", "status": "open"}
+    stage.servers.add("get_work_order", lambda _: order, input_schema=schema("wo"))
+    stage.set_catalogue(open_work_order=CatalogueEntry(read_back="get_work_order"))
+    stage.change_tenant(records={"work_order": RecordKind(keys=("wo",), reads=("get_work_order",))})
+    await stage.run()
+    (entry,) = stage.turns.writes.values()
+    assert (entry.status, entry.note) == (status, note)

@@ -88,6 +88,7 @@ def _find(
     ("Genehmige PO-7 nicht, PO-8 genügt.", APPROVE, {"po_number": "PO-7"}, "exception"),
     ("Approve purchase order PO-7.", APPROVE, {"po_number": "PO-7"}, ""),
     ("Approve nothing except PO-7.", APPROVE, {"po_number": "PO-7"}, ""),
+    ("Setze E-1 auf erledigt.", EDIT, {"employee_id": "E-1", "role": "done"}, ""),
     ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),
     ("Please accept the quote for J-3001.", PRIORITY, {"job_id": "J-3001", "priority": "low"}, "accept_quote"),
     ("Please accept the quote for J-3001.", ACCEPT, {"job_id": "J-3001"}, ""),
@@ -130,6 +131,7 @@ def _marks_for_person(marked: PlannedCall) -> list[str]:
         ("Assign mechanic Ines to the job that follows J-3014.", "J-3030", False),  # it refers to the one that is named
         ("Assign mechanic Ines to J-3028 to J-3030.", "J-3029", False),
         ("Assign mechanic Ines to J-3014 until 20 December 2026.", "J-3029", True),  # to a day, and to no other job
+        ("Assign mechanic Ines to J-3014 until 3030.", "J-3029", True),
         ("Assign mechanic Ines to the job of Priya, not to J-3014.", "J-3029", False),
     ],
 )
@@ -650,7 +652,9 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     ("End every plan but Colund Audit, and tell Deker Research.", {1}),
     ("Pause every plan but Colund Audit, and end that one.", set()),  # which is then meant
     ("End all plans except Old Mill and River Inn.", {5, 6}),
+    ("End all plans except Mill and River Inn.", {4, 6}),
     ("End all plans, but leave Old Mill out.", {5}),
+    ("End all plans except Mill and Old Mill.", {4, 5}),
     ("Do not end River Inn; end all other plans.", {6}),
     # right work
     ("Leave Colund Audit a note and point out the delay.", set()),

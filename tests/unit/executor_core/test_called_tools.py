@@ -90,6 +90,7 @@ DEVICE: JsonObject = {"device_id": "d-1", "retired_on": "2026-11-27"}
     ("Cancel work order 70317.", "holdWo", {**WO_ONLY, "reason": "asked"}, "cancelWo"),
     ("Close work order 70317: 1 hour.", "cancelWo", WO_ONLY, "closeWo"),
     ("Lock BME-0151, please.", "retire_device", DEVICE, "lock_device"),
+    ("Lock the Infusomat, please.", "retire_device", {**DEVICE, "device_id": "D-2"}, "lock_device"),
     ("Approve invoice 88103.", "rej_inv", {"inv_id": 88103}, "appr_inv"),
     ("Reject invoice 88103.", "set_pay_blk", {"inv_id": 88103, "blk": True}, "rej_inv"),
     ("Mark 70317 as a twin of 70316.", "holdWo", {**WO_ONLY, "reason": "asked"}, "flag_twin"),
@@ -100,6 +101,7 @@ DEVICE: JsonObject = {"device_id": "d-1", "retired_on": "2026-11-27"}
     ("Move 70317 to 4 December.", "reschedule_wo", {**WO_ONLY, "due_on": "2026-12-04"}, ""),  # no value of move_wo
     ("Close work order 70317.", "update_record", {**WO_ONLY, "state": "closed"}, ""),
     ("Take back loan 31.", "return_loan", {"loan_id": 31}, ""),
+    ("Cancel it in writing.", "holdWo", {**WO_ONLY, "reason": "asked"}, ""),  # which may be a letter
     ("Close 70317 if it was cancelled.", "update_record", {**WO_ONLY, "state": "archived"}, ""),
     ("Cancel work order 70317.", "comment_wo", {**WO_ONLY, "text": "To be cancelled."}, "cancelWo"),
     ("I want you to lock BME-0151.", "retire_device", DEVICE, "lock_device"),

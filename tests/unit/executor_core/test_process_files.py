@@ -39,6 +39,7 @@ def test_an_executor_starts_with_processes_that_can_be_followed_and_names_every_
     (f"figures = [{_FIGURE.replace('difference', 'division')}]", "there is no operation division"),
     (f"figures = [{_FIGURE.replace('budget.left', 'budget[][left]')}]", "is no condition"),
     (f"figures = [{_FIGURE.replace('budget.left', 'left_over')}]", "no figure before it is left_over"),
+    (f"figures = [{_FIGURE.replace('}', ', remainder = true}')}]", "only a required difference is a remainder"),
     ('routed = "a b"', "is no operand"),
     ('[instructions]\nAPPROVAL_GATE = "Ask."', "instructions for APPROVAL_GATE, where it never is"),
 )
@@ -119,6 +120,26 @@ def _proposed(
             "outputs": (outputs,) if outputs else (),
         }
     )
+
+
+@pytest.mark.promise("synthesis.validated")
+@each_row(
+    "states",
+    (S.ASSESS, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE),
+    (S.DECOMPOSE, S.MUTATE, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.MUTATE, S.POLICY_CHECK, S.COMPLETE),
+    (S.DECOMPOSE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.ASSESS, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.ESCALATE, S.COMPLETE),
+    (S.DECOMPOSE,),
+    (S.DECOMPOSE, S.ASSESS, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.SCHEDULE_NOTIFY, S.COMPLETE),
+)
+def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -> None:
+    """Without its ends, out of order, with a write that nothing was read or checked for, or with none at all."""
+    with pytest.raises(machine.BadTemplate):
+        synthesis.build_template("fleet_care", _proposed(*states), EXAMPLE)
 
 
 @pytest.mark.promise("synthesis.validated")

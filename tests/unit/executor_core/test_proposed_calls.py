@@ -288,3 +288,7 @@ def test_no_schema_of_a_server_takes_endless_time() -> None:
 )
 def test_a_text_is_held_to_its_pattern_unless_that_looks_around(pattern: str, text: str, fits: bool) -> None:
     assert (problems({"properties": {"a": {"pattern": pattern}}}, {"a": text}) is None) is fits
+
+
+def test_a_schema_that_refers_to_itself_without_end_does_not_end_the_run() -> None:
+    assert problems({"$ref": "#"}, {}) is None

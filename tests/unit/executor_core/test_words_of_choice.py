@@ -59,6 +59,7 @@ OFFICE = (
     "All is checked: close order 70318.",
     "Close order 70318, it was not urgent.",
     "Close order 70318. I will tell the others later.",
+    "Close 70318 as everything is checked.",
     "Schließe den Auftrag 70318, alles ist geprüft.",
     "Ferme l'ordre 70318, tous les essais sont faits.",
 )
@@ -75,6 +76,7 @@ def test_a_word_of_choice_about_something_else_leaves_no_record_open(task: str) 
     ("Close every order. 70318 worries me most.", CLOSE, {"order_id": 70316}, ({"order_id": 70318},)),
     ("Peter Holm is ill. Give 70318 to whoever can.", GIVE, {"order_id": 70318, "technician_id": 6}, ()),
     ("7a is full: move Ann Lee to any other class.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
+    ("Everyone in 7a but Bo Li goes to 7b.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
 )
 def test_a_word_of_choice_leaves_open_the_records_that_it_stands_with(
     task: str, called: Tool, given: JsonObject, others: tuple[JsonObject, ...]

@@ -72,17 +72,22 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("count", ["r1"], "4"),
     ("count_distinct", ["r1.items[*].vendor"], "2"),
     ("which_has_most", ["r1.items[*].amount"], "I-2"),
+    ("sum_of_products", ["r1.items[qty<3].qty", "r1.items[qty<3].qty"], "5"),
     ("percentage", ["1,500.00", "0.2"], "300.00"),
     ("product", ["1500", "1/3"], "500"),
     ("decrease_by_percent", ["1500", "20%"], "1200"),
+    ("percent_share", ["20", "1500"], "1.333333"),
+    ("percent_change", ["1500", "50,000"], "3233.333333"),
     ("difference", ["r2.budget.remaining", "50000"], "22000.00"),
     ("cents_to_units", ["r2.amount_cents", "EUR"], "123.45"),
+    ("minutes_to_hours", ["r2.duration_minutes"], "1.5"),
     ("hours_between", ["r2.opened", "r2.closed"], "3.5"),
     ("days_between", ["2026-01-15", "today"], "5"),
     ("end_of_month", ["today"], "2026-01-31"),
     ("is_less", ["r1.items[0].due_date", "today"], "true"),
     ("is_overdue", ["r1.items[0].due_date"], "true"),
     ("all_of", ["r2.active"], "true"),
+    ("none_of", ["r2.active"], "false"),
 )
 def test_an_operation_comes_to_its_value_and_can_be_computed_again(
     operation: str, operands: list[str], result: str
@@ -162,6 +167,8 @@ def test_a_figure_in_two_currencies_of_the_task_has_none_and_a_name_is_never_tak
 @each_row(
     ("task", "limit", "result"),
     ("all of January 2026", "2026-01-31", "3"),
+    ("in 2026", "2026-12-31", "4"),
+    ("in Q1 2026", "2026-03-31", "4"),
     ("this month", "2026-02-01", "3"),
     ("by next week", "2026-01-26", "3"),
     ("due before 19 January", "2026-01-19", "2"),

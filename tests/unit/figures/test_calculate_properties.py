@@ -254,6 +254,19 @@ def known(of: Fact) -> OperandSources:
 
 
 @pytest.mark.promise("lists.aggregates")
+def test_a_sum_is_exact_passes_the_audit_and_takes_only_the_rows_that_meet_all_conditions() -> None:
+    of = owed(ROWS)
+    found = aggregated(of)
+    assert found.value == "1000.305"
+    assert "1" in found.note
+    assert find_wrong_values([found.model_copy(update={"value": "1000.31"})], known(of))
+    where: Json = [{"field": "days", "is": ">", "value": "90"}, {"field": "customer", "is": "=", "value": "Ann's"}]
+    some = aggregated(of, where=where)
+    assert some.value == "1000.105"
+    assert find_wrong_values([found], known(of)) == find_wrong_values([some], known(of)) == {}
+
+
+@pytest.mark.promise("lists.aggregates")
 @given(st.lists(st.tuples(st.sampled_from(["a", "A", "b'c", "7", "7.0", None]), st.integers(-999, 999)), max_size=30))
 def test_the_groups_of_a_list_are_all_its_rows_once(pairs: list[tuple[str | None, int]]) -> None:
     """Each value has its group; the sums add up to the whole, and the counts to all rows."""

@@ -60,6 +60,14 @@ def test_a_tool_that_is_never_called_is_refused_with_rule_and_reason() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
+@each_row(("tool", "is_refused"), ("do_pay_pay_now", True), ("do_pay_now", False))
+def test_what_stands_between_stars_is_found_in_its_order_and_each_in_a_place_of_its_own(
+    tool: str, is_refused: bool
+) -> None:
+    assert bool(_verdict(ToolRule(id="NO", kind="never", tool="do*pay*pay*"), (tool, {})).refusals) is is_refused
+
+
+@pytest.mark.promise("policy.tool_rules")
 def test_of_two_planned_calls_the_second_breaks_a_once_only_rule() -> None:
     """The first goes through: refusing both would leave the task undone."""
     verdict = _verdict(ToolRule(id="ONCE", kind="at_most", tool="cancel"), ("cancel", {}), ("note", {}), ("cancel", {}))
@@ -365,6 +373,24 @@ def test_allowances_for_too_many_tools_are_refused() -> None:
 
     with pytest.raises(RequestTooLarge) as caught:
         _asked(AllowanceRequest(policies=(Policy(id="P", tool_rules=rules),), tools=tools))
+
+    assert caught.value.field == "tools"
+
+
+@pytest.mark.promise("policy.bounds")
+@each_row(
+    "looked_at",
+    {"history": (PastCall(tool="get", outcome=CallOutcome.FAILED),) * 2_000},
+    {"confirmations": (Confirmation(tool="get"),) * 2_000},
+)
+def test_allowances_that_look_back_over_too_much_are_refused(looked_at: dict[str, object]) -> None:
+    """Calls and confirmations to look back at count with the rules that do, for a single tool too."""
+    rules = tuple(ToolRule(id=f"R{n}", kind="at_most", tool="get", limit=9) for n in range(400))
+    asked = {"policies": (Policy(id="P", tool_rules=rules),), "tools": (OfferedTool(tool="get"),)}
+
+    assert not _asked(AllowanceRequest.model_validate(asked)).problems
+    with pytest.raises(RequestTooLarge) as caught:
+        _asked(AllowanceRequest.model_validate({**asked, **looked_at}))
 
     assert caught.value.field == "tools"
 

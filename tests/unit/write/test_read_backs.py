@@ -284,18 +284,13 @@ def test_the_record_that_will_hold_the_id_goes_before_a_list_of_what_is_put_ther
     ("answer", "expected"),
     ({"booking": {"id": 77}}, 77),
     ({"booking_id": "seaside", "room_id": 3}, "seaside"),
-    ({"data": {"bookingId": 77, "room": {"id": 3}}}, 77),
     ({"bookings": [{"id": 77}]}, 77),
-    ({"id": "B-7", "room": {"id": 3}}, "B-7"),
     ({"result": {"record": {"id": 77}}}, 77),
     ({"booking_reference": "X9"}, "X9"),
-    ("B-7", "B-7"),
     (77, 77),
     ({"booking": "created"}, None),
-    ({"room_id": 3, "ok": True}, None),
     ({"bookings": [{"id": 77}, {"id": 78}]}, None),
     ("created", None),
-    ({"status": "ok"}, None),
     (None, None),
 )
 def test_the_id_of_what_was_made_is_found_in_the_answer(answer: Json, expected: Json) -> None:
