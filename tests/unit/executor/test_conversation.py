@@ -213,6 +213,8 @@ async def test_that_something_is_so_or_there_is_none_is_an_answer_in_which_no_va
     ("3 April", ("3 April",)),
     ("1 May 2026", ()),
     ("24.12.2025", ()),
+    ("12 March 2026 (part 2: yes)", ()),
+    ("12 March 2026 (part 41: yes)", ("41",)),
 )
 async def test_a_day_of_an_answer_that_stands_nowhere_is_told_and_named(said: str, strange: tuple[str, ...]) -> None:
     parts = ("When is claim C-1 due", "is that before 1 May 2026")

@@ -1,5 +1,6 @@
 """Checks whether a model's reply without tool calls can be accepted as the answer, and adds the remarks below it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -33,6 +34,7 @@ _MOST_FIGURES_NAMED = 6  # figures that a sentence names
 _MOST_REPEATS_OF_FAULT = 3  # that the model is told of one fault
 _FEWEST_WORDS_OF_CLAUSE = 4  # fewer may stand in an answer by chance
 _TRUNCATED_ANSWER_TEXT = "[The answer was longer than a reply may be, and ends here.]"
+_PART_NUMBER_PATTERN = re.compile(r"\bparts? (\d{1,3})\b", re.IGNORECASE)  # as the model is told of a part
 _ADVICE_TO_CALL_TOOLS = (  # of a first reply of text alone: the task's parts are not known
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
     "asks, and needs no tool, call `understand` alone and then answer."
@@ -102,10 +104,12 @@ class AnswerChecks:
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
-        """The figures, identifiers and days of the text that have no source.
+        """The figures, identifiers and days of the text that have no source. The number of a part needs none.
 
         A figure or identifier counts only if neither the search by characters nor the one by value finds its source.
         """
+        numbers = {str(part.number) for part in progress.dossier.parts}
+        text = _PART_NUMBER_PATTERN.sub(lambda match: "part" if match[1] in numbers else match[0], text)
         tokens = find_untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
         days = find_days_in_answer(text, get_task_time(self._ctx))
         if not (tokens or days):
