@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from typing_extensions import override
 
-from services.executor.core.conversation.strategies import describe_draft_difference
+from services.executor.core.conversation.strategies import do_texts_agree
 from services.executor.core.session.budget import Ceilings, measure_request
 from shared.domain.words import TaskState
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
@@ -193,19 +193,17 @@ FIRST = "Claim EXP-7 of 1,200.00 is approved because the receipt fits its amount
 
 @pytest.mark.promise("strategy.moa.consensus")
 @each_row(
-    ("second", "why"),
-    ("Claim EXP-7 of $1200 is approved, because its amount fits the receipt.", ""),
-    ("Claim EXP-7 of 1,300.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
-    ("Claim EXP-8 of 1,200.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
-    ("Claim EXP-7 of 1,200.00 is not approved because the receipt fits its amount.", "one denies"),
-    ("EXP-7, 1,200.00: rejected, budget exhausted, manager informed.", "too few words"),
+    ("second", "agrees"),
+    ("Claim EXP-7 of $1200 is approved, because its amount fits the receipt.", True),
+    ("Claim EXP-7 of 1,300.00 is approved because the receipt fits its amount.", False),
+    ("Claim EXP-8 of 1,200.00 is approved because the receipt fits its amount.", False),
+    ("Claim EXP-7 of 1,200.00 is not approved because the receipt fits its amount.", False),
+    ("EXP-7, 1,200.00: rejected, budget exhausted, manager informed.", False),
 )
-def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second: str, why: str) -> None:
-    found = describe_draft_difference(FIRST, second)
-    assert bool(found) is bool(why)
-    assert found.startswith(why)
+def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second: str, agrees: bool) -> None:
+    assert do_texts_agree(FIRST, second) is agrees
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_consensus_does_not_depend_on_the_order(first: str, second: str) -> None:
-    assert bool(describe_draft_difference(first, second)) is bool(describe_draft_difference(second, first))
+    assert do_texts_agree(first, second) is do_texts_agree(second, first)

@@ -48,21 +48,17 @@ _STOP_WORDS = frozenset(
 )
 
 
-def describe_draft_difference(text: str, other_text: str) -> str:
-    """How two drafts differ, in words; empty if they agree. A JSON list agrees only with an identical text (I9)."""
-    if is_json_list(text) or is_json_list(other_text):
-        return "" if text == other_text else "the lists are not the same"
-    if differing := _list_normalized_figures(text) ^ _list_normalized_figures(other_text):
-        return f"figures or identifiers differ: {', '.join(sorted(differing))}"
-    if _has_negation(text) != _has_negation(other_text):
-        return "one denies what the other does not"
-    # Jaccard's measure on words without stop-words; two texts without any are alike.
-    words, other_words = (
-        _collect_words_in_lower_case(text) - _STOP_WORDS,
-        _collect_words_in_lower_case(other_text) - _STOP_WORDS,
-    )
-    overlap = len(words & other_words) / len(words | other_words) if words | other_words else 1.0
-    return "" if overlap >= _LEAST_WORD_OVERLAP else "too few words in common"
+def do_texts_agree(text: str, other_text: str) -> bool:
+    """Whether two drafts have the same figures, identifiers and denials, and most words (Jaccard's measure, without
+    stop-words) in common. A JSON list agrees only with an identical text (I9).
+    """
+    texts = (text, other_text)
+    if any(map(is_json_list, texts)):
+        return text == other_text
+    if len({(_list_normalized_figures(draft), _has_negation(draft)) for draft in texts}) > 1:
+        return False
+    words, other_words = (_collect_words_in_lower_case(draft) - _STOP_WORDS for draft in texts)
+    return len(words & other_words) >= _LEAST_WORD_OVERLAP * len(words | other_words)
 
 
 def _collect_words_in_lower_case(text: str) -> frozenset[str]:
@@ -249,7 +245,7 @@ def _do_drafts_agree(draft: models.ModelReply, other_draft: models.ModelReply, c
     writes = [sorted(_format_writing_calls(reply, ctx)) for reply in (draft, other_draft)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
-    return not describe_draft_difference(draft.text, other_draft.text)
+    return do_texts_agree(draft.text, other_draft.text)
 
 
 def _list_writing_uses(reply: models.ModelReply, ctx: TurnContext) -> list[models.ToolUse]:

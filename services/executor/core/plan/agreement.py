@@ -21,7 +21,6 @@ from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallT
 from services.executor.core.plan.stated_values import find_contrary_answers, find_wrong_amounts
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools import classes
-from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.ports.tools import Tool
@@ -382,7 +381,7 @@ def asks_for_several(quote: str) -> bool:
 
 def gives_no_new_value(tool: Tool, arguments: JsonObject) -> bool:
     """Whether a call of an editing tool only names the record, although the tool has arguments for new values."""
-    if words_of_tool(tool.name).verb not in EDIT_VERBS:
+    if classes.words_of_tool(tool.name).verb not in classes.EDIT_VERBS:
         return False
     settable = [name for name in tool.parameters if not is_id_name(name)]
     is_given_value = any(arguments.get(name, {}) != {} for name in settable)
@@ -490,7 +489,7 @@ def _values_of_named_records(change: CallToCheck) -> set[tuple[tuple[str, ...], 
     """
     scalars = {(argument.field_name, argument.text) for argument in change.scalars}
     fields_of_records = change.fields.list_fields_of_records(
-        {value for name, value in scalars if is_identifying_name(name)}
+        {value for name, value in scalars if classes.is_identifying_name(name)}
     )
     codes = {(name, value) for name, value in scalars if looks_like_id_text(value)}
     fields = change.fields.all if codes else ()
@@ -510,7 +509,7 @@ def _find_word_positions(phrase: str, text: str) -> tuple[int, ...]:
 
 def _is_record_identifier(argument: ArgumentToCheck) -> bool:
     is_code = isinstance(argument.value, str) and looks_like_id_text(argument.value)
-    return is_code or is_identifying_name(argument.field_name)
+    return is_code or classes.is_identifying_name(argument.field_name)
 
 
 def _possible_argument_values(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[str]:

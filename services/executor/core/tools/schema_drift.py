@@ -17,7 +17,7 @@ from services.executor.core.tools.name_similarity import (
 )
 from services.executor.core.tools.record_tree import map_objects
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, walk_json
 
 COLUMN_ALIASES: Mapping[str, frozenset[str]] = {
     canonical: frozenset(variants.split())
@@ -122,13 +122,10 @@ def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObj
 
 def list_names_in_arguments(arguments: JsonObject) -> Iterator[str]:
     """Yields every name in a call: keys at any depth, and the columns in parameters that take names."""
-    for key, value in arguments.items():
-        yield key
-        for content in value if isinstance(value, list) else (value,):
-            if isinstance(content, dict):
-                yield from list_names_in_arguments(content)
-            elif isinstance(content, str) and _takes_column_names(key) and _LIST_OF_NAMES_PATTERN.fullmatch(content):
-                yield from _UNQUALIFIED_NAME_PATTERN.findall(content)
+    for key, value in walk_json(arguments):
+        yield from filter(None, [key])
+        if isinstance(value, str) and _takes_column_names(key) and _LIST_OF_NAMES_PATTERN.fullmatch(value):
+            yield from _UNQUALIFIED_NAME_PATTERN.findall(value)
 
 
 def add_old_names(content: Json, names: Mapping[str, str]) -> Json:

@@ -46,7 +46,6 @@ from services.executor.core.turn.recording import (
 from services.executor.ports import turns
 from services.executor.ports.services import Experience, LearnedStore, PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
-from services.executor.ports.turns import JournalEntry, TurnRunner, TurnWork
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
@@ -71,8 +70,8 @@ class ArchivedAttempt(NamedTuple):
     """One attempt at one turn. ``steps``: all journal steps at its end; ``own_keys``: the keys that it added."""
 
     start: AttemptStart
-    entries_before: tuple[JournalEntry, ...]
-    steps: Mapping[str, JournalEntry]
+    entries_before: tuple[turns.JournalEntry, ...]
+    steps: Mapping[str, turns.JournalEntry]
     own_keys: tuple[str, ...]
     inputs: Mapping[str, str]  # the newest of each name at its end
     ledger: Mapping[str, LedgerEntry]  # at its end
@@ -89,7 +88,7 @@ def split_into_attempts(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     """The task's attempts in order. Raises ``CannotReplay``."""
     if lost_keys := [step.key for step in task.journal if step.lost]:
         raise CannotReplay(f"what its journal held of {lost_keys[0]!r} was lost before it was archived")
-    entries = [JournalEntry(step.key, step.kind, step.data) for step in task.journal]
+    entries = [turns.JournalEntry(step.key, step.kind, step.data) for step in task.journal]
     start_indexes = [index for index, entry in enumerate(entries) if entry.kind == ATTEMPT_KIND]
     if not start_indexes:
         raise CannotReplay("its journal does not say what its turns were given: nothing was done, or it is too old")
@@ -109,15 +108,15 @@ def split_into_attempts(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
 
 def _build_attempt(
     start: AttemptStart,
-    entries_before: Sequence[JournalEntry],
-    new_entries: Sequence[JournalEntry],
+    entries_before: Sequence[turns.JournalEntry],
+    new_entries: Sequence[turns.JournalEntry],
     ledger: Mapping[str, LedgerEntry],
     is_last: bool,
 ) -> ArchivedAttempt:
     entries_to_end = (*entries_before, *new_entries)
     keys_before = {entry.key for entry in entries_before}
     keys = (entry.key for entry in new_entries if entry.kind not in KINDS_WITHOUT_STEP and entry.key not in keys_before)
-    steps: dict[str, JournalEntry] = {}
+    steps: dict[str, turns.JournalEntry] = {}
     for entry in entries_to_end:
         if entry.kind not in KINDS_WITHOUT_STEP:
             steps.setdefault(entry.key, entry)
@@ -176,7 +175,7 @@ class ReplayedWrites:
             self.shown = self._sort_in_ledger_order({**self.shown, key: self._ledger_at_end[key]})
         return key in self.shown
 
-    def register_closed_plan(self, entry: JournalEntry) -> None:
+    def register_closed_plan(self, entry: turns.JournalEntry) -> None:
         """Registers the plan that a step closed, if it closed one, so that its writes may be revealed."""
         if entry.key.endswith(CLOSING_STEP_SUFFIX):
             self._plans.add(ClosedPlan.model_validate_json(entry.data_json).plan.hash)
@@ -205,7 +204,7 @@ class ReplayCursor:
         self._checkpoint_fields = _collect_latest_fields(attempt.entries_before)
         self.stops = is_given_up or not attempt.is_last
 
-    def take_step(self, key: str, request: str = "") -> JournalEntry:
+    def take_step(self, key: str, request: str = "") -> turns.JournalEntry:
         """The archived step, which counts as replayed; without one, raises what ``build_absence_error`` returns.
         ``request``: the digest of the model's request, which must be that of a reply of this attempt; else
         ``ReplayDifference``.
@@ -278,7 +277,7 @@ class ReplayCursor:
             return ended.early if untaken is None else ReplayDifference(untaken, "this step would not be taken")
         return AttemptStopped() if self.stops else ReplayDifference(key, difference)
 
-    def list_journal_so_far(self) -> tuple[JournalEntry, ...]:
+    def list_journal_so_far(self) -> tuple[turns.JournalEntry, ...]:
         """The task's journal at this point of the replay."""
         own_entries = (self.attempt.steps[key] for key in self.attempt.own_keys if key in self._replayed_keys)
         return (*self.attempt.entries_before, *own_entries)
@@ -297,7 +296,7 @@ class ReplayCursor:
             keys = keys[: keys.index(key)] if key in keys else ()
         return [inner_key for inner_key in keys if inner_key.startswith(f"{key}:")]
 
-    def _count_as_taken(self, entry: JournalEntry) -> None:
+    def _count_as_taken(self, entry: turns.JournalEntry) -> None:
         if entry.key in self._replayed_keys:
             return
         self._replayed_keys.update(self._list_inner_keys(entry.key), (entry.key,))
@@ -321,7 +320,7 @@ def enters_write_state(key: str) -> bool:
     return bool(_WRITE_STATE_ENTRY_KEY_PATTERN.match(key))
 
 
-def _collect_latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
+def _collect_latest_fields(entries: tuple[turns.JournalEntry, ...]) -> JsonObject:
     fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT_KIND:
@@ -565,7 +564,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, LearnedStore):
         raise self._cursor.build_absence_error(process_type, "a process would be synthesized")
 
 
-MakeReplayWorker: TypeAlias = Callable[[Ports, Limits, Prompts, MakeJournal], TurnRunner]
+MakeReplayWorker: TypeAlias = Callable[[Ports, Limits, Prompts, MakeJournal], turns.TurnRunner]
 _STATED_DEADLINE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED_METADATA = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
@@ -609,7 +608,7 @@ async def _run_attempt(
     ports = Ports(archive, archive, archive, archive, archive)
     runner = worker(ports, attempt.start.restore_limits(limits), prompts, partial(ReplayJournal, cursor))
     try:
-        await runner.run(TurnWork(attempt.start.turn, before.record, attempts=1), store)
+        await runner.run(turns.TurnWork(attempt.start.turn, before.record, attempts=1), store)
     except AttemptStopped:
         return _ReplayedTask(store.record, before.approval)
     untaken = cursor.find_first_untaken_step()
