@@ -36,6 +36,7 @@ _CENTS: JsonObject = {"type": "integer", "description": "The amount in cents"}
     ("90 minutes", "duration_hours", Decimal("1.5")),
     ("for 90 minutes", "duration", "PT1H30M"),
     ("2 kg", "weight_g", 2000),
+    ("tomorrow at half past nine", "start", "2026-03-05T08:30:00Z"),
     ("tomorrow at 9 am for 90 minutes", "end", "2026-03-05T10:30:00"),
     ("in March", "month", "2026-03"),
     ("twelve hundred euros and fifty cents", "amount", Decimal("1200.50")),
@@ -167,8 +168,10 @@ def test_a_day_in_eight_digits_is_that_day_in_any_writing(given: Json, shown: Js
 @each_row(
     ("field", "value", "is_read"),
     ("slot_ts", 1772667900, True),  # 4 March 2026, 23:45 in UTC, and 5 March in Berlin
+    ("day", 1772667900000, True),
     ("starts_at", 1772667900, True),
     ("phone", 1772667900, False),
+    ("amount_due", 1772667900, False),
     ("day", 177266430, False),
 )
 def test_epoch_seconds_of_a_time_are_its_day_in_the_users_zone(field: str, value: Json, is_read: bool) -> None:

@@ -1,5 +1,6 @@
 """What the console says of learning and asks of the store, whoever looks at it."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -15,21 +16,25 @@ from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import (
     ChartFrame,
     ChartLine,
+    choose_round_ticks,
+    draw_days_chart,
     draw_line_chart,
 )
 from services.gateway.features.console.context import InboxCache
 from services.gateway.features.console.views import health, memory
-from services.gateway.features.console.views.evidence import build_policy_evidence, build_write_rows
+from services.gateway.features.console.views.evidence import build_policy_evidence, build_write_rows, sum_usage_by_tier
+from services.gateway.features.console.views.formatting import parse_digits_or_zero
 from services.gateway.features.console.views.progress import (
     build_process_cards,
     compute_quality_trend,
 )
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
+from services.gateway.features.memory import LinkedEntity
 from services.gateway.features.tasks.listing import TaskListPage, TaskListPosition, TaskLists, TaskQuery
-from services.gateway.features.tenants import TenantState
-from shared.contracts.knowledge import KnownFact, PredictionAccuracy
-from shared.contracts.task import Principal, TaskRecord, Turn
+from services.gateway.features.tenants import DailySpending, TenantState
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
+from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import CumulativeReward, TrendPoint, build_trend_points
@@ -114,6 +119,17 @@ def test_what_needs_somebody_is_counted_and_leads_there() -> None:
     assert health.build_quality_tile(None).value == "–"
 
 
+@pytest.mark.promise("console.first_screen")
+def test_what_today_and_the_week_have_cost() -> None:
+    spent = [DailySpending("2026-11-20", 10, 2_000_000_000, 5), DailySpending("2026-11-22", 10, 500_000_000, 4)]
+    tile = health.build_cost_tile(spent, [health.DayCounts("2026-11-22", tasks=10)], NOON.date())
+    assert (tile.value, tile.remark) == ("$0.50", "today: 4 model calls, $0.05 a task; $2.50 in 7 days")
+    assert (
+        health.build_cost_tile([DailySpending("2026-11-22")], [], NOON.date()).remark
+        == "no model was asked in the last days"
+    )
+
+
 @pytest.mark.promise("console.operations")
 def test_a_queue_that_nobody_works_off_is_bad() -> None:
     state = TenantState(waiting=2)
@@ -158,6 +174,17 @@ def test_why_tasks_failed_is_counted_a_refusal_is_no_error_and_a_cancel_counts_n
     assert health.build_end_state_rows({}) == ()
 
 
+def test_days_are_told_in_order_with_the_mean_quality_of_judged_tasks_and_one_without_tasks_is_a_gap() -> None:
+    """A dry run is counted, and not judged."""
+    counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
+    days = health.parse_day_counts(counted)
+    assert [(day.date, day.tasks, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
+    assert health.compute_mean_cost_of_tasks([DailySpending("2026-11-22", nanos=9)], days) == 3
+    drawn = draw_days_chart([health.DayCounts("2026-02-27", 2), health.DayCounts("2026-03-02", 4)])
+    heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]
+    assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
+
+
 def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
     drawn = draw_line_chart(
         [ChartLine("s2", [(5, 0.5)]), ChartLine("s1", [(1, 0.1), (9, 0.9)])],
@@ -167,6 +194,11 @@ def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
     assert 'role="img" aria-label="Means of &#34;&lt;b&gt;&#34;"' in drawn
     assert [drawn.count(f"lines {tone}") for tone in ("s1", "s2")] == [1, 1]
     assert "style=" not in drawn
+
+
+@each_row(("most", "top"), [(0, 1), (0.003, 0.004), (7, 8)])
+def test_an_axis_ends_at_a_round_number(most: float, top: float) -> None:
+    assert choose_round_ticks(most)[-1] == pytest.approx(top)
 
 
 @pytest.mark.promise("console.memory")
@@ -183,6 +215,11 @@ def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
     assert memory.build_cases_page(entries, memory.MemoryQuery("t59")).total == 1
 
 
+@each_row("text", ["", "0", "-1", "x"])
+def test_a_page_that_is_none_is_the_first(text: str) -> None:
+    assert (parse_digits_or_zero(text) or 1) == 1
+
+
 @pytest.mark.promise("console.memory")
 def test_a_fact_that_was_contradicted_and_a_prediction_that_drifts_say_so() -> None:
     old = KnownFact(text="Terms are 30 days", domain="procurement", quality=0.7, at=NOON, superseded_at=NOON)
@@ -191,6 +228,20 @@ def test_a_fact_that_was_contradicted_and_a_prediction_that_drifts_say_so() -> N
     assert [memory.fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
     row = PredictionAccuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
     assert memory.trust_badge(row).text == "Drifts"
+
+
+@pytest.mark.promise("console.memory")
+def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> None:
+    acme = LinkedEntity(
+        KnownEntity(kind="vendor", value="Acme Ltd", seen=3, last_seen=NOON),
+        EntityLinks(together=("reference:po-1", "amount:5 usd")),
+    )
+    order = LinkedEntity(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
+    found = memory.build_entities_page([acme, order], memory.MemoryQuery("po-1"))
+    assert [(row.entity.value, row.links.together) for row in found.rows] == [
+        ("Acme Ltd", ("PO-1", "5 usd")),
+        ("PO-1", ()),
+    ]
 
 
 @pytest.mark.promise("console.evidence")
@@ -225,6 +276,20 @@ def test_the_verdict_says_which_rules_why_and_by_which_values() -> None:
     assert found is not None
     assert (found.badge.text, found.undecided_rules) == ("Escalates", ("OTHER",))
     assert found.rules[0] == ("LIMIT", "p", "too much", "Escalate by legal", (("amount", "900"),))
+
+
+@pytest.mark.promise("console.evidence")
+def test_model_calls_are_summed_by_tier_with_their_price() -> None:
+    calls = [
+        ("haiku", {"input": 1000, "output": 20, "nanos": 1_500_000}),
+        ("haiku", {"input": 500, "output": 5, "nanos": 500_000}),
+        ("sonnet", {"output": 7}),
+    ]
+    told = [
+        (f"{n}-0", TaskEvent(kind="model", at=NOON + timedelta(seconds=n), data={"tier": tier, **used}))
+        for n, (tier, used) in enumerate(calls)
+    ]
+    assert sum_usage_by_tier(told) == (("Haiku", 2, "1,500", "25", "$0.0020"), ("Sonnet", 1, "", "7", ""))
 
 
 class Store(TaskLists, Approvals, LearnedData):

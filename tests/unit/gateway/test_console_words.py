@@ -28,6 +28,7 @@ from services.gateway.features.console.views.replay import build_action_rows, bu
 from services.gateway.features.console.views.tasks import (
     DRY_RUN_REMARK,
     build_task_page,
+    format_nanos_as_dollars,
     list_writes_in_doubt,
     remark_on_task,
 )
@@ -73,6 +74,11 @@ def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
 )
 def test_a_value_keeps_every_digit(value: Json, words: str) -> None:
     assert format_json(value) == words
+
+
+@each_row(("nanos", "words"), [(0, "$0.00"), (4_200_000, "$0.0042")])
+def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str) -> None:
+    assert format_nanos_as_dollars(nanos) == words
 
 
 @pytest.mark.promise("console.forms")
@@ -237,6 +243,18 @@ def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry:
         dry,
         dry,
     )
+
+
+def test_what_many_calls_have_in_common_is_said_once() -> None:
+    events = told(
+        ("plan", {"calls": ["pay", "pay", "tell"]}),
+        ("verdict", {"passed": False, "rules": ["r1", "r1", "r2"], "why": ["Too much.", "Too much.", "Never."]}),
+    )
+    steps = [step.description for stage in build_stages(events) for step in stage.steps]
+    assert [(step.title, step.text) for step in steps] == [
+        ("Planned to write: pay (2 times), tell", ""),
+        ("The policy does not let it pass", "r1, r2: Too much. Never."),
+    ]
 
 
 def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonValue) -> ActionLogEntry:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import pytest
 from hypothesis import given, strategies as st
@@ -123,6 +124,26 @@ async def test_the_end_of_a_turn_after_which_others_ended_tells_its_status_alone
     await played.ends(record, await played.tasks.turns.get(), TaskState.COMPLETED)
     told = await read(await subscribe_to_task(played.service(), record.task_id, ANN, "1-0", A2aVersion.A2A_1_0))
     assert [type(item.update) for item in told] == [StatusUpdate, ArtifactUpdate, StatusUpdate]
+
+
+@pytest.mark.promise("gateway.stream_resumes")
+async def test_a_client_that_reads_too_slowly_is_told_the_whole_task_and_goes_on() -> None:
+    played = Played()
+    stream = await send_and_stream(played.service(), message("pay it"), ANN, None)
+    turn = await played.tasks.turns.get()
+    await played.tells(stream.record, "phase", phase="PRIME")
+    async with asyncio.timeout(PATIENCE), aclosing(stream.stream_updates()) as updates:
+        told = [await anext(updates), await anext(updates)]
+        for _ in range(5):
+            await played.tells(stream.record, "phase", phase="EXECUTE")
+        played.tasks.drop(stream.record, 5)
+        told.append(await anext(updates))
+        await played.ends(stream.record, turn, TaskState.COMPLETED)
+        told += [item async for item in updates]
+    gap = told[2].update
+    assert isinstance(gap, Snapshot)
+    assert gap.lost_after == told[1].event_id
+    assert [type(item.update) for item in told[3:]] == [ArtifactUpdate, StatusUpdate]
 
 
 async def _sent(stream: TaskStream, envelope: Envelope, dialect: A2aVersion) -> list[dict[str, str]]:

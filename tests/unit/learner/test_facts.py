@@ -26,7 +26,7 @@ from services.learner.ports.outcomes import StrategyUse
 from shared.contracts.knowledge import KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome_digest import make_case_entry
-from shared.contracts.relevance import FACTS_KEPT
+from shared.contracts.relevance import FACTS_KEPT, select_facts
 from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, ucb1
 from shared.domain.cases import CaseOutcome
 from shared.domain.quality import QualityFormula
@@ -88,6 +88,15 @@ def _letters(number: int) -> str:
 def test_facts_are_the_same_by_what_they_say(one: RawFact, other: RawFact, same: bool) -> None:
     first, second = (choose_facts_to_keep([fact], a_todo())[0] for fact in (one, other))
     assert says_the_same(first, second) is says_the_same(second, first) is same
+
+
+@pytest.mark.promise("knowledge.newer_holds")
+def test_of_facts_that_contradict_each_other_the_newer_holds_and_says_what_it_replaces() -> None:
+    newer, older = taught([a_fact("net 30")], [a_fact("net 45", 2)])
+    assert (newer.value, newer.replaces, newer.is_current) == ("net 45", older.text, True)
+    assert (older.is_current, older.superseded_by) == (False, newer.text)
+    shown = select_facts([newer, older], "Pay Initech Ltd", (), "procurement")
+    assert [fact.value for fact in shown] == ["net 45"]
 
 
 @pytest.mark.promise("forget.gone")

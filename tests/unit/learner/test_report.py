@@ -17,6 +17,7 @@ from services.learner.core.files.benchmark_report import (
     prepare_training_rows,
     read_report,
 )
+from services.learner.core.files.formats import read_facts
 from services.learner.core.training import MOST_ROWS, read_rows
 from tests.each_row import each_row
 from tests.unit.learner.training import a_row, lines_of
@@ -145,6 +146,14 @@ def test_failures_and_ready_made_rows_of_a_report_become_rows_and_what_is_no_rep
     assert sorted(row.metadata.overall_score for row in rows.good) == [0.4, 0.85]
     rows = build_report_rows("r.json", b"[]")
     assert (list(rows.good), [row.place for row in rows.bad]) == ([], ["the object"])
+
+
+@pytest.mark.promise("report.teaches")
+def test_a_report_with_an_impossible_date_teaches_its_facts_as_of_now() -> None:
+    content = _content(generated_at="1970-01-01T00:00:00Z", top_failures=[{"scenario": "b", "failure_cause": "late"}])
+    (fact,) = build_failure_facts("r.json", content, NOW)
+    assert fact["at"] == NOW.isoformat()
+    assert len(read_facts([fact])) == 1
 
 
 @pytest.mark.promise("report.teaches")
