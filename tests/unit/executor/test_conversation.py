@@ -249,6 +249,15 @@ async def test_a_sentence_that_no_part_quotes_is_told_to_the_model_and_stands_un
 
 
 @pytest.mark.promise("coverage.not_taken_up")
+async def test_half_a_sentence_that_names_something_else_is_not_hidden_by_the_other_half() -> None:
+    record = await Stage(f"{TASK} and reject claim C-7.", parts=(TASK,)).run()
+    assert record.metadata["not_taken_up"] == [f"{TASK} and reject claim C-7."]
+    for rest, is_left in ((", and approve claim C-2.", True), (", then look into claim C-2.", False)):
+        stage = Stage(f"{TASK}{rest}", [READ, READ_2], [APPROVE], parts=(TASK,))
+        assert bool((await stage.ends(DONE)).metadata.get("not_taken_up")) is is_left  # reading it is not approving it
+
+
+@pytest.mark.promise("coverage.not_taken_up")
 @each_row(
     "beside",
     "Good morning, I am back from room 12.", "Do not touch claim C-7.", "Claim C-7 is no matter of ours.",
