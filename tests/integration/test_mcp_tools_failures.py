@@ -296,7 +296,7 @@ async def test_idle_sessions_make_room_for_new_ones(tmp_path: Path) -> None:
             connection = Connection(id=str(number), url=f"{running.url}/mcp?caller={number}")
             assert not (await servers.call(connection, "get_expense", ARGUMENTS, 10)).is_error
 
-        assert servers.open_link_count == 3
+        assert len(servers._links) == 3
 
 
 def _free_port() -> int:

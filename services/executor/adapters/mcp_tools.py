@@ -67,11 +67,6 @@ class McpTools(ToolServers):
             link.close()
         await self._group.__aexit__(None, None, None)  # the caller's own error is not the group's to wrap
 
-    @property
-    def open_link_count(self) -> int:
-        """How many servers have an open session in this process."""
-        return len(self._links)
-
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:

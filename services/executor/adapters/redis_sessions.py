@@ -197,12 +197,11 @@ class RedisSessions(Sessions):
         reply = await self._scripts.execute("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", reply)))
 
-    async def _run_fenced(self, script: str, lease: Lease, names: list[str], **values: Argument) -> list[Reply]:
+    async def _run_fenced(self, script: str, lease: Lease, names: list[str], **values: Argument) -> None:
         arguments = arguments_for(script, owner=lease.owner, fence=lease.fence, **values)
         reply = await self._scripts.run(script, names, arguments)
         if not isinstance(reply, list) or reply[0] == "lost":
             raise LeaseLost(lease.session_id)
-        return reply
 
 
 def _guess_task_id(turn_text: str) -> str:
