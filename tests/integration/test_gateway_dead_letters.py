@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.made_tools import RedisMadeTools, TenantsWithToolMakingSwitch
 from services.executor.adapters.stored_tenants import FileTenants
-from services.executor.core.turn.given_up import build_dead_letter
+from services.executor.core.turn.session_run import build_dead_letter
 from services.executor.ports.turns import TurnWork
 from shared.contracts.made_tool import MadeTool, MadeToolTestCase
 from shared.contracts.outcome import TaskOutcome

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_idle import ArchivedSession, Archiver, Evictor, PackedSession
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.given_up import build_given_up_end
+from services.executor.core.turn.session_run import build_given_up_end
 from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from shared.contracts.archive import parse_archived_task

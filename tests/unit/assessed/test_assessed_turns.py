@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.session.budget import Ceilings
-from services.executor.core.turn.given_up import build_given_up_end
+from services.executor.core.turn.session_run import build_given_up_end
 from services.executor.ports.turns import SessionState
 from services.gateway.features.tasks.views import list_artifacts
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply

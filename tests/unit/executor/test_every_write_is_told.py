@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from services.executor.core.session.ledger import list_open_doubts
-from services.executor.core.turn.given_up import build_given_up_end
-from services.executor.core.turn.session_run import settle_open_writes_unread
+from services.executor.core.turn.session_run import build_given_up_end, settle_open_writes_unread
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry

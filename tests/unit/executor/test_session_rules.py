@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from services.executor.core.session.ledger import select_calls_to_remember
-from services.executor.core.turn.given_up import build_given_up_end
-from services.executor.core.turn.session_run import settle_open_writes_unread
+from services.executor.core.turn.session_run import build_given_up_end, settle_open_writes_unread
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts import policy

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.given_up import build_given_up_end
-from services.executor.core.turn.session_run import settle_open_writes_unread
+from services.executor.core.turn.session_run import build_given_up_end, settle_open_writes_unread
 from services.executor.ports.turns import HandedOver, TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject

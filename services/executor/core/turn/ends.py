@@ -61,7 +61,7 @@ from services.executor.core.states.machine import (
     Rejected,
     ends_timed_wait,
 )
-from services.executor.core.write.agent_calls import AgentNeedsAnswer, build_question_timer
+from services.executor.core.write.one_write import AgentNeedsAnswer, build_question_timer
 from services.executor.ports.turns import TurnStore, TurnWork
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import DoubtResolution, LedgerEntry

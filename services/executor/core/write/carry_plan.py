@@ -37,8 +37,7 @@ from services.executor.core.session.values import Fact, NamedValue, Operand, tra
 from services.executor.core.states import machine
 from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys
-from services.executor.core.write.agent_calls import AgentAtWork
-from services.executor.core.write.one_write import NotSent, PlannedWrite, make_and_settle
+from services.executor.core.write.one_write import AgentAtWork, NotSent, PlannedWrite, make_and_settle
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule
