@@ -16,7 +16,7 @@ from services.executor.core.reflect.documents import (
 from services.executor.core.session.dossier import Dossier, Progress
 from shared.contracts.approval import Approval
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from shared.ports.models import ModelReply
 from tests.doubles.scripted_model import json_reply, state_of
@@ -221,6 +221,23 @@ def material(
 def data(artifact: Artifact) -> dict[str, object]:
     assert artifact.data is not None
     return {**artifact.data}
+
+
+@pytest.mark.promise("documents.templates")
+@each_row(
+    ("result", "dates"),
+    ({"id": "O-1", "at": "2026-03-04", "lines": [{"no": 1, "due": "2026-03-09"}]}, ["at of O-1", "due of "]),
+    (
+        {"INC-1": {"opened": "2026-03-04", "by": "Ada"}, "INC-2": {"opened": "2026-03-05"}},
+        ["opened of INC-1", "opened of INC-2"],
+    ),
+    ([{"at": "2026-03-04"}, {"at": "2026-03-05"}], ["at of ", "at of "]),
+)
+def test_a_date_is_told_with_its_field_and_its_record(result: Json, dates: list[str]) -> None:
+    read = READ_BY_SOURCE["dates"](material(Dossier(facts=(fact({"id": "O-1", "at": "2025-01-01"}), fact(result)))))
+    assert isinstance(read, list)
+    rows = [row for row in read if isinstance(row, dict) and str(row["when"]) < "2026-03-31"]
+    assert [f"{row['what']} of {row['of']}" for row in rows] == dates
 
 
 @pytest.mark.promise("documents.templates")

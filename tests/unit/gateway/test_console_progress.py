@@ -26,6 +26,7 @@ from services.gateway.features.console.views.evidence import build_policy_eviden
 from services.gateway.features.console.views.formatting import parse_digits_or_zero
 from services.gateway.features.console.views.progress import (
     build_process_cards,
+    build_quality_history,
     compute_quality_trend,
 )
 from services.gateway.features.identity.model import Caller
@@ -66,6 +67,19 @@ def test_the_direction_is_of_the_last_tasks_against_others(qualities: list[float
     found = compute_quality_trend(course(*qualities))
     assert found is not None
     assert (found.arrow, round(found.recent_mean, 4)) == (arrow, lately)
+
+
+def test_before_the_first_task_no_direction_is_told_and_points_that_stand_wide_apart_give_an_exact_one() -> None:
+    """Of a long trend every sixteenth point is kept."""
+    assert (compute_quality_trend([]), build_quality_history([]), build_quality_history(course(0.5))) == (
+        None,
+        None,
+        None,
+    )
+    whole = course(*([0.5] * 64 + [0.9] * 64))
+    found = compute_quality_trend([point for point in whole if point.n % 16 == 0])
+    assert found is not None
+    assert (found.arrow, round(found.recent_mean, 4)) == ("level", 0.9)
 
 
 @pytest.mark.promise("console.learning")

@@ -16,6 +16,7 @@ from services.gateway.features.console.sessions import form_token, is_form_token
 from services.gateway.features.console.views.evidence import (
     build_policy_evidence,
     build_write_rows,
+    find_unenforced_policy,
     list_quality_parts,
 )
 from services.gateway.features.console.views.formatting import (
@@ -23,6 +24,7 @@ from services.gateway.features.console.views.formatting import (
     find_zone,
     format_json,
     format_time,
+    relative_time,
 )
 from services.gateway.features.console.views.replay import build_action_rows, build_replayed_turn, list_timeline_turns
 from services.gateway.features.console.views.tasks import (
@@ -54,6 +56,13 @@ PARIS = PageClock(NOON, ZoneInfo("Europe/Paris"))
 )
 def test_times_are_those_of_the_readers_clock(at: datetime, words: str) -> None:
     assert format_time(at, PARIS) == words
+
+
+@each_row(
+    ("seconds", "words"), (0.2, "now"), (45, "in 45 s"), (-90, "1 min ago"), (3600, "in 1 h"), (172800, "in 2 days")
+)
+def test_how_far_away_a_time_is(seconds: float, words: str) -> None:
+    assert relative_time(NOON + timedelta(seconds=seconds), NOON) == words
 
 
 @each_row("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000, "\x00"])
@@ -255,6 +264,12 @@ def test_what_many_calls_have_in_common_is_said_once() -> None:
         ("Planned to write: pay (2 times), tell", ""),
         ("The policy does not let it pass", "r1, r2: Too much. Never."),
     ]
+
+
+@pytest.mark.promise("prose.said")
+@each_row(("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, "")])
+def test_the_page_says_what_of_a_requests_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str) -> None:
+    assert find_unenforced_policy(record().model_copy(update={"metadata": metadata})) == said
 
 
 def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonValue) -> ActionLogEntry:

@@ -198,6 +198,18 @@ async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_
     assert error["error"] == {"code": -32603, "message": "Redis is away"}
 
 
+async def test_in_the_early_protocol_a_gap_is_said_with_the_status() -> None:
+    played, stream = await _ended(A2aVersion.LEGACY)
+    for _ in range(3):
+        await played.tells(stream.record, "phase", phase="REFLECT")
+    played.tasks.drop(stream.record, 4)
+    again = await subscribe_to_task(played.service(), "t1", ANN, "2-0", A2aVersion.LEGACY)
+    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE_ENVELOPE, A2aVersion.LEGACY)]
+    metadata = status["metadata"]
+    assert isinstance(metadata, dict)
+    assert (status["final"], metadata["gap"]) == (True, {"lost_after": "2-0"})
+
+
 class Wire:
     """Both ends of one HTTP exchange; ``sent`` holds the bodies, ``hang_up`` ends it from the client's side."""
 
