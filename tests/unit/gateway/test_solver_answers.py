@@ -40,6 +40,7 @@ def test_a_list_is_found_in_each_of_its_forms(text: str, answers: tuple[str, ...
 REFUSALS = (
     "I cannot answer this, because the policy, the law and the tenant forbid it",
     "Sorry, no data, try later",
+    "Refused, blocked, denied by policy",
     "Access denied, wrong tenant, ask an admin",
     "I couldn’t read the invoice, the order or the contract",
     "No access, permission denied, call the desk",
@@ -47,6 +48,7 @@ REFUSALS = (
 )
 LISTS = (
     ("Rejected, Approved, Pending", ("Approved", "Pending", "Rejected")),
+    ("The rejected invoices are INV-1, INV-2", ("INV-2", "The rejected invoices are INV-1")),
     ("Rejected invoices: INV-1, INV-2, INV-3", ("INV-2", "INV-3", "Rejected invoices: INV-1")),
     ("These were rejected:\n- INV-1\n- INV-2", ("INV-1", "INV-2")),
     ("Failed login, Paris, Berlin", ("Berlin", "Failed login", "Paris")),
