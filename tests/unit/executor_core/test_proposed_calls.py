@@ -117,6 +117,7 @@ def test_an_identifier_that_nothing_states_has_no_source() -> None:
     ("Lower the limit of C-1 by a third", {"claim_id": "C-1", "limit": Decimal("150.00")}, "limit"),
     ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "31"}, None),
     ("Put C-1 on shelf thirty-one", {"claim_id": "C-1", "shelf_id": "13"}, "shelf_id"),
+    ("Put C-1 on one of the shelves", {"claim_id": "C-1", "shelf_id": "1"}, "shelf_id"),
 )
 def test_a_share_of_the_named_record_and_a_number_in_words_are_sources(
     task: str, given: JsonObject, name: str | None

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from services.executor.core.figures.arguments import FIGURE_KINDS, ArgumentKind, ReadField, read_epoch
 from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
-from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
 from services.executor.core.figures.trace import OriginKind, TraceSources, read_duration_of_mention
 from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
@@ -58,13 +57,11 @@ class DerivedValues:
         self._sources = sources
 
     def is_implied(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
-        """Whether an argument without a source is a share that the task states, a number that it spells out, or the 0
-        of something free of charge.
-        """
+        """Whether an argument without a source is a share that the task states, or the 0 of something free."""
         is_nothing = argument.kind is ArgumentKind.AMOUNT and read_figure(argument.value) == 0
         if is_nothing and any(_NO_CHARGE_PATTERN.search(text.text) for text in self._sources.texts):
             return True
-        return self.is_stated_share_or_change(argument, call) or self._is_identifier_in_number_words(argument)
+        return self.is_stated_share_or_change(argument, call)
 
     def is_doubtful(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the argument is a number, a day or an hour that no source states and that follows from none.
@@ -179,14 +176,6 @@ class DerivedValues:
             if any(day - timedelta(days=span) in text.days for span in spans):
                 return True
         return False
-
-    def _is_identifier_in_number_words(self, argument: ArgumentToCheck) -> bool:
-        """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
-        value = argument.value
-        if argument.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
-            return False
-        mentions = (text.numbers_by_value.get(Decimal(value), ()) for text in self._sources.texts)
-        return any(not has_digit(number.text) for numbers in mentions for number in numbers)
 
     def is_stated_share_or_change(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record, or
