@@ -204,6 +204,13 @@ def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second
     assert do_texts_agree(FIRST, second) is agrees
 
 
+@pytest.mark.promise("strategy.moa.consensus")
+def test_seven_of_ten_words_are_enough_and_stop_words_count_for_nothing() -> None:
+    same = "alpha beta gamma delta epsilon zeta eta"
+    assert do_texts_agree(f"the {same} theta", f"of {same} iota kappa")
+    assert not do_texts_agree(f"the {same} theta mu", f"of {same} iota kappa")
+
+
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_consensus_does_not_depend_on_the_order(first: str, second: str) -> None:
     assert do_texts_agree(first, second) is do_texts_agree(second, first)
