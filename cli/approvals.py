@@ -21,7 +21,7 @@ from cli.gateway.client import (
     run_with_gateway,
 )
 from cli.gateway.messages import list_or_empty
-from cli.send import parse_levels
+from cli.send import parse_escalation_levels
 from cli.task import print_task
 from shared.domain.exact_json import JsonObject, dumps, objects_in
 from shared.domain.words import Role, describe_decider
@@ -104,7 +104,7 @@ def reject(
 def _submit_decision(
     decision: str, approval_id: str, comment: str, speaker: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
-    claim = build_speaker_claim(speaker, Role.APPROVER, parse_levels(level))
+    claim = build_speaker_claim(speaker, Role.APPROVER, parse_escalation_levels(level))
     body: JsonObject = {"decision": decision, "comment": comment, **claim}
     if as_json:
         return print_json(dumps(ask_gateway(url, "POST", build_path("approvals", approval_id), body)))

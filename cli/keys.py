@@ -9,7 +9,7 @@ from rich.text import Text
 from cli.child_json import run_module_for_json
 from cli.console import err, format_local_time, join_values, out, print_answer, text_table
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
-from cli.send import parse_levels
+from cli.send import parse_escalation_levels
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
 
@@ -66,7 +66,7 @@ def create(
       purple keys create dana --role approver --level manager --days 90
       purple keys create robot --messages 30 --daily 1000
     """
-    key: JsonObject = {"principal": principal, "label": label, "levels": [*parse_levels(level)]}
+    key: JsonObject = {"principal": principal, "label": label, "levels": [*parse_escalation_levels(level)]}
     key |= {"roles": [word.value for word in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
     key |= {name: number for name, number in numbers.items() if number is not None}

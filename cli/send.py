@@ -57,7 +57,13 @@ def send(
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
     _check_policy_json(policy)
     message = OutgoingMessage(
-        text, build_speaker(speaker, tuple(role or ()), parse_levels(level)), session, task, policy, tools, dry_run
+        text,
+        build_speaker(speaker, tuple(role or ()), parse_escalation_levels(level)),
+        session,
+        task,
+        policy,
+        tools,
+        dry_run,
     )
     view = asyncio.run(_connect_and_send(url, message, None if as_json else LiveEventPrinter(err, verbose=verbose)))
     if as_json:
@@ -107,7 +113,7 @@ def _check_policy_json(policy: str | None) -> None:
         raise typer.BadParameter(f"it begins as JSON and is none: {error}", param_hint="--policy") from error
 
 
-def parse_levels(words: list[str] | None) -> tuple[str, ...]:
+def parse_escalation_levels(words: list[str] | None) -> tuple[str, ...]:
     try:
         return tuple(EscalationLevel.parse(word).word for word in words or ())
     except ValueError as error:

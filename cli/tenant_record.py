@@ -173,9 +173,10 @@ def _fetch_history(url: str, tenant_id: str, speaker: str) -> JsonObject:
 
 
 def _base_version(url: str, tenant_id: str, speaker: str, edited_version: Json, *, force: bool) -> str:
-    """The version to replace: that which the file was made from (``edited_version``), or with ``force`` the stored one.
+    """The version that the file is to replace: the one it was made from (``edited_version``).
 
-    "0" if no record is stored. Raises ``CommandError`` if the file does not say it.
+    With ``force``, or if the record was withdrawn, the newest version; "0" if there never was one. Raises
+    ``CommandError`` if there is a record and no ``edited_version``.
     """
     rows = objects_in(_fetch_history(url, tenant_id, speaker).get("versions"))
     if not rows:

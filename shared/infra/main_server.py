@@ -36,7 +36,7 @@ class ShutdownHooks(Protocol):
         requests.
         """
 
-    def close(self) -> None:
+    def end_streams(self) -> None:
         """Ends requests that would not end by themselves, such as streams. No more requests are accepted by then."""
 
     def end_waits(self) -> None:
@@ -112,7 +112,7 @@ class _LingeringServer(uvicorn.Server):
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._hooks.close()
+        self._hooks.end_streams()
         seconds_left = max(0.0, self._hooks.grace_seconds - _MARGIN_SECONDS)
         asyncio.get_running_loop().call_later(seconds_left, self._hooks.end_waits)
         await super().shutdown(sockets)

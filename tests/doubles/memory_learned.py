@@ -40,12 +40,12 @@ class MemoryLearned(LearnedStore):
         self.tools[tenant] |= names
 
     @override
-    async def get_translation(self, tenant: str, key: str) -> str | None:
+    async def get_policy_translation(self, tenant: str, key: str) -> str | None:
         self._check()
         return self.translations.get((tenant, key))
 
     @override
-    async def store_translation(self, tenant: str, key: str, text: str) -> None:
+    async def store_policy_translation(self, tenant: str, key: str, text: str) -> None:
         self._check()
         self.translations[tenant, key] = text
 

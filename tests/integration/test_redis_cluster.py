@@ -15,7 +15,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.ports.turns import DayCharges, JournalEntry
-from services.gateway.features.deliveries.model import DeliveryStep, WebhookWork
+from services.gateway.features.deliveries.model import StepAfterDelivery, WebhookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.tasks.store import MessageKey, RedisClientIds
@@ -164,7 +164,7 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
         begun = await begin(sessions_of(cluster, "one"))
         await begun.store.finish(an_end(begun.work))
         await lines.store_result(
-            claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0
+            claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), StepAfterDelivery.DONE, 0
         )
         again = await lines.read(await claim_of(lines))
         await lines.enqueue(

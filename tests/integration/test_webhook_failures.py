@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
 from services.gateway.features.deliveries.dispatcher import WebhookHttpClient
-from services.gateway.features.deliveries.model import DeliveryStep, NoReceiverAnswer, QueuedDelivery
+from services.gateway.features.deliveries.model import NoReceiverAnswer, QueuedDelivery, StepAfterDelivery
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import (
     DeliveryProgress,
@@ -247,7 +247,7 @@ async def test_what_a_dead_gateway_had_claimed_another_delivers_when_it_ends(red
         async with gateway(redis_url, **SOON):
             (taken,) = await receiver.has(1)
         assert work is not None
-        late = await lines.store_result(claim, work, DeliveryProgress(tries=1), DeliveryStep.RETRY, 60)
+        late = await lines.store_result(claim, work, DeliveryProgress(tries=1), StepAfterDelivery.RETRY, 60)
     taken.verify()
     assert (taken.delivery_id, taken.body) == ("n1", b'{"text":"hello"}')
     assert late == ""

@@ -15,11 +15,11 @@ from typing_extensions import override
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.gateway.a2a.views import build_webhook_body
 from services.gateway.features.deliveries.model import (
-    DeliveryStep,
     HttpPoster,
     NoReceiverAnswer,
     QueuedDelivery,
     ReceiverAnswer,
+    StepAfterDelivery,
     UnreadableDelivery,
     WebhookWork,
     list_pending_updates,
@@ -101,7 +101,7 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.store_result(claim, work, DeliveryProgress(delivered=1), DeliveryStep.DONE, 0)
+    await lines.store_result(claim, work, DeliveryProgress(delivered=1), StepAfterDelivery.DONE, 0)
     assert [name async for name in redis.scan_iter("*")] == []
 
 
@@ -125,7 +125,7 @@ async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Red
     assert isinstance(work, WebhookWork)
     await _finish(redis, record)
     await lines.store_result(
-        claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), DeliveryStep.DONE, 0
+        claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), StepAfterDelivery.DONE, 0
     )
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, WebhookWork)
@@ -137,7 +137,9 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
-    await lines.store_result(claim, work, DeliveryProgress(tries=1, error="it answered 500"), DeliveryStep.RETRY, 60)
+    await lines.store_result(
+        claim, work, DeliveryProgress(tries=1, error="it answered 500"), StepAfterDelivery.RETRY, 60
+    )
     await _finish(redis, record)
     assert (await lines.list_due(10, 10))[0] == []
 
@@ -150,7 +152,7 @@ async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redi
     await RedisWebhooks(redis, SEAL).put(
         record, HOOK.model_copy(update={"url": "https://b.example/"}), includes_past=True, limit=3
     )
-    assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), DeliveryStep.DISABLE, 0) == ""
+    assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), StepAfterDelivery.DISABLE, 0) == ""
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, WebhookWork)
     assert (again.webhook.url, again.progress.disabled) == ("https://b.example/", False)
@@ -181,7 +183,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
         assert isinstance(work, UnreadableDelivery)
         found.append((work.subject, work.config_id))
         await lines.store_result(
-            claim, work, work.progress.model_copy(update={"tries": 12, "disabled": True}), DeliveryStep.DISABLE, 0
+            claim, work, work.progress.model_copy(update={"tries": 12, "disabled": True}), StepAfterDelivery.DISABLE, 0
         )
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0
@@ -284,7 +286,7 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
     assert isinstance(work, WebhookWork)
     first = list_pending_updates(work)[0]
     assert isinstance(first.update, ArtifactUpdate)
-    await lines.store_result(claim, work, first.progress, DeliveryStep.RETRY, 0)
+    await lines.store_result(claim, work, first.progress, StepAfterDelivery.RETRY, 0)
     await task_store.accept(record, a_turn(record), dedupe=None)
     await _finish(redis, record)
     await world.deliver()
@@ -301,7 +303,9 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
     assert isinstance(closed, UnreadableDelivery)
-    await changed.store_result(claim, closed, closed.progress.model_copy(update={"tries": 1}), DeliveryStep.RETRY, 0)
+    await changed.store_result(
+        claim, closed, closed.progress.model_copy(update={"tries": 1}), StepAfterDelivery.RETRY, 0
+    )
     await _finish(redis, record)
     world = World(redis)
     await world.deliver()

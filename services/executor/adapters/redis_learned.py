@@ -80,12 +80,12 @@ class RedisLearned(LearnedStore):
             await self._scripts.execute("SADD", key, *sorted(new_names)[:free_places])
         self._sent_names.put(tenant, sent_names | new_names, weight=len(sent_names | new_names))
 
-    async def get_translation(self, tenant: str, key: str) -> str | None:
+    async def get_policy_translation(self, tenant: str, key: str) -> str | None:
         name = keys.prose_translation_key(tenant, key)
         text = await self._execute_in_time("GETEX", name, "EX", keys.TRANSLATED_POLICY_SECONDS)
         return None if text is None else str(text)
 
-    async def store_translation(self, tenant: str, key: str, text: str) -> None:
+    async def store_policy_translation(self, tenant: str, key: str, text: str) -> None:
         await self._execute_in_time(
             "SET", keys.prose_translation_key(tenant, key), text, "EX", keys.TRANSLATED_POLICY_SECONDS
         )

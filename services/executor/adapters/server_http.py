@@ -81,6 +81,7 @@ class ServerHttp:
     async def _send_with_header(
         self, header: CredentialHeader, connection: Connection, request: httpx2.Request
     ) -> httpx2.Response:
+        """Raises ``CredentialUnavailable`` for another origin than the connection's."""
         if get_origin(str(request.url)) != get_origin(connection.url):
             raise CredentialUnavailable(
                 f"the credential {_name_credential(connection)} goes to its connection's own origin alone"

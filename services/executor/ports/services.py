@@ -79,10 +79,10 @@ class LearnedStore(Protocol):
     async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
         """Remembers that the tenant has tools of these names."""
 
-    async def get_translation(self, tenant: str, key: str) -> str | None:
-        """The translation that is stored under the key; None if there is none."""
+    async def get_policy_translation(self, tenant: str, key: str) -> str | None:
+        """The translated policy that is stored under the key; None if there is none. Asking for it keeps it longer."""
 
-    async def store_translation(self, tenant: str, key: str, text: str) -> None:
+    async def store_policy_translation(self, tenant: str, key: str, text: str) -> None:
         """Stores a translated policy for the tenant's later tasks; it stays as long as tasks keep asking for it."""
 
     async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ class ShutdownState:
     def announce(self) -> None:
         self.is_announced = True
 
-    def close(self) -> None:
+    def end_streams(self) -> None:
         self.is_announced = True
         self.streams_end.set()
 

@@ -170,7 +170,7 @@ class _Parser:
         if not self._is_comparison():
             return left
         self._advance()
-        right = self._parse_choices() if sign == "in" else self._parse_operand()
+        right = self._parse_right_of_in() if sign == "in" else self._parse_operand()
         if self._is_comparison():
             raise ConditionError(f"{self._next}: comparisons do not chain; join them with &&", self._next.position)
         return OperatorNode(sign, (left, right), position)
@@ -220,7 +220,8 @@ class _Parser:
         self._advance()
         return Constant(value, position)
 
-    def _parse_choices(self) -> Node:
+    def _parse_right_of_in(self) -> Node:
+        """A list of values, or a field that holds one."""
         if self._next.kind == "NAME" and self._next.text not in _VALUE_WORDS:
             return self._parse_term()
         choices, position = list[Node](), self._next.position

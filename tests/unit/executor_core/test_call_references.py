@@ -9,7 +9,7 @@ from services.executor.core.plan.proposals import InvalidProposal, Proposal, Pro
 from services.executor.core.records.references import literal_scalars, referenced_calls, resolve_references, result_at
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.schema_drift import NameCorrections
+from services.executor.core.tools.schema_drift import SchemaRenames
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
@@ -24,7 +24,7 @@ TWO = (*ONE, PartOfTask(number=2, quote="and another", kind="do"))
 
 def filed(given: JsonObject, *before: Proposal, parts: tuple[PartOfTask, ...] = ONE, reply: int = 2) -> Proposal:
     return build_proposal(
-        ToolUse("use-1", FILE.name, given), FILE, before, ProposalContext(parts, NameCorrections({}), reply)
+        ToolUse("use-1", FILE.name, given), FILE, before, ProposalContext(parts, SchemaRenames({}), reply)
     )
 
 

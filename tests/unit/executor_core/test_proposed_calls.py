@@ -16,7 +16,7 @@ from services.executor.core.plan.proposals import InvalidProposal, Proposal, Pro
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import classify_read_outcome
 from services.executor.core.session.values import PartOfTask
-from services.executor.core.tools.schema_drift import NameCorrections
+from services.executor.core.tools.schema_drift import SchemaRenames
 from services.executor.core.tools.toolbox import find_argument_problems
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.contracts.policy import CallOutcome
@@ -41,7 +41,7 @@ TWO = (
 
 def proposed(*calls: Call, parts: Sequence[PartOfTask] = ONE) -> tuple[Proposal, ...]:
     """The calls of one reply, in their order."""
-    setting = ProposalContext(parts, NameCorrections(), reply=1)
+    setting = ProposalContext(parts, SchemaRenames(), reply=1)
     made: list[Proposal] = []
     for number, (name, said) in enumerate(calls):
         made.append(

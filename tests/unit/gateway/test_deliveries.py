@@ -44,7 +44,7 @@ class OneLine(RedisDeliveryQueue):
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://hooks.example/", body="{}"),
             progress,
         )
-        self.settled: list[tuple[DeliveryProgress, deliveries.DeliveryStep, float]] = []
+        self.settled: list[tuple[DeliveryProgress, deliveries.StepAfterDelivery, float]] = []
 
     @override
     async def read(self, claim: deliveries.QueuedDelivery) -> deliveries.DeliveryWork | None:
@@ -56,7 +56,7 @@ class OneLine(RedisDeliveryQueue):
         claim: deliveries.QueuedDelivery,
         work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
-        step: deliveries.DeliveryStep,
+        step: deliveries.StepAfterDelivery,
         seconds: float,
     ) -> str:
         self.settled.append((progress, step, seconds))
@@ -92,7 +92,7 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
     lines = OneLine(DeliveryProgress(tries=tries))
     await _courier(lines, Answering(500), luck).deliver(CLAIM)
     assert [(progress.tries, step, pause) for progress, step, pause in lines.settled] == [
-        (tries + 1, deliveries.DeliveryStep.RETRY, seconds)
+        (tries + 1, deliveries.StepAfterDelivery.RETRY, seconds)
     ]
 
 
@@ -108,12 +108,12 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
 async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, seconds: float) -> None:
     lines = OneLine(DeliveryProgress())
     await _courier(lines, Answering(429, said)).deliver(CLAIM)
-    assert [(step, pause) for _, step, pause in lines.settled] == [(deliveries.DeliveryStep.RETRY, seconds)]
+    assert [(step, pause) for _, step, pause in lines.settled] == [(deliveries.StepAfterDelivery.RETRY, seconds)]
 
 
 @pytest.mark.promise("push.disabled")
-@each_row(("tries", "step"), [(0, deliveries.DeliveryStep.RETRY), (5, deliveries.DeliveryStep.DISABLE)])
-async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: deliveries.DeliveryStep) -> None:
+@each_row(("tries", "step"), [(0, deliveries.StepAfterDelivery.RETRY), (5, deliveries.StepAfterDelivery.DISABLE)])
+async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: deliveries.StepAfterDelivery) -> None:
     """Another replica may have the key already; but nothing is tried for ever."""
     lines, post = OneLine(DeliveryProgress(tries=tries)), Answering(200)
     lines.work = deliveries.UnreadableDelivery(DeliveryProgress(tries=tries), "t1", "c1")
@@ -129,14 +129,16 @@ async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(
     lines = OneLine(DeliveryProgress(tries=tries))
     await _courier(lines, Answering(answer)).deliver(CLAIM)
     assert [(progress.disabled, step) for progress, step, _ in lines.settled] == [
-        (True, deliveries.DeliveryStep.DISABLE)
+        (True, deliveries.StepAfterDelivery.DISABLE)
     ]
 
 
 async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
     lines = OneLine(DeliveryProgress(tries=5))
     await _courier(lines, Answering(200)).count_internal_failure(CLAIM)
-    assert [(progress.tries, step) for progress, step, _ in lines.settled] == [(6, deliveries.DeliveryStep.DISABLE)]
+    assert [(progress.tries, step) for progress, step, _ in lines.settled] == [
+        (6, deliveries.StepAfterDelivery.DISABLE)
+    ]
 
 
 @pytest.mark.promise("push.fair")

@@ -7,7 +7,7 @@ from services.executor.core.reads.recovering import find_schema_reads
 from services.executor.core.tools.failures import UnknownName, find_table_name, find_unknown_name
 from services.executor.core.tools.schema_drift import (
     COLUMN_ALIASES,
-    NameCorrections,
+    SchemaRenames,
     add_old_names,
     find_column_names_in_enums,
     find_columns,
@@ -277,7 +277,7 @@ def test_a_describing_tool_that_changes_something_is_not_asked() -> None:
 def test_a_correction_is_remembered_for_its_tool_or_table_whatever_signs_the_names_have(table: str | None) -> None:
     arguments: JsonObject = {"filter:amount": 5, **({"table": table} if table else {})}
     names = {"@filter:amount": "filter:total", "amt": "amount"}
-    corrections = NameCorrections().with_renames(tool("list_claims"), arguments, names)
+    corrections = SchemaRenames().with_renames(tool("list_claims"), arguments, names)
     assert corrections.names_for_call(tool("list_claims"), arguments) == names
     assert not corrections.names_for_call(tool("list_claims", server="b"), arguments)
     assert not corrections.names_for_call(tool("list_parcels"), {})

@@ -20,7 +20,7 @@ from services.executor.core.conversation.understanding import (
     build_learned_sections_of_process,
     choose_process,
     find_still_unaddressed_sentences,
-    with_parts,
+    with_parts_and_form,
     with_process,
 )
 from services.executor.core.figures.calculate import CALCULATE_DEFINITION
@@ -35,7 +35,7 @@ from services.executor.core.plan.outcomes import list_answers_as_facts, list_par
 from services.executor.core.plan.sources import KnownSources, build_known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
 from services.executor.core.reads.reader import TaskReader, fetch_allowances
-from services.executor.core.reads.recovering import known_corrections
+from services.executor.core.reads.recovering import list_known_renames
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, enter_state, open_state_span
 from services.executor.core.session.dossier import Progress
@@ -87,7 +87,7 @@ class ProgressTracker:
         """Settles the task's parts, process and strategy; returns the context with what was learned of that process."""
         if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, understanding)
-        self.progress = with_parts(ctx, self.progress, understanding)
+        self.progress = with_parts_and_form(ctx, self.progress, understanding)
         return ctx
 
     async def enter_state_once(self, ctx: TurnContext, state: FsmState) -> None:
@@ -519,5 +519,5 @@ async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversati
     # For the first reads: in every attempt, also where the process is known.
     general = replace(ctx, template=GENERAL_TEMPLATE)
     allowances, earlier_reads = await fetch_allowances(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
-    reader = TaskReader(general, known_corrections(ctx, progress), allowances, progress.dossier.facts, earlier_reads)
+    reader = TaskReader(general, list_known_renames(ctx, progress), allowances, progress.dossier.facts, earlier_reads)
     return Conversation(ctx, progress, await get_opening_sections(ctx), reader)

@@ -337,8 +337,10 @@ def build_learned_sections_of_process(ctx: TurnContext, progress: Progress) -> d
     return {"known": {**news}} if news else {}
 
 
-def with_parts(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
-    """The progress with the parts and the form of the answer, which a caller of the solver endpoint chooses itself."""
+def with_parts_and_form(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
+    """The progress with the understanding's parts and its form of the answer. For a request of the solver endpoint the
+    form is the one that its caller chose.
+    """
     solver = ctx.record.request.solver
     form = understanding.answer_form
     if solver is not None:

@@ -166,8 +166,8 @@ class MadeToolResults:
         self._outcomes[call.tool.name, call.figures] = outcome
 
     def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
-        """The stored result of the tool on these operands, rounded once. Raises ``CannotCalculate`` if the run failed,
-        and ``MadeToolNotRun`` if there was none.
+        """The stored result of the tool on these operands, rounded once: money to ``places``, a ratio to six. Raises
+        ``CannotCalculate`` if the run failed, and ``MadeToolNotRun`` if there was none.
         """
         tool = self.tools[operation]
         check_operands(operation, ", ".join(tool.arguments), operands)

@@ -284,11 +284,12 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
 
 def find_mentions(text: str, now: datetime, *, includes_relative: bool = True) -> Mentions:
     """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which relative dates refer."""
-    find = _find_cached if len(text) <= _LONGEST_CACHED_TEXT else _find_mentions_in_zone
+    find = _find_cached if len(text) <= _LONGEST_CACHED_TEXT else _find_mentions_uncached
     return find(text, now.replace(tzinfo=None), now.tzinfo, includes_relative)
 
 
-def _find_mentions_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_relative: bool) -> Mentions:
+def _find_mentions_uncached(text: str, wall_time: datetime, zone: tzinfo | None, includes_relative: bool) -> Mentions:
+    """``find_mentions``, with ``now`` in two parts: as keys of the cache, equal moments of other zones would be one."""
     now = wall_time.replace(tzinfo=zone)
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
@@ -320,8 +321,8 @@ def _find_mentions_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, 
     )
 
 
-# The same texts are asked about for each call of a task. Equal moments may have other zones.
-_find_cached = lru_cache(maxsize=128)(_find_mentions_in_zone)
+# The same texts are asked about for each call of a task.
+_find_cached = lru_cache(maxsize=128)(_find_mentions_uncached)
 _LONGEST_CACHED_TEXT = 10_000  # characters
 
 

@@ -292,7 +292,7 @@ class PlanClosing:
             return ()
         used_names = {origin.ref for call in plan.every_call for origin in call.origins if origin.source == "value"}
         decisive = (value for value in dossier.values if value.figure or value.made_by or value.kind == "boolean")
-        used_names |= {value.name for value in decisive} | _find_values_in_texts(self._ctx, dossier.values, plan)
+        used_names |= {value.name for value in decisive} | _find_values_in_plan_texts(self._ctx, dossier.values, plan)
         was_outdated = any(self._ctx.journal.get(OUTDATED_PLAN_KEY.format(made.round)) for made in dossier.every_plan)
         if problems := [reason for name, reason in reasons.items() if name in used_names or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
@@ -364,7 +364,7 @@ def _build_coverage_question(ctx: TurnContext, progress: Progress, plan: WritePl
     )
 
 
-def _find_values_in_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
+def _find_values_in_plan_texts(ctx: TurnContext, values: Sequence[NamedValue], plan: WritePlan) -> set[str]:
     """The names of the calculated values whose number occurs in a text among the plan's arguments."""
     leaves = (leaf for call in plan.every_call for _, leaf in walk_json(call.arguments))
     texts = [find_mentions(leaf, get_task_time(ctx)) for leaf in leaves if isinstance(leaf, str)]

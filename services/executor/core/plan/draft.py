@@ -11,7 +11,7 @@ from services.executor.core.plan.outcomes import NOT_MADE_TEXT, describe_outcome
 from services.executor.core.plan.proposals import Proposal, ProposalContext, read_call_number, why_part_unmet
 from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.states.machine import Failed
-from services.executor.core.tools.schema_drift import NameCorrections
+from services.executor.core.tools.schema_drift import SchemaRenames
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
@@ -82,7 +82,7 @@ class PlanDraft:
         return len(self.plans) + 1
 
     def build_proposal_context(
-        self, parts: Sequence[PartOfTask], corrections: NameCorrections, reply: int
+        self, parts: Sequence[PartOfTask], corrections: SchemaRenames, reply: int
     ) -> ProposalContext:
         """The context for ``build_proposal`` of a reply's writes; call numbers go on from those of earlier plans."""
         last = max((read_call_number(call) for plan in self.plans for call in plan.calls), default=0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.records.references import REFERENCE_KEY, referenced_calls, set_at_path
 from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
+from services.executor.core.tools.schema_drift import SchemaRenames, rename_arguments
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, find_argument_problems, find_idempotency_argument
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import ArgumentOrigin, PlannedCall
@@ -60,7 +60,7 @@ class ProposalContext(NamedTuple):
     """What ``build_proposal`` needs to know besides the calls of one reply."""
 
     parts: Sequence[PartOfTask]
-    corrections: NameCorrections
+    corrections: SchemaRenames
     reply: int  # its number
     last_call_number: int = 0  # the highest in the plans before
     told_doubts: frozenset[str] = frozenset()  # the doubts that the model was told of before
@@ -163,7 +163,7 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
     return arguments
 
 
-def _with_current_names(arguments: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:
+def _with_current_names(arguments: JsonObject, tool: Tool, corrections: SchemaRenames) -> JsonObject:
     """The arguments under the names that the server uses now; unchanged if these do not fit the tool's schema."""
     corrected = rename_arguments(arguments, corrections.names_for_call(tool, arguments))
     return arguments if find_argument_problems(corrected, tool) else corrected

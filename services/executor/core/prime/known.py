@@ -343,7 +343,7 @@ def _split_conversation(
 
 
 async def with_history(ctx: TurnContext) -> TurnContext:
-    """The context with the earlier conversation: the one that came with the request, else the session's."""
+    """The context with the earlier conversation: a solver request's own, even if empty, else the session's."""
     return await (_with_session_history(ctx) if ctx.record.request.solver is None else _with_request_history(ctx))
 
 

@@ -173,11 +173,11 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswe
     key = digest([_TRANSLATION_VERSION, source.text, signatures, ctx.prompts.translate, ctx.limits.translator])[:32]
 
     async def find() -> str:
-        stored = await ctx.ports.learned.get_translation(ctx.record.tenant, key)
+        stored = await ctx.ports.learned.get_policy_translation(ctx.record.tenant, key)
         if stored is not None:
             return stored
         translation = (await _ask_translation(ctx, source, tools, key)).to_json()
-        await ctx.ports.learned.store_translation(ctx.record.tenant, key, translation)
+        await ctx.ports.learned.store_policy_translation(ctx.record.tenant, key, translation)
         return translation
 
     return ProseAnswer.from_json(await ctx.journal.run_step(f"prose:{key}", "verdict", find))

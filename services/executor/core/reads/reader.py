@@ -10,7 +10,7 @@ from services.executor.core.session.ledger import classify_read_outcome, list_pa
 from services.executor.core.session.recorded_answers import request_recorded_verdict
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED_CLASSES, Failed
-from services.executor.core.tools.schema_drift import NameCorrections
+from services.executor.core.tools.schema_drift import SchemaRenames
 from services.executor.core.tools.toolbox import find_argument_problems, has_tool_rules
 from services.executor.ports.services import PolicyUnavailable
 from services.executor.ports.tools import Tool
@@ -65,7 +65,7 @@ class TaskReader:
     def __init__(
         self,
         ctx: TurnContext,
-        corrections: NameCorrections,
+        corrections: SchemaRenames,
         allowances: Iterable[ToolAllowance],
         earlier_facts: Iterable[Fact],
         earlier_calls: Iterable[PastCall],

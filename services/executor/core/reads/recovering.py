@@ -33,7 +33,7 @@ from services.executor.core.tools.schema_drift import (
     PARAMETER_MARK,
     TABLE_PARAMETERS,
     ColumnMatch,
-    NameCorrections,
+    SchemaRenames,
     match_columns,
     rename_arguments,
 )
@@ -206,13 +206,13 @@ _RECOVERY_NOTES = {
 }
 
 
-def known_corrections(ctx: TurnContext, progress: Progress) -> NameCorrections:
-    """The renamed columns that the session knew when the turn began, and those that this task has learned since."""
-    return NameCorrections({**ctx.session.corrections, **progress.corrections})
+def list_known_renames(ctx: TurnContext, progress: Progress) -> SchemaRenames:
+    """The new names of columns and parameters that the session knew when the turn began, and those learned since."""
+    return SchemaRenames({**ctx.session.corrections, **progress.corrections})
 
 
 async def read_with_recovery(
-    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, corrections: NameCorrections
+    ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, corrections: SchemaRenames
 ) -> "ServerRead":
     """Makes one journaled read, its first step under ``key``. Raises ``Failed`` if the server does not answer.
 
@@ -238,7 +238,7 @@ async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress)
         require_tool_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
     except DispatchRefused as error:
         raise Failed(f"the inputs cannot be read again, so nothing was written: {error}") from error
-    arguments, corrections = loads_object(fact.arguments_json), known_corrections(ctx, progress)
+    arguments, corrections = loads_object(fact.arguments_json), list_known_renames(ctx, progress)
     reading = await read_with_recovery(ctx, key, tool, arguments, corrections)
     update = {"result_json": dumps(reading.answer.content), "ok": reading.is_source, "note": reading.note}
     return fact.model_copy(update={**update, "again": True})

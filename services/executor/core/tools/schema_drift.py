@@ -232,13 +232,13 @@ def _takes_column_names(parameter: str) -> bool:
 _MOST_CORRECTIONS = 200  # the oldest go
 
 
-class NameCorrections(NamedTuple):
+class SchemaRenames(NamedTuple):
     """New names by ``connection/tool:column`` or ``connection/table:column``, and by ``connection/tool:@parameter``."""
 
     names: Mapping[str, str] = {}
 
     def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
-        """The corrections that apply to one call, ``{old: new}``; a parameter's old name begins with ``@``."""
+        """The renames that apply to one call, ``{old: new}``; a parameter's old name begins with ``@``."""
         new_names: dict[str, str] = {}
         for scope in dict.fromkeys(_find_correction_scope(name, tool, arguments) for name in ("", PARAMETER_MARK)):
             for key, new in self.names.items():
@@ -248,8 +248,8 @@ class NameCorrections(NamedTuple):
                     new_names[old] = new
         return new_names
 
-    def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
-        """These corrections and ``names`` (``{old: new}``) of one call, which replace those that say the reverse."""
+    def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "SchemaRenames":
+        """These renames and ``names`` (``{old: new}``) of one call, which replace those that say the reverse."""
         corrections = {**self.names}
         for old, new in names.items():
             scope = _find_correction_scope(old, tool, arguments)
@@ -257,7 +257,7 @@ class NameCorrections(NamedTuple):
             if f"{scope}:{new}" in corrections:
                 corrections[f"{scope}:{new}"] = new
             corrections[f"{scope}:{old}"] = new
-        return NameCorrections(dict([*corrections.items()][-_MOST_CORRECTIONS:]))
+        return SchemaRenames(dict([*corrections.items()][-_MOST_CORRECTIONS:]))
 
 
 def find_table_argument(arguments: JsonObject) -> str | None:

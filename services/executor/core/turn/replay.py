@@ -544,11 +544,11 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, LearnedStore):
         return
 
     @override
-    async def get_translation(self, tenant: str, key: str) -> str | None:
+    async def get_policy_translation(self, tenant: str, key: str) -> str | None:
         raise self._cursor.build_absence_error(key, "a translation would be looked up")
 
     @override
-    async def store_translation(self, tenant: str, key: str, text: str) -> None:
+    async def store_policy_translation(self, tenant: str, key: str, text: str) -> None:
         return
 
     @override

@@ -110,7 +110,7 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
         return None
     renewed = await _read_facts_again(ctx, progress) if seen_by_person else progress
     verdict = await renew_verdict(ctx, renewed)
-    if unsourced := _find_unsourced_arguments(ctx, renewed, await list_answers_as_facts(ctx, progress.dossier.plans)):
+    if unsourced := _find_refusals_of_plan(ctx, renewed, await list_answers_as_facts(ctx, progress.dossier.plans)):
         return StaleInputs(renewed, "what the plan rests on changed since it was approved: " + "; ".join(unsourced))
     if count_persons_needed(ctx, renewed) > count_persons_needed(ctx, progress):
         return StaleInputs(renewed, "what was read since then asks for more people than have approved")
@@ -149,8 +149,9 @@ def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
     return f"{progress.visit_key}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
 
 
-def _find_unsourced_arguments(ctx: TurnContext, renewed: Progress, answers: tuple[Fact, ...]) -> tuple[str, ...]:
-    """A sentence for each argument of the plan that has no source any more. ``answers``: of earlier plans' writes."""
+def _find_refusals_of_plan(ctx: TurnContext, renewed: Progress, answers: tuple[Fact, ...]) -> tuple[str, ...]:
+    """A sentence on each reason why a call of the plan would now be refused, such as an argument that has no source any
+    more. ``answers``: of earlier plans' writes."""
     dossier = renewed.dossier
     finder = SourceFinder(build_known_sources(ctx, (*dossier.facts, *answers), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()

@@ -52,7 +52,7 @@ class UnreadableDelivery(NamedTuple):
 DeliveryWork = WebhookWork | SignedPostWork | UnreadableDelivery
 
 
-class DeliveryStep(StrEnum):
+class StepAfterDelivery(StrEnum):
     """What happens to a webhook or notice after a try to deliver it."""
 
     KEEP_CLAIM = "hold"  # it is held for the next delivery

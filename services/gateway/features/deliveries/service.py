@@ -92,11 +92,11 @@ class DeliveryService:
             outcome = await self._send_post(prepared)
             progress = self._compute_progress_after(work.progress, prepared, outcome)
             step, token = await self._store_progress(claim, work, progress, outcome.wait)
-            if step is not deliveries.DeliveryStep.KEEP_CLAIM or not token:
+            if step is not deliveries.StepAfterDelivery.KEEP_CLAIM or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(progress=progress)
         await self._queue.store_result(
-            claim, work, _progress_after_delivering_all(work), deliveries.DeliveryStep.DONE, 0
+            claim, work, _progress_after_delivering_all(work), deliveries.StepAfterDelivery.DONE, 0
         )
 
     async def count_internal_failure(self, claim: deliveries.QueuedDelivery) -> None:
@@ -112,11 +112,11 @@ class DeliveryService:
         work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
         wait: float = 0,
-    ) -> tuple[deliveries.DeliveryStep, str]:
+    ) -> tuple[deliveries.StepAfterDelivery, str]:
         """Store the progress; returns what happens to the webhook or notice next, and the token of its claim."""
         step = _step_after_delivery(progress, work)
         token = await self._queue.store_result(claim, work, progress, step, self._compute_pause(progress, step, wait))
-        if step is deliveries.DeliveryStep.DISABLE:
+        if step is deliveries.StepAfterDelivery.DISABLE:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=progress.tries, error=progress.error)
         return step, token
 
@@ -162,12 +162,12 @@ class DeliveryService:
         failed = {"tries": tries, "error": error, "disabled": is_given_up, "at": self._clock()}
         return progress.model_copy(update=failed)
 
-    def _compute_pause(self, progress: DeliveryProgress, step: deliveries.DeliveryStep, wait: float) -> float:
+    def _compute_pause(self, progress: DeliveryProgress, step: deliveries.StepAfterDelivery, wait: float) -> float:
         """The seconds until the next try: doubled each time, randomised, at least ``wait``, at most the longest pause.
 
         For steps other than a retry, the seconds of the lease.
         """
-        if step is not deliveries.DeliveryStep.RETRY:
+        if step is not deliveries.StepAfterDelivery.RETRY:
             return self._settings.delivery_lease
         doubled = self._settings.push_first_pause * float(2 ** min(progress.tries - 1, _MOST_BACKOFF_EXPONENT))
         randomised = min(doubled, self._settings.push_longest_pause) * (0.5 + self._random_fraction() / 2)
@@ -189,13 +189,13 @@ def choose_due_deliveries(
     return chosen
 
 
-def _step_after_delivery(progress: DeliveryProgress, work: deliveries.DeliveryWork) -> deliveries.DeliveryStep:
+def _step_after_delivery(progress: DeliveryProgress, work: deliveries.DeliveryWork) -> deliveries.StepAfterDelivery:
     if progress.disabled:
-        return deliveries.DeliveryStep.DISABLE
+        return deliveries.StepAfterDelivery.DISABLE
     if progress.tries:
-        return deliveries.DeliveryStep.RETRY
+        return deliveries.StepAfterDelivery.RETRY
     is_all = isinstance(work, deliveries.SignedPostWork)
-    return deliveries.DeliveryStep.DONE if is_all else deliveries.DeliveryStep.KEEP_CLAIM
+    return deliveries.StepAfterDelivery.DONE if is_all else deliveries.StepAfterDelivery.KEEP_CLAIM
 
 
 def _progress_after_delivering_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:

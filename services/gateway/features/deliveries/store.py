@@ -107,7 +107,7 @@ class RedisDeliveryQueue:
         claim: deliveries.QueuedDelivery,
         work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
-        step: deliveries.DeliveryStep,
+        step: deliveries.StepAfterDelivery,
         seconds: float,
     ) -> str:
         """Store how far the delivery has come. ``seconds``: how long it stays claimed, or until the next try.
@@ -125,7 +125,7 @@ class RedisDeliveryQueue:
         token = str(await self._scripts.run("settle_delivery", key_names, arguments))
         if work.progress.tries and not (progress.tries or progress.disabled):
             await self._failing.remove(claim.tenant, claim.member)
-        if step is deliveries.DeliveryStep.DISABLE:
+        if step is deliveries.StepAfterDelivery.DISABLE:
             self._meter.add(names.WEBHOOKS_DISABLED)
         return token
 

@@ -94,7 +94,7 @@ def parse_key_request(body: JsonObject) -> KeyRequest:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id_at(body, "principal", "key.principal")
     limits = {name: _rate_limit_at(body, name) for name in LIMIT_FIELDS}
-    roles, levels = identity.parse_roles(body, "key"), identity.parse_levels(body, "key")
+    roles, levels = identity.parse_roles(body, "key"), identity.parse_escalation_levels(body, "key")
     if levels and Role.APPROVER not in roles:
         raise InvalidField("key.levels", "only the role approver decides at levels, and it is not among the roles")
     return KeyRequest(principal_id, roles, levels, label, days, **limits)

@@ -97,7 +97,7 @@ def claimed_principal(metadata: JsonObject) -> Principal:
     return Principal(
         id=required_id_at(claim, "id", f"{_PRINCIPAL_FIELD_PATH}.id"),
         roles=parse_roles(claim, _PRINCIPAL_FIELD_PATH),
-        levels=parse_levels(claim, _PRINCIPAL_FIELD_PATH),
+        levels=parse_escalation_levels(claim, _PRINCIPAL_FIELD_PATH),
     )
 
 
@@ -152,7 +152,7 @@ def parse_roles(claim: JsonObject, path: str) -> tuple[Role, ...]:
         raise InvalidField(f"{path}.roles", f"known roles are {role_names}") from None
 
 
-def parse_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
+def parse_escalation_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
     """Parse the approval ``levels`` of an object at ``path``, by default none; raises ``InvalidField``."""
     if claim.get("levels") is None:
         return ()

@@ -32,7 +32,8 @@ def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearchForFacts) -
 
 
 def merge_facts(known_facts: KnownFacts, new_facts: Sequence[KnownFact]) -> FactChange:
-    """The changes of the stored rows. A fact that is known already is strengthened, not stored again."""
+    """The changes of the stored rows. A fact that is known already is strengthened, not stored again; of two that
+    contradict each other the older one is superseded; of too many, superseded and then old ones go."""
     rows_by_id = {id(fact): row for row, fact in known_facts.rows}
     facts = [fact for _, fact in known_facts.rows]
     for fact in new_facts:

@@ -105,12 +105,12 @@ def _failure_tone(failed: int, total: int) -> str:
 
 
 def build_duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
-    """Percentiles of durations from message to end, apart for tasks that waited for a person and those that did not."""
-    without_people = sorted(_duration_of(record) for record in records if not _has_waited_for_people(record))
-    with_approval = sorted(_duration_of(record) for record in records if _has_waited_for_people(record))
+    """Percentiles of durations from message to end, apart for tasks with an approval and those without."""
+    without_approval = sorted(_duration_of(record) for record in records if not _has_had_approval(record))
+    with_approval = sorted(_duration_of(record) for record in records if _has_had_approval(record))
     figures = (
-        ("Half of the tasks took", without_people, 50, f"{len(without_people)} that waited for nobody"),
-        ("19 in 20 took at most", without_people, 95, "from message to end"),
+        ("Half of the tasks took", without_approval, 50, f"{len(without_approval)} without an approval"),
+        ("19 in 20 took at most", without_approval, 95, "from message to end"),
         ("With an approval", with_approval, 50, f"half of the last {len(with_approval)}, waiting included"),
     )
     return tuple(
@@ -134,8 +134,10 @@ def parse_day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, 
     return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
 
 
-def _has_waited_for_people(record: TaskRecord) -> bool:
-    """Whether the task ever waited for a person: its record then has an approval's id or a confirmation."""
+def _has_had_approval(record: TaskRecord) -> bool:
+    """Whether the last turn of a task asked for an approval or decided one, or a person confirmed a step of its plan.
+
+    A wait for an operator, or for the answer to an agent's question, is none."""
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
 
