@@ -60,7 +60,7 @@ _ADDRESS_FORM = "it is file:///an/absolute/path or s3://bucket/prefix"
 
 
 class ArchiveSettings(Settings):
-    """Where ended tasks are archived, and the keys that encrypt them."""
+    """Where ended tasks, idle sessions and files are archived, and the keys that encrypt them."""
 
     archive_url: str = Field(
         default="", description="where ended tasks are kept: file:///absolute/folder or s3://bucket/prefix"

@@ -104,7 +104,7 @@ _GIVE_UP_AFTER = timedelta(hours=24)  # after so long without a model a task's f
 log = structlog.get_logger()
 
 
-class BudgetDay(NamedTuple):
+class DateAndCaps(NamedTuple):
     """A tenant's present day. ``caps``: None if it is unlimited, and then nothing has to be reserved."""
 
     date: str
@@ -122,7 +122,7 @@ class TenantBudgets:
         self._spend = spend
         self._records = records
 
-    async def read_day(self, tenant: str, now: datetime) -> BudgetDay | None:
+    async def read_date_and_caps(self, tenant: str, now: datetime) -> DateAndCaps | None:
         """The tenant's present day; None if its caps cannot be read, and then nothing may be spent."""
         try:
             record = await self._records.get_current_record(tenant)
@@ -130,15 +130,15 @@ class TenantBudgets:
             log.error("tenant_record_unreadable", tenant=tenant, error=str(error))
             return None
         if record is None:
-            return BudgetDay(now.astimezone(UTC).date().isoformat())
-        return BudgetDay(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), read_daily_caps(record))
+            return DateAndCaps(now.astimezone(UTC).date().isoformat())
+        return DateAndCaps(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), read_daily_caps(record))
 
-    async def reserve(self, todo: memory.TaskToSearchForFacts, max_cost: memory.FactCost, day: BudgetDay) -> bool:
+    async def reserve(self, todo: memory.TaskToSearchForFacts, max_cost: memory.FactCost, day: DateAndCaps) -> bool:
         """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
         charge = _charge_of(todo, max_cost)
         return day.caps is None or await self._spend.reserve(todo.tenant, day.date, charge, day.caps)
 
-    async def settle(self, todo: memory.TaskToSearchForFacts, cost: memory.FactCost, day: BudgetDay) -> None:
+    async def settle(self, todo: memory.TaskToSearchForFacts, cost: memory.FactCost, day: DateAndCaps) -> None:
         """Counts the actual cost in place of the reservation."""
         charge = _charge_of(todo, cost)._replace(is_reserved=day.caps is not None)
         await self._spend.settle_charges(todo.tenant, day.date, [charge])
@@ -184,7 +184,7 @@ class FactWorker:
     async def _search_task(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
             todo, day = await asyncio.gather(
-                self._facts.find_task_to_search(tenant, event_id), self._budgets.read_day(tenant, now)
+                self._facts.find_task_to_search(tenant, event_id), self._budgets.read_date_and_caps(tenant, now)
             )
             return todo is None or await self._find_and_store(todo, day, now)
         except memory.MemorySpoiled as error:
@@ -197,7 +197,7 @@ class FactWorker:
         await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _find_and_store(self, todo: memory.TaskToSearchForFacts, day: BudgetDay | None, now: datetime) -> bool:
+    async def _find_and_store(self, todo: memory.TaskToSearchForFacts, day: DateAndCaps | None, now: datetime) -> bool:
         """Finds and stores a task's facts within the tenant's daily budget, of which it reserves the highest cost
         first.
 

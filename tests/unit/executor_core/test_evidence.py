@@ -148,4 +148,4 @@ def test_only_what_the_run_knows_can_be_asked_for_and_a_question_or_a_document_n
     assert run("x", Dossier(), template=PAID, read_only=True).unmentioned_outputs == ()
     assert run('["C-1"]', Dossier(), template=PAID).unmentioned_outputs == ()
     written = run("x", Dossier(facts=(CLAIM,)), template=PAID, task="Write a post-mortem of C-1")
-    assert (written.unmentioned_outputs, written.planned_nothing) == ((), False)
+    assert (written.unmentioned_outputs, written.is_wrongly_idle) == ((), False)

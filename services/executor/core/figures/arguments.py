@@ -427,7 +427,7 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
     A field ``id`` counts first, then the key of a table, then the id of what the tool reads, then an id that may be
     another record's, such as a booking's ``guest_id``.
     """
-    ids = [key for key, value in item.items() if _identifies_own_record(key) and type(value) in (str, int)]
+    ids = [key for key, value in item.items() if _may_identify_own_record(key) and type(value) in (str, int)]
     own_key = next((key for key in ids if key.lower() in _OWN_ID_NAMES), "")
     if not own_key and _is_key_shaped_like_id(name) and not _INDEX_OR_DATE_PATTERN.fullmatch(name):
         return EnclosingRecord(path, name)
@@ -442,8 +442,10 @@ def _rate_identifier(key: str, tool_words: ToolWords) -> int:
     return 2 * (subject == tool_words.nouns) + (tool_words.head in subject)
 
 
-def _identifies_own_record(name: str) -> bool:
-    """Whether a field of this name identifies its own record, and not a person it is for, as ``assignee_id`` does."""
+def _may_identify_own_record(name: str) -> bool:
+    """Whether a field of this name may identify the record that it stands in: it is named as an identifier, and not
+    as a recipient's, such as ``assignee_id``. Another record's passes, too, such as ``guest_id`` in a booking.
+    """
     return is_identifying_name(name) and _RECIPIENT_NAMES.isdisjoint(words_of(name))
 
 

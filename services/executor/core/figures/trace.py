@@ -225,7 +225,9 @@ def _is_date_mentioned(text: str, mentions: Mentions) -> bool:
 
 
 def _is_written_date_mentioned(text: str, mentions: Mentions) -> bool:
-    """Whether the text has a date in words, ``4 March 2026``, or a month, ``2026-03``."""
+    """Whether ``text`` is wholly one date in words (``4 March 2026``) or a month (``2026-03``), and ``mentions`` have
+    it, or for a single day a period or repetition that includes it.
+    """
     if len(text) > _LONGEST_DATE or not any(mark.isdecimal() for mark in text):
         return False
     dates = find_mentions(text, mentions.now).dates

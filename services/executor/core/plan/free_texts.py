@@ -48,8 +48,8 @@ _WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
 _FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
 
 
-class FreeTextSources:
-    """Texts that somebody wrote within what was read, as sources of a call's values.
+class FreeTextSourceCheck:
+    """Decides whether a value of a call that stands only in a text which somebody wrote may be taken from it.
 
     ``user_texts``: the user's own words, which alone can refer to such a text as a source. ``trusted``: patterns over
     reference and path of the fields that the tenant trusts.

@@ -43,7 +43,7 @@ from services.executor.core.plan.faults import (
     shorten_value,
     texts_of_arguments,
 )
-from services.executor.core.plan.free_texts import FreeTextSources
+from services.executor.core.plan.free_texts import FreeTextSourceCheck
 from services.executor.core.plan.mentioned_records import NAMING_KINDS, CalledRecords, MentionedRecords
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import is_name_in_text, singular_words
@@ -137,7 +137,9 @@ class SourceFinder:
         )
         self._records = MentionedRecords(self._facts, self._user_texts, self._sources, known.keys)
         self._derived = DerivedValues(self._sources)
-        self._free_texts = FreeTextSources(self._sources, self._facts, self._fields, self._user_texts, known.trusted)
+        self._free_texts = FreeTextSourceCheck(
+            self._sources, self._facts, self._fields, self._user_texts, known.trusted
+        )
         self.is_address_of_free_text = self._free_texts.is_address_of_free_text
 
     def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = NO_PART) -> SourcedCall:

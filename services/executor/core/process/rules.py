@@ -67,7 +67,7 @@ def _list_changes(calls: Iterable[PlannedCall]) -> list[PlannedCall]:
     return [call for call in calls if call.tool_class is ToolClass.CHANGE]
 
 
-def _named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
+def _find_named_ids_of_kind(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
     """The ids of the figure's kind that a call names: known ``ids``, and arguments named after the kind."""
     scalars = {str(part).casefold() for part in literal_scalars(arguments)}
     keys = frozenset((*singular_words(kind), "id") for kind in figure.subject_kinds)
@@ -101,7 +101,7 @@ def joint_remainders(
     for figure in (figure for figure in template.figures if figure.remainder and results.shared):
         ids = list_record_ids_of_figure(figure, find_records(facts, keys))
         changes = _changes_needing_figure(figure, calls)
-        ids_by_call = [_named_record_ids(figure, call.arguments, ids) for call in changes]
+        ids_by_call = [_find_named_ids_of_kind(figure, call.arguments, ids) for call in changes]
         for shared, record_ids in _find_shared_amounts(figure, ids_by_call, results):
             if (remainder := _joint_remainder(figure, record_ids, shared, results)) is not None:
                 remainders.setdefault(figure.name, {}).update(dict.fromkeys(record_ids, remainder))
@@ -148,7 +148,7 @@ def _unknown_inputs_of_figure(
     figure: Figure, changes: Sequence[PlannedCall], results: FigureResults, records: Sequence[SeenRecord]
 ) -> Iterator[_UnknownInput]:
     ids = list_record_ids_of_figure(figure, records)
-    ids_by_call = {call.call_id: _named_record_ids(figure, call.arguments, ids) for call in changes}
+    ids_by_call = {call.call_id: _find_named_ids_of_kind(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], results):
             yield _UnknownInput(figure.name, reason, find_deciding_verb(call.tool))

@@ -230,7 +230,9 @@ async def read_with_recovery(
 
 
 async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress) -> Fact:
-    """The fact read again, as the journal step ``key``. Raises ``Failed`` if that is not possible."""
+    """The fact read again, as the journal step ``key``. Raises ``Failed`` if that is not possible; what the
+    server refuses is a fact that is not ``ok``.
+    """
     tool = ctx.toolbox.find_tool(fact.connection_id, fact.tool)
     if tool is None:
         raise Failed(f"the tool {fact.tool} is gone, so the inputs cannot be read again; nothing was written")

@@ -381,10 +381,12 @@ class CallView:
         if distance >= 2:
             return bool(self._find_unread_references_at_level(name, distance, kind))
         is_other_unread = distance == 1 and not kind and bool(self.named.unread_others)
-        return is_other_unread or bool(self._find_references_without_field(name, kind))
+        return is_other_unread or bool(self._find_references_with_unseen_field(name, kind))
 
-    def _find_references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
-        """The call's references to records seen without the field, while a named record of their kind has it."""
+    def _find_references_with_unseen_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
+        """The call's references to records that may have the field, as a named one of their kind has, though they were
+        seen without it; not those that were read singly by the tool that showed it there.
+        """
         showing = _nodes_with_field(self.own_records, name, kind)
         return [
             reference
@@ -592,7 +594,7 @@ class CallView:
 
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
-        yield from self._find_references_without_field(field, kind)
+        yield from self._find_references_with_unseen_field(field, kind)
         if self._has_record_with_field(self._levels[1], kind, field):
             yield from (reference for reference, nodes in self._subject_links if _are_only_rows(nodes))
         if not self._has_record_with_field(self._levels[0], kind, field):

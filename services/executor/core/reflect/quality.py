@@ -261,7 +261,7 @@ class EndedRun(NamedTuple):
         return bool(self.calls) or not find_document_requests(self.task)
 
     @property
-    def planned_nothing(self) -> bool:
+    def is_wrongly_idle(self) -> bool:
         """Whether the run was to act but planned no call, although not every part to be done is unmet for a reason."""
         return self.has_to_act and not self.calls and not self.are_all_parts_unmet
 
@@ -294,7 +294,7 @@ def collect_evidence(run: EndedRun) -> TaskEvidence:
     has_required_outputs = any(output != SUMMARY_OUTPUT for output in outputs)
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(is_empty_result(fact.result) for fact in dossier.facts if fact.ok)
-    has_results = not run.planned_nothing and not nothing_found
+    has_results = not run.is_wrongly_idle and not nothing_found
     is_grounded = says_new_value(run.answer, run.sources) and not find_untraced_tokens(run.answer, run.sources)
     return TaskEvidence(
         state=run.state,
@@ -307,12 +307,12 @@ def collect_evidence(run: EndedRun) -> TaskEvidence:
         needs_met=bool(dossier.facts) and all(fact.ok for fact in dossier.facts) and not nothing_found,
         is_answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
-        outputs_there=not run.unmentioned_outputs if has_required_outputs and not run.planned_nothing else None,
+        outputs_there=not run.unmentioned_outputs if has_required_outputs and not run.is_wrongly_idle else None,
         is_grounded=has_results and (run.is_dry_run or is_grounded),
         is_provable=run.is_dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         has_empty_data=nothing_found,
         has_error_phrase=mentions_failure(run.answer),
-        is_idle=run.planned_nothing,
+        is_idle=run.is_wrongly_idle,
         tool_calls=progress.calls_made if progress else 0,
         answer_words=len(run.answer.split()),
         task_words=len(run.task.split()),

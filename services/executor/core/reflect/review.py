@@ -65,7 +65,7 @@ def find_wanted_improvement(run: EndedRun, formula: QualityFormula = QualityForm
     is_done = run.state is TaskState.COMPLETED and run.progress is not None
     if not (may_change and is_done) or score_quality(evidence, formula).value >= WEAK_SCORE:
         return WantedImprovement()
-    outputs = () if run.planned_nothing else select_answerable_outputs(run.unmentioned_outputs, run.sources)
+    outputs = () if run.is_wrongly_idle else select_answerable_outputs(run.unmentioned_outputs, run.sources)
     faults = [f"say the {output.replace('_', ' ')}" for output in outputs]
     untraced = find_untraced_tokens(run.answer, run.sources)
     if evidence.is_answer_empty:

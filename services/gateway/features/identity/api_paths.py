@@ -36,7 +36,7 @@ CALLERS_KEY = "x-callers"  # in the OpenAPI document: who may call a path, in wo
 OPERATORS_TEXT = "operators of the tenant"
 
 
-class _MarkedPath(NamedTuple):
+class _ApiPathMark(NamedTuple):
     verb: str
     path: str
     requires_operator: bool | None
@@ -46,7 +46,7 @@ def api_path(verb: str, path: str, *, requires_operator: bool | None = None) -> 
     """Mark a method of ``ApiEndpoints`` as the handler of a path. ``requires_operator``: if not as its class says."""
 
     def attach_path(method: Method) -> Method:
-        method.__dict__["api_path"] = _MarkedPath(verb, path, requires_operator)
+        method.__dict__["api_path"] = _ApiPathMark(verb, path, requires_operator)
         return method
 
     return attach_path
@@ -84,7 +84,7 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
         return endpoint
 
     for name, method in vars(type(endpoints)).items():
-        marked_path: _MarkedPath | None = getattr(method, "api_path", None)
+        marked_path: _ApiPathMark | None = getattr(method, "api_path", None)
         if marked_path is not None:
             own_rule = marked_path.requires_operator
             requires_operator = endpoints.requires_operator if own_rule is None else own_rule

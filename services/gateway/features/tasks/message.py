@@ -226,7 +226,10 @@ class MessageDecision(NamedTuple):
 
 
 def parse_decision(message: ClientMessage) -> MessageDecision | None:
-    """The decision in a message: its text ``approve`` or ``reject``, or a data part with ``decision``; None if none."""
+    """The decision in a message: its text ``approve`` or ``reject``, or a data part with ``decision``; None if none.
+
+    The text counts only in a message without data. Raises ``InvalidField`` for another word, or two decisions.
+    """
     claims = [part for part in message.data if "decision" in part]
     if not claims:
         word = message.text.strip().lower()

@@ -200,7 +200,7 @@ class ServerForm:
             return value
         return _to_cents(name, value)
 
-    def read_day(self, name: str, value: Json) -> str:
+    def read_date_and_caps(self, name: str, value: Json) -> str:
         try:
             return datetime.strptime(str(value), self.dates).date().isoformat()
         except ValueError:

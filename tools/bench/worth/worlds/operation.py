@@ -58,7 +58,7 @@ class Param(NamedTuple):
         if self.kind is ParamKind.MONEY:
             return form.read_money(self.name, value)
         if self.kind is ParamKind.DAY:
-            return form.read_day(self.name, value)
+            return form.read_date_and_caps(self.name, value)
         self._check_type(value, form)
         return value
 

@@ -43,7 +43,7 @@ class MemoryKindFilter(NamedTuple):
     row_count: int
 
 
-class MemoryPage(NamedTuple, Generic[Row]):
+class MemoryRowsPage(NamedTuple, Generic[Row]):
     """A page of results. ``total``: how many rows match; ``stored_count``: how many are stored.
 
     ``has_more``: whether a page follows.
@@ -57,7 +57,7 @@ class MemoryPage(NamedTuple, Generic[Row]):
     has_more: bool
 
 
-def build_cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
+def build_cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryRowsPage[CaseEntry]:
     """The page of cases that match the query; the kind of a case is its outcome."""
     words = {outcome.value: OUTCOME_BADGES[outcome].text for outcome in CaseOutcome}
     return _build_page(
@@ -72,7 +72,7 @@ def build_cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> Memory
     )
 
 
-def build_facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[KnownFact]:
+def build_facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryRowsPage[KnownFact]:
     """The page of facts that match the query; the kind of a fact is its process type."""
     return _build_page(
         facts,
@@ -82,7 +82,7 @@ def build_facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryPa
     )
 
 
-def build_entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
+def build_entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryRowsPage[LinkedEntity]:
     """The page of entities that match the query; the kind of an entity is what it is, such as a supplier.
 
     Entities named together with one are shown as they are written, not by their normalised keys.
@@ -134,7 +134,7 @@ def _build_page(
     kind_of: Callable[[Row], str],
     texts_of: Callable[[Row], Iterable[str]],
     titles: Mapping[str, str] = MappingProxyType({}),
-) -> MemoryPage[Row]:
+) -> MemoryRowsPage[Row]:
     """The page of rows that match. ``titles``: of the kinds, in order; without any, the most frequent kind is first."""
     words = query.words.casefold().split()
     texts = ((row, " ".join(texts_of(row)).casefold()) for row in rows)
@@ -147,4 +147,4 @@ def _build_page(
     chosen = [row for row in matches if query.kind in ("", kind_of(row))]
     start = PAGE_SIZE * (query.page - 1)
     end = start + PAGE_SIZE
-    return MemoryPage(chosen[start:end], len(chosen), len(rows), kinds, query, len(chosen) > end)
+    return MemoryRowsPage(chosen[start:end], len(chosen), len(rows), kinds, query, len(chosen) > end)
