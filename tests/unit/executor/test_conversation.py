@@ -215,6 +215,7 @@ async def test_that_something_is_so_or_there_is_none_is_an_answer_in_which_no_va
     ("24.12.2025", ()),
     ("12 March 2026 (part 2: yes)", ()),
     ("12 March 2026 (part 41: yes)", ("41",)),
+    ("12 March 2026, part 2.75", ("2.75",)),
 )
 async def test_a_day_of_an_answer_that_stands_nowhere_is_told_and_named(said: str, strange: tuple[str, ...]) -> None:
     parts = ("When is claim C-1 due", "is that before 1 May 2026")
@@ -1012,6 +1013,31 @@ async def test_a_notice_to_one_of_a_list_who_has_nothing_to_do_with_the_change_i
     ]
     stage.servers.add("list_clients", lambda _: {"clients": [*clients]}, ToolClass.READ)
     stage.servers.add("call_client", lambda _: {"queued": True}, ToolClass.NOTIFY, schema("client_id", "text"))
+    record = await stage.run()
+    assert ("no word of the task tells of this record" in stage.told) is is_sent_back
+    assert (record.state is WAITS, bool(stage.servers.called("call_client"))) == (is_sent_back, not is_sent_back)
+
+
+@pytest.mark.promise("conversation.untold_records")
+@each_row(
+    ("parts", "told", "is_sent_back"),
+    (("Tell the client of claim C-1 that it is being checked",), "P-4", True),
+    (("Tell the client that claim C-1 is being checked",), "P-4", True),
+    (("Tell the client that claim C-1 is being checked",), "P-3", False),
+    (("Book the blue room", "Tell the client of claim C-1 of it"), "P-4", True),
+    (("Book the blue room", "Tell the client of claim C-1 of it"), "P-3", False),
+)
+async def test_where_no_change_says_who_is_concerned_the_record_that_the_notice_names_does(
+    parts: Sequence[str], told: str, is_sent_back: bool
+) -> None:
+    tell = use("call_client", len(parts), client_id=told, claim_id="C-1", text="It is being checked.")
+    calls = [*([use("book_room", 1, room="blue")] if len(parts) > 1 else []), tell]
+    stage = Stage(". ".join(parts), [READ, READ_2], *[calls] * (1 + is_sent_back), parts=tuple(parts))
+    for name, client_id in (("C-1", "P-3"), ("C-2", "P-4")):
+        stage.claims.rows.setdefault(name, {"id": name, "amount": "7.00", "status": "open"})["client_id"] = client_id
+    arguments = schema("client_id", "claim_id", "text")
+    stage.servers.add("call_client", lambda _: {"queued": True}, ToolClass.NOTIFY, arguments)
+    stage.servers.add("book_room", lambda _: {"ok": True}, ToolClass.CHANGE, schema("room"))
     record = await stage.run()
     assert ("no word of the task tells of this record" in stage.told) is is_sent_back
     assert (record.state is WAITS, bool(stage.servers.called("call_client"))) == (is_sent_back, not is_sent_back)

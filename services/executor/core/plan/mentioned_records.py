@@ -186,7 +186,7 @@ class CalledRecords:
         reference = reference_of(argument.field_name, argument.value, noun_of_tool(tool.name, keys), keys)
         if reference is None or reference.text in self._mentioned.calculated_texts:
             return False
-        if tool.tool_class is ToolClass.NOTIFY and self._has_no_part_in_changes(reference):
+        if tool.tool_class is ToolClass.NOTIFY and self._is_recipient_unconcerned(reference):
             return True
         return self._is_other_of_kind_meant(reference)
 
@@ -214,13 +214,13 @@ class CalledRecords:
         """The values in all calls of the task, and the ids to which the records that they name refer."""
         return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
 
-    def _has_no_part_in_changes(self, reference: RecordReference) -> bool:
+    def _is_recipient_unconcerned(self, reference: RecordReference) -> bool:
         """Whether the record of a notice's recipient has nothing to do with what the task changes, while other records
-        of its kind have: claims are approved, and somebody is told who made none of them. False if the user names it,
-        or the part a record that refers to it.
+        of its kind have: claims are approved, and somebody is told who made none of them. If no change says who is
+        concerned, the records count that the calls name besides. False if the user names the recipient, or the part a
+        record that refers to it.
         """
-        reached = self._changed_nodes
-        if not reached or self._mentioned.is_in_user_texts(reference.text):
+        if self._mentioned.is_in_user_texts(reference.text):
             return False
         own_nodes = self._mentioned.find_by_id(reference.text)
         is_named = self._mentioned.is_mentioned if self._leaves_choice_open else self._is_named_by_user
@@ -228,17 +228,29 @@ class CalledRecords:
             return False
         if any(reference.text == held.text for node in self._meant_nodes for held in node.references):
             return False
-        changed: Sequence[GraphNode] = ()  # and records on the way to the first that is of the recipient's kind
+        is_concerned = self._do_records_lead_to_recipient(reference, own_nodes, self._changed_nodes)
+        if is_concerned is None and not (own_nodes and self._leaves_choice_open):
+            called_nodes = [node for node in self._called_nodes if not are_same_kind(node.kind, reference.noun)]
+            is_concerned = self._do_records_lead_to_recipient(reference, own_nodes, called_nodes)
+        return is_concerned is False
+
+    def _do_records_lead_to_recipient(
+        self, reference: RecordReference, own_nodes: Sequence[GraphNode], nodes: Sequence[GraphNode]
+    ) -> bool | None:
+        """Whether ``nodes`` are, or lead to, the recipient's record, or it refers to one of them; False if they only
+        lead to others of its kind, and None if to none.
+        """
+        reached, on_the_way = nodes, list[GraphNode]()  # to the first record of the recipient's kind
         for _ in range(_MOST_STEPS_FROM_CHANGE + 1):
             references = [kind_and_id for node in reached for kind_and_id in _ids_and_references(node)]
             if any(text == reference.text for _, text in references):  # also by another word, such as ``manager_id``
-                return False
-            has_kind = any(are_same_kind(kind, reference.noun) for kind, _ in references)
-            changed = changed or (reached if has_kind else ())
+                return True
+            if not on_the_way and any(are_same_kind(kind, reference.noun) for kind, _ in references):
+                on_the_way = [*reached]
             linked_nodes = (other for node in reached for other in self._list_parts_and_referenced(node))
             reached = [*dict.fromkeys((*reached, *linked_nodes))]
-        names = [(node.kind, own_id) for node in changed for own_id in node.ids]
-        return bool(changed) and not any(_is_or_refers_to_any(node, names) for node in own_nodes)
+        names = [(node.kind, own_id) for node in on_the_way for own_id in node.ids]
+        return any(_is_or_refers_to_any(node, names) for node in own_nodes) if on_the_way else None
 
     def _is_named_by_user(self, node: GraphNode, _others: Sequence[GraphNode]) -> bool:
         return any(_names_in_text(node, mentions) for mentions in self._mentioned.user_mentions)
