@@ -247,7 +247,9 @@ async def _keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
         if count := await evictor.evict_once():
             log.info("sessions_evicted", sessions=count)
 
-    await keep_repeating(evict_idle, "eviction_failed", min(_MOST_IDLE_SECONDS, idle_seconds / 2))
+    seconds = min(_MOST_IDLE_SECONDS, idle_seconds / 2)
+    await _sleep_with_jitter(seconds)  # all executors of a roll-out start at once
+    await keep_repeating(evict_idle, "eviction_failed", seconds)
 
 
 async def keep_repeating(
@@ -263,4 +265,8 @@ async def keep_repeating(
             log.warning(failure_event, error=str(error))
         except Exception as error:  # one bad row must not end the loop, or hold up what else it mends
             log.exception(failure_event, error=repr(error))
-        await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
+        await _sleep_with_jitter(seconds)
+
+
+async def _sleep_with_jitter(seconds: float) -> None:
+    await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret

@@ -246,13 +246,13 @@ def bucket(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> BucketServe
     return server
 
 
-def _seeder(redis: Redis, bucket: str = BUCKET) -> TrainingObjectLoader:
+def _loader(redis: Redis, bucket: str = BUCKET) -> TrainingObjectLoader:
     return TrainingObjectLoader(S3ObjectStore(bucket, TRAINING_PREFIX), RedisImportRepository(redis), "acme", _now)
 
 
-async def _looked(seeder: TrainingObjectLoader) -> list[LoadedTrainingObject]:
+async def _looked(loader: TrainingObjectLoader) -> list[LoadedTrainingObject]:
     told: list[LoadedTrainingObject] = []
-    await seeder.load_new(told.append)
+    await loader.load_new(told.append)
     return told
 
 
@@ -263,7 +263,7 @@ async def test_rows_of_a_bucket_become_cases_and_failures_stay_failures(redis: R
     bucket.put(SECOND, json.dumps([a_row(3, score=0.5)]).encode())
     bucket.put(f"{TRAINING_PREFIX}notes.txt", b"hello")
     bucket.put("other/rows.jsonl", lines_of([a_row(4)]))
-    told = await _looked(_seeder(redis))
+    told = await _looked(_loader(redis))
     cases = {case.task_id: case.outcome for case in await case_log(redis, "acme")}
     assert cases == {"task_01": CaseOutcome.SUCCESS, "task_02": CaseOutcome.FAILURE, "task_03": CaseOutcome.PARTIAL}
     assert [(one.source.name, one.rows, one.cases_in_log) for one in told] == [(FIRST, 2, 2), (SECOND, 1, 1)]
@@ -273,11 +273,11 @@ async def test_rows_of_a_bucket_become_cases_and_failures_stay_failures(redis: R
 @pytest.mark.promise("training.once")
 async def test_an_object_is_loaded_once_and_a_new_version_of_it_is_merged(redis: Redis, bucket: BucketServer) -> None:
     bucket.put(FIRST, lines_of([a_row(1)]))
-    seeder = _seeder(redis)
-    assert len(await _looked(seeder)) == 1
-    assert await _looked(seeder) == []
+    loader = _loader(redis)
+    assert len(await _looked(loader)) == 1
+    assert await _looked(loader) == []
     bucket.put(FIRST, lines_of([a_row(1, score=0.7), a_row(2)]))
-    (again,) = await _looked(seeder)
+    (again,) = await _looked(loader)
     assert again.cases_in_log == 2
     assert {case.task_id: case.quality for case in await case_log(redis, "acme")} == {"task_01": 0.7, "task_02": 0.9}
 
@@ -287,7 +287,7 @@ async def test_of_several_learners_one_loads(redis: Redis, bucket: BucketServer)
     """All at once: every object is told of once, and the log has nothing twice."""
     for number in range(6):
         bucket.put(f"{TRAINING_PREFIX}{number}.jsonl", lines_of([a_row(number), a_row(10 + number)]))
-    told = await asyncio.gather(*(_looked(_seeder(redis)) for _ in range(3)))
+    told = await asyncio.gather(*(_looked(_loader(redis)) for _ in range(3)))
     assert sorted(one.source.name for results in told for one in results) == [
         f"{TRAINING_PREFIX}{number}.jsonl" for number in range(6)
     ]
@@ -298,15 +298,15 @@ async def test_of_several_learners_one_loads(redis: Redis, bucket: BucketServer)
 async def test_bad_rows_and_objects_are_counted_and_named_and_harm_nothing(redis: Redis, bucket: BucketServer) -> None:
     bucket.put(FIRST, lines_of([a_row(1)]) + b"{broken\n")
     bucket.put(SECOND, b"\xff\xfe garbage")
-    told = {one.source.name: one for one in await _looked(_seeder(redis))}
+    told = {one.source.name: one for one in await _looked(_loader(redis))}
     assert [(len(one.bad_rows), one.rows) for one in (told[FIRST], told[SECOND])] == [(1, 1), (1, 0)]
     assert told[FIRST].bad_rows[0].reason.startswith("no JSON")
-    assert await _looked(_seeder(redis)) == []
+    assert await _looked(_loader(redis)) == []
 
 
 async def test_a_bucket_that_is_not_there_says_so(redis: Redis, bucket: BucketServer) -> None:
     with pytest.raises(ObjectStoreUnavailable, match="nobody"):
-        await _looked(_seeder(redis, "nobody"))
+        await _looked(_loader(redis, "nobody"))
 
 
 async def test_an_object_changed_since_it_was_listed_is_left_for_later(redis: Redis, bucket: BucketServer) -> None:
@@ -344,7 +344,7 @@ FAILURE = {
 }
 
 
-def _report_seeder(redis: Redis) -> TrainingObjectLoader:
+def _report_loader(redis: Redis) -> TrainingObjectLoader:
     teach = make_report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
     return TrainingObjectLoader(
         S3ObjectStore(BUCKET, REPORTS_PREFIX), RedisImportRepository(redis), "acme", _now, build_report_rows, teach
@@ -370,21 +370,21 @@ async def test_a_report_changes_what_later_tasks_are_told(redis: Redis, bucket: 
     task, other = "Reconcile invoice INV-9 with its purchase order", "Book a flight to Rome"
     before = await _told(redis, task)
     bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
-    await _looked(_report_seeder(redis))
+    await _looked(_report_loader(redis))
     kind = "Tasks of the kind 'invoice reconciliation' failed in a benchmark"
     assert (before, await _told(redis, task)) == ([], [f"{kind}: it paid before it had read the order"])
     assert await _told(redis, other) == []
     bucket.put(REPORT, _a_report("2026-01-06T04:00:00Z", "it paid twice"))
-    await _looked(_report_seeder(redis))
+    await _looked(_report_loader(redis))
     assert await _told(redis, task) == [f"{kind}: it paid twice"]
     await redis.delete(keys.learned_keys("acme").knowledge)
-    assert await _looked(_report_seeder(redis)) == []
+    assert await _looked(_report_loader(redis)) == []
     assert await _told(redis, task) == []
 
 
 @pytest.mark.promise("report.teaches")
 async def test_the_failures_of_a_report_stand_in_the_case_log(redis: Redis, bucket: BucketServer) -> None:
     bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
-    await _looked(_report_seeder(redis))
+    await _looked(_report_loader(redis))
     (case,) = await case_log(redis, "acme")
     assert (case.outcome, case.failed) == (CaseOutcome.FAILURE, ("it paid before it had read the order",))

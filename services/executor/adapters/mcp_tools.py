@@ -7,7 +7,7 @@ import json
 import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
@@ -289,7 +289,7 @@ async def open_streams(
     async with transport.open_client() as http, streamable_http_client(url, http_client=http) as (source, sink), sink:
 
         async def forward_messages() -> None:
-            with incoming:
+            with incoming, suppress(anyio.BrokenResourceError):  # nobody reads any more: the session has ended
                 async for message in source:
                     incoming.send_nowait(message)
 

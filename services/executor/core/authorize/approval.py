@@ -146,7 +146,9 @@ def _call_as_json(call: PlannedCall) -> JsonObject:
         "part": call.part,
         "arguments": call.arguments,
         "origins": [
-            {"argument": origin.argument, "source": origin.source, "ref": origin.ref} for origin in call.origins
+            {"argument": origin.argument, "source": origin.source, "ref": origin.ref}
+            for origin in call.origins
+            if origin.argument
         ],
         **({"on_failure": call.on_failure} if call.on_failure != "stop" else {}),
         **({"compensation": _call_as_json(call.compensation)} if call.compensation else {}),

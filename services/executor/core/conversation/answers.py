@@ -34,7 +34,7 @@ _MOST_FIGURES_NAMED = 6  # figures that a sentence names
 _MOST_REPEATS_OF_FAULT = 3  # that the model is told of one fault
 _FEWEST_WORDS_OF_CLAUSE = 4  # fewer may stand in an answer by chance
 _TRUNCATED_ANSWER_TEXT = "[The answer was longer than a reply may be, and ends here.]"
-_PART_NUMBER_PATTERN = re.compile(r"\bparts? (\d{1,3})\b", re.IGNORECASE)  # as the model is told of a part
+_PART_NUMBER_PATTERN = re.compile(r"\bparts? (\d{1,3})\b(?![.,/-]?\w)", re.IGNORECASE)  # as the model is told of a part
 _ADVICE_TO_CALL_TOOLS = (  # of a first reply of text alone: the task's parts are not known
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
     "asks, and needs no tool, call `understand` alone and then answer."

@@ -561,8 +561,15 @@ _MOST_TOOLS_FOR_A_TASK = 2
 _LONGEST_HARMLESS_DETAIL = 2  # characters; a number such as 12 may stand in any definition
 
 
+class _MissingCalculator(BaseModel):
+    name: str
+    purpose: str
+    arguments: tuple[str, ...]
+    result: Literal["money", "ratio"]
+
+
 class _MissingCalculators(BaseModel):
-    gaps: tuple[MadeToolSpec, ...]
+    gaps: tuple[_MissingCalculator, ...]
 
 
 class _FunctionAnswer(BaseModel):
@@ -611,7 +618,7 @@ async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: MadeToolSpec) ->
     return _require_useful_cases(answer.cases, spec)
 
 
-def _build_general_spec(gap: MadeToolSpec, task: str) -> MadeToolSpec:
+def _build_general_spec(gap: _MissingCalculator, task: str) -> MadeToolSpec:
     """The specification that the model describes. Later tasks are shown it, so this raises ``NoToolMade`` for a
     protected value, and for a figure or identifier of this task that is longer than two characters.
     """
@@ -620,7 +627,7 @@ def _build_general_spec(gap: MadeToolSpec, task: str) -> MadeToolSpec:
     details_of_task = find_case_specific_words(task) & find_case_specific_words(f"{purpose} {names}")
     if find_protected_values(purpose) or any(len(detail) > _LONGEST_HARMLESS_DETAIL for detail in details_of_task):
         raise NoToolMade(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
-    return check_spec(gap._replace(purpose=purpose, by_words=False))
+    return check_spec(MadeToolSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 
 
 async def _ask_model(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:

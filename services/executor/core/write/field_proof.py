@@ -121,10 +121,10 @@ def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
 
 
 def _compare_reads_by_row(evidence: WriteEvidence) -> Sequence["_ComparedReads"]:
-    split_into_rows = evidence.split_rows()
-    reads = {(id(row.before), id(row.after)): (row.before, row.after) for row in split_into_rows}
+    rows_of_call = evidence.split_rows()
+    reads = {(id(row.before), id(row.after)): (row.before, row.after) for row in rows_of_call}
     shared_records = {key: _RecordsOfBothReads.of_reads(before, after) for key, (before, after) in reads.items()}
-    rows = [_ComparedReads(row, shared_records[id(row.before), id(row.after)]) for row in split_into_rows]
+    rows = [_ComparedReads(row, shared_records[id(row.before), id(row.after)]) for row in rows_of_call]
     for row in rows:
         row.set_other_rows([other for other in rows if other is not row and other.evidence.after is row.evidence.after])
     return rows

@@ -104,6 +104,7 @@ def list_argument_sources(call: PlannedCall, *approvals: Approval) -> list[Argum
             ref=origin.ref,
         )
         for origin in call.origins
+        if origin.argument
     ]
     return [*{source.argument: source for source in sources}.values()]
 

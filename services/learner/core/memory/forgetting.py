@@ -1,4 +1,4 @@
-"""Forgets an entity, a session or a tenant, until nothing from before the request can come back."""
+"""What is to be removed where an entity, a session or a tenant is to be forgotten."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
