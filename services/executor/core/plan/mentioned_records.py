@@ -215,10 +215,10 @@ class CalledRecords:
         return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
 
     def _is_recipient_unconcerned(self, reference: RecordReference) -> bool:
-        """Whether the record of a notice's recipient has nothing to do with what the task changes, while other records
-        of its kind have: claims are approved, and somebody is told who made none of them. If no change says who is
-        concerned, the records count that the calls name besides. False if the user names the recipient, or the part a
-        record that refers to it.
+        """Whether the record of a notice's recipient has nothing to do with the changed records that the user names,
+        while others of its kind have: claims are approved, and somebody is told who made none of them. If no change
+        says who is concerned, the records count that the calls name besides. False if the user names the recipient, or
+        the part a record that refers to it.
         """
         if self._mentioned.is_in_user_texts(reference.text):
             return False
@@ -228,7 +228,8 @@ class CalledRecords:
             return False
         if any(reference.text == held.text for node in self._meant_nodes for held in node.references):
             return False
-        is_concerned = self._do_records_lead_to_recipient(reference, own_nodes, self._changed_nodes)
+        named_changed_nodes = [node for node in self._changed_nodes if self._is_named_by_user(node, ())]
+        is_concerned = self._do_records_lead_to_recipient(reference, own_nodes, named_changed_nodes)
         if is_concerned is None and not (own_nodes and self._leaves_choice_open):
             called_nodes = [node for node in self._called_nodes if not are_same_kind(node.kind, reference.noun)]
             is_concerned = self._do_records_lead_to_recipient(reference, own_nodes, called_nodes)
