@@ -141,6 +141,7 @@ _REQUEST_SCHEMAS: Schema = {
 }
 _OWN_SCHEMAS: Schema = {
     "Anything": _ANYTHING_SCHEMA,
+    "Fields": {**_ANYTHING_SCHEMA, "minProperties": 1},
     "Refusal": _object_schema(("error",), error=_TEXT_SCHEMA),
     "Status": _object_schema(("error",), error=_STATUS_SCHEMA),
     "V03Error": _object_schema(("code", "message"), code=_CODE_SCHEMA, message=_TEXT_SCHEMA, type=_TEXT_SCHEMA),
@@ -192,7 +193,7 @@ _JSON_OBJECT: Mapping[str, tuple[str, ...]] = {_JSON: ("Anything",)}
 class PathShape(NamedTuple):
     """What a path takes and answers. ``errors``, ``body``: names of the schemas of its errors and its body.
 
-    A body of a schema of its own is required; one that may be any object may be left out.
+    A body that may be any object may be left out; any other is required, such as ``Fields``: an object with a field.
 
     ``refusals``: error statuses in addition to the common ones.
     """
@@ -298,21 +299,28 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
     ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape({200: {"application/octet-stream": ("text",)}}, body=""),
     ("GET", "/health"): PathShape(body=""),
     ("GET", "/ready"): PathShape(body="", may_be_unready=True),
-    ("POST", "/api/a2a/purple-agent"): PathShape(refusals=(409, 422, 502, 504)),
-    ("POST", "/keys/create"): PathShape({201: _JSON_OBJECT}),
+    ("POST", "/api/a2a/purple-agent"): PathShape(body="Fields", refusals=(409, 422, 502, 504)),
+    ("POST", "/keys/create"): PathShape({201: _JSON_OBJECT}, body="Fields"),
+    ("POST", "/learn/import"): OWN_API_SHAPE._replace(body="Fields"),
+    ("POST", "/memory/forget"): OWN_API_SHAPE._replace(body="Fields"),
+    ("POST", "/tenants/{tenant}/made-tools"): OWN_API_SHAPE._replace(body="Fields"),
     ("POST", "/tasks/{task_id}/resolve"): PathShape(
-        {200: {_JSON: ("TaskRecord",)}, 202: {_JSON: ("TaskRecord",)}}, refusals=(409,)
+        {200: {_JSON: ("TaskRecord",)}, 202: {_JSON: ("TaskRecord",)}}, body="Fields", refusals=(409,)
     ),
     ("GET", "/tenants/{tenant}/record"): PathShape(body=""),
-    ("PUT", "/tenants/{tenant}/record"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412, 428)),
-    ("POST", "/tenants/{tenant}/record/restore"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412,)),
+    ("PUT", "/tenants/{tenant}/record"): PathShape(body="Fields", headers=(_IF_MATCH_PARAMETER,), refusals=(412, 428)),
+    ("POST", "/tenants/{tenant}/record/restore"): PathShape(
+        body="Fields", headers=(_IF_MATCH_PARAMETER,), refusals=(412,)
+    ),
     ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412,)),
     ("GET", "/audit"): PathShape(
         {200: {**_JSON_OBJECT, "application/x-ndjson": ("text",)}}, body="", query=_AUDIT_QUERY
     ),
-    ("POST", "/assessments"): PathShape({201: _JSON_OBJECT}),
+    ("POST", "/assessments"): PathShape({201: _JSON_OBJECT}, body="Fields"),
     ("GET", "/approvals"): PathShape(body="", query=_APPROVALS_QUERY),
-    ("POST", "/approvals/{approval_id}"): PathShape({200: _JSON_OBJECT, 202: _JSON_OBJECT}, refusals=(409,)),
+    ("POST", "/approvals/{approval_id}"): PathShape(
+        {200: _JSON_OBJECT, 202: _JSON_OBJECT}, body="Fields", refusals=(409,)
+    ),
 }
 
 _ANYBODY = "anybody, without a key"
