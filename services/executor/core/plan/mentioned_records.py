@@ -1,7 +1,7 @@
 """Which of the records that were read the user mentions: by an id, a name, or the value of a field."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 
 from services.executor.core.figures.arguments import ArgumentKind
@@ -44,7 +44,7 @@ from services.executor.core.records.seen_records import (
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import RecordKeys, find_leaves, is_id_name
-from shared.domain.exact_json import as_text, loads_object, walk_json
+from shared.domain.exact_json import JsonObject, as_text, loads_object, walk_json
 from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
@@ -202,8 +202,7 @@ class CalledRecords:
     @cached_property
     def _texts_of_calls(self) -> Set[str]:
         """The values in all calls of the task, in lower case."""
-        calls = (arguments for _, arguments in self._part.proposed_calls)
-        return {as_text(leaf).casefold() for arguments in calls for _, leaf in walk_json(arguments)}
+        return _list_texts_of_calls(arguments for _, arguments in self._part.proposed_calls)
 
     @cached_property
     def _called_nodes(self) -> Sequence[GraphNode]:
@@ -223,12 +222,13 @@ class CalledRecords:
         if self._mentioned.is_in_user_texts(reference.text):
             return False
         own_nodes = self._mentioned.find_by_id(reference.text)
-        is_named = self._mentioned.is_mentioned if self._leaves_choice_open else self._is_named_by_user
-        if any(is_named(node, ()) for node in own_nodes):
+        if any(map(self._is_named_by_user, own_nodes)):
             return False
+        if self._leaves_choice_open and any(self._mentioned.is_mentioned(node, ()) for node in own_nodes):
+            return False  # such as "each client of the north"
         if any(reference.text == held.text for node in self._meant_nodes for held in node.references):
             return False
-        named_changed_nodes = [node for node in self._changed_nodes if self._is_named_by_user(node, ())]
+        named_changed_nodes = [*filter(self._is_named_by_user, self._changed_nodes)]
         is_concerned = self._do_records_lead_to_recipient(reference, own_nodes, named_changed_nodes)
         if is_concerned is None and not (own_nodes and self._leaves_choice_open):
             called_nodes = [node for node in self._called_nodes if not are_same_kind(node.kind, reference.noun)]
@@ -253,15 +253,14 @@ class CalledRecords:
         names = [(node.kind, own_id) for node in on_the_way for own_id in node.ids]
         return any(_is_or_refers_to_any(node, names) for node in own_nodes) if on_the_way else None
 
-    def _is_named_by_user(self, node: GraphNode, _others: Sequence[GraphNode]) -> bool:
+    def _is_named_by_user(self, node: GraphNode) -> bool:
         return any(_names_in_text(node, mentions) for mentions in self._mentioned.user_mentions)
 
     @cached_property
     def _changed_nodes(self) -> Sequence[GraphNode]:
         """The records that the task's changes name."""
         notices = {tool.name for tool in self._part.write_tools if tool.tool_class is ToolClass.NOTIFY}
-        changes = (arguments for tool, arguments in self._part.proposed_calls if tool not in notices)
-        texts = {as_text(leaf).casefold() for arguments in changes for _, leaf in walk_json(arguments)}
+        texts = _list_texts_of_calls(args for tool, args in self._part.proposed_calls if tool not in notices)
         return [node for node in self._graph.nodes if not texts.isdisjoint(node.ids)]
 
     def _list_parts_and_referenced(self, node: GraphNode) -> list[GraphNode]:
@@ -435,6 +434,11 @@ class CalledRecords:
             if owner_ids and owner_ids.isdisjoint(ids):
                 return True
         return False
+
+
+def _list_texts_of_calls(calls: Iterable[JsonObject]) -> set[str]:
+    """The values in the arguments of the calls, in lower case."""
+    return {as_text(leaf).casefold() for arguments in calls for _, leaf in walk_json(arguments)}
 
 
 def _has_field_with_value(node: GraphNode, folded_text: str) -> bool:
