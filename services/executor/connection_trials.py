@@ -124,7 +124,7 @@ def try_connections(arguments: Sequence[str]) -> int:
 async def _try_connections(
     options: ConnectionsOptions, settings: ConnectionTrialSettings
 ) -> tuple[str, Sequence[ConnectionTrial]]:
-    """Where the record comes from, and the trial of each connection; raises ``CannotStart`` without one to try."""
+    """Where the record comes from, and each connection's trial; raises ``CannotStart`` if there is nothing to try."""
     source, record = await _read_record(options, settings)
     connections = [connection for connection in record.connections if options.only in ("", connection.id)]
     if options.only and not connections:

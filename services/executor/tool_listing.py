@@ -151,7 +151,7 @@ def _is_shown_by_some_read(reference: RecordReference, listing: ServerListing) -
 
 
 def _describe_read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
-    """The read that proves a write; if the catalogue names an unusable one, the reason."""
+    """The read that proves a write, as ``{tool, why, usable}`` (a catalogue's read may be unusable), or None."""
     read_back = predict_proving_read(tool, tools)
     named_read = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
     if named_read and not (read_back and read_back.by_operator):

@@ -62,7 +62,7 @@ def _list_tools_of_card(connection: Connection, card: types.AgentCard) -> tuple[
 
 def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
     """The tool answer for an agent's task as it stands, or for the message that the agent sent in its place. Raises
-    ``ToolSilent`` for data that are no JSON, as numbers without end.
+    ``ToolSilent`` for data that are no JSON, such as infinite numbers.
     """
     if isinstance(reply, types.Message):
         return ports.ToolAnswer(_read_content(reply.parts))

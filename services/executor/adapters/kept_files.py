@@ -34,7 +34,7 @@ _CAUSES_BY_SIGNAL: dict[int, str] = {
 
 
 class FileBounds(NamedTuple):
-    """Bounds on one file. ``seconds``: how long fetching it may take."""
+    """Bounds on one file. ``size``: in bytes; ``seconds``: how long fetching it may take."""
 
     size: int = 10_000_000
     seconds: float = 20.0

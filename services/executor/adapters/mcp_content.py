@@ -99,7 +99,7 @@ class ClassifiedToolList:
 
 
 def to_tool_answer(tool: str, result: CallToolResult) -> ToolAnswer:
-    """The result as exact JSON: of a text block, else the structured content, else text. Raises ``ToolSilent``."""
+    """The result as exact JSON: its texts if JSON, else structured content, else plain text. Raises ``ToolSilent``."""
     if result.result_type != "complete":
         raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
     texts = [_read_text(block) for block in result.content]

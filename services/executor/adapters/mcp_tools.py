@@ -243,7 +243,7 @@ def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """An event stream, by whole lines. Once it exceeds the size limit, a failure takes the place of what comes."""
+    """An event stream, in whole lines. Once it exceeds the size limit, an event with a failure replaces the rest."""
 
     def __init__(self, response: httpx2.Response, encode_stream_failure: Callable[[ToolSilent], bytes]) -> None:
         self._response, self._encode_stream_failure = response, encode_stream_failure

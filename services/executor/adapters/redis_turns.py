@@ -427,8 +427,8 @@ class WriteRefusal(NamedTuple):
 
 class StoredIntents:
     """The write intents that this process has stored for one turn, checked against a failover that may have lost some
-    (I3). Replicas confirm an intent before its request is sent. Where none are asked to, a turn that is older than a
-    failover takes a write for possibly sent, unless this process alone has worked on the turn.
+    (I3). Replicas confirm an intent before its request is sent. Where no replica is asked to, a turn that is older than
+    a failover takes a write for possibly sent, unless this process alone has worked on the turn.
     """
 
     def __init__(self, lineage: RedisLineage, work: TurnWork) -> None:

@@ -110,7 +110,7 @@ class Reaper:
         self.outcomes_behind = sum(max(0, number - 1) for number in entries)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """Puts the timer's turn before its session's messages; False if it no longer holds, or if the store fails."""
+        """Puts the timer's turn before its session's messages; False if the timer is outdated or the store fails."""
         tenant, session_id, task_id, _ = timer.member
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         turn = build_deadline_turn(timer)

@@ -37,9 +37,9 @@ log = structlog.get_logger()
 
 
 class WakeWorker(Worker):
-    """arq's worker, which takes jobs only while the runner has capacity. It looks for some when a wake was queued or a
-    session has ended here, and each second.
-    It takes the wakes of tenants that may run further sessions, and leaves all others in the queue.
+    """arq's worker, which takes jobs only while the runner has capacity. It looks for jobs when a wake was queued or a
+    session has ended here, and each second. It takes the wakes of tenants that may run further sessions, and leaves all
+    others in the queue.
     """
 
     def __init__(self, pool: ArqRedis, runner: Runner, wakes: ArqWakes) -> None:

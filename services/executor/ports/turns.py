@@ -345,8 +345,8 @@ class SlotStore(Protocol):
     """The session slots of tenants with a cap, over all executors. A slot expires ``seconds`` after its last use."""
 
     async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
-        """Whether the session has a slot now. It gets one if fewer than ``cap`` are taken and nobody has waited longer;
-        otherwise it joins the tenant's queue.
+        """Gives the session a slot if fewer than ``cap`` are taken and nobody has waited longer; otherwise the session
+        joins the tenant's queue.
         """
 
     async def release(self, tenant: str, session_id: str, cap: int) -> Sequence[str]:

@@ -81,7 +81,7 @@ def _list_argument_sources(call: PlannedCall) -> Iterator[ArgumentSource]:
 
 
 def _describe_source(value: Json, origins: Sequence[ArgumentOrigin]) -> dict[str, str]:
-    """An argument's source as fields of ``ArgumentSource``: of several scalars in it, the first that has a source."""
+    """An argument's source as fields of ``ArgumentSource``: calls it refers to, else its first origin, else words."""
     if calls := [*referenced_calls(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
     known_origin = next((origin for origin in origins if origin.source != "none"), None)
@@ -117,7 +117,7 @@ def _build_read_ground(fact: Fact, sources: Sequence[ArgumentSource], values: Se
 
 
 def _select_reads(reads: Sequence[ReadGround]) -> tuple[ReadGround, ...]:
-    """At most forty of the reads, in order; those on which nothing rests are left out first."""
+    """At most forty of the reads, in order; reads that support no argument or value are left out first."""
     chosen_places = sorted(range(len(reads)), key=lambda place: not reads[place].supports)[:_MOST_READS]
     return tuple(reads[place] for place in sorted(chosen_places))
 

@@ -19,8 +19,8 @@ def is_plan_released(progress: Progress) -> bool:
 
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
-    """Whether a rule, the process or the tenant wants a person to approve the plan. A tenant may want one for each
-    write to which no rule applies. True, too, while there is no verdict.
+    """Whether a rule, the process or the tenant wants a person to approve the plan. A tenant may want that for every
+    write to which no rule applies. Also true while there is no verdict.
     """
     verdict, template = progress.dossier.verdict, progress.template
     if verdict is None or template.confirmations or reasons_to_ask_a_person(ctx, progress):
@@ -105,8 +105,8 @@ def _may_end_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
 
 
 def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> bool:
-    """Whether a plan that was released may still be carried out under the renewed ``verdict``. Yes, if the verdict is
-    the same and asks nobody whom it did not ask before; or if nobody has to approve the plan on its ``fresh`` inputs.
+    """Whether a plan that was released may still be carried out under the renewed ``verdict``: yes, if the verdict is
+    the same and needs no person who was not needed before; or if the plan on its ``fresh`` inputs needs no person.
     """
     verdict_before, was_asked = progress.dossier.verdict, needs_person(ctx, progress)
     asks_now = needs_person(ctx, progress.update_dossier(verdict=verdict)) and not was_asked

@@ -54,8 +54,8 @@ _MOST_ROWS_OF_PLAN = 400  # of all its calls
 async def request_verdict(
     ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, larger_plan: WritePlan | None = None
 ) -> contracts.Verdict:
-    """Asks the policy service for a fresh verdict on the dossier's plan. With ``larger_plan``, that plan is one call of
-    the larger one, whose hash the verdict then carries.
+    """Asks the policy service for a fresh verdict on the dossier's plan. With ``larger_plan``, the dossier's plan is
+    one call of that larger plan, and the verdict carries the larger plan's hash.
 
     Raises ``Failed`` if the service cannot be reached or answers about another plan.
     """
@@ -258,7 +258,7 @@ def _find_fields_in_other_shapes(
     view: binding.CallView, names: Iterable[str], inputs: _VerdictInputs, known_fields: Mapping[str, Json]
 ) -> JsonObject:
     """The asked fields that the call states in another shape (``{"amount": {"value": 9}}``) with another value than the
-    known one, as ``{name: value}``. Such a value may set a rule off, and clears none.
+    known one, as ``{name: value}``. Such a value can only trigger a rule, never satisfy it.
     """
     asked_names = (name for name in names if "." not in name and name not in inputs.constants)
     stated_values = [(name, view.find_value_in_other_shape(name)) for name in asked_names]
@@ -275,8 +275,8 @@ def _collect_figures_of_rows(rows: Sequence[Mapping[str, contracts.ContextValue]
 
 
 def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[Mapping[str, FieldValue]]:
-    """The fields of each row of a call, as if the call had that row alone, also from the records that it names; empty
-    if it has no rows, or more than are judged one by one.
+    """The fields of each row of a call, and of the records that the row names, as if the call had that row alone. Empty
+    if the call has no rows, or more than are judged one by one.
     """
     call_rows = split_into_rows(call.arguments)
     rows = [*islice(call_rows.list_innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
@@ -400,8 +400,8 @@ def _convert_to_rule_value(value: NamedValue) -> Decimal | str:
 def _values_as_fields(
     values: Sequence[NamedValue], view: binding.CallView, constants: Container[str] = ()
 ) -> dict[str, Decimal | str]:
-    """The calculated values that rules see as fields of the call, ``{name: number or text}``; empty if its record is
-    unread. Each must be about the call, and have no name of its fields, of records' fields or of ``constants``.
+    """The calculated values that rules see as fields of the call, ``{name: number or text}``: those about the call
+    whose name is no field of the call or of a record and not in ``constants``. Empty if the call's record is unread.
     """
     free_values = () if view.named.unread_subjects else _list_values_named_like_no_field(values, view, constants)
     return {

@@ -51,8 +51,8 @@ _KINDS_THAT_NAME_NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, A
 
 
 class _NamingArgument(NamedTuple):
-    """A value that may name a record. ``argument``: the top-level argument that it is in, empty if that is an object.
-    ``nodes``: the records read so far that have the value as a name.
+    """A value that may name a record. ``argument``: the top-level argument that has the value; empty if that argument
+    is an object. ``nodes``: the records read so far that have the value as a name.
     """
 
     argument: str
@@ -247,7 +247,7 @@ class CallSums:
         return summands
 
     def _count_repeated_id(self, row: CallOrRow, call: PlannedCall, name: str) -> int:
-        """How often one id occurs in a list of ids: an amount beside the list counts once for each."""
+        """The most occurrences of one id in a list of ids: an amount beside the list counts once for each. Else 1."""
         if not self._is_additive(call, name) or "total" in seen_records.singular_words(name):
             return 1
         highest_count = 1

@@ -154,7 +154,7 @@ class AnswerChecks:
         return ""
 
     def _write_request_to_read(self, progress: Progress, has_called_tools: bool) -> str:
-        """The text that asks to call tools first, or to read; empty if something was found or no tool reads."""
+        """The text that asks for tool calls first, or for reads; empty if something was read, or no tool reads."""
         if not has_called_tools:
             return _ADVICE_TO_CALL_TOOLS
         dossier = progress.dossier

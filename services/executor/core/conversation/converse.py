@@ -84,7 +84,7 @@ class ProgressTracker:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def set_parts_and_process(self, ctx: TurnContext, understanding: Understanding) -> TurnContext:
-        """Settles the task's parts, process and strategy; returns the context with what was learned of that process."""
+        """Sets the task's parts, process and strategy; returns the context, with what was learned of a new process."""
         if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, understanding)
         self.progress = with_parts_and_form(ctx, self.progress, understanding)
@@ -101,7 +101,7 @@ class ProgressTracker:
             self.progress = await enter_state(ctx, self._with_reply_count(), state)
 
     async def begin_plan(self, ctx: TurnContext, closed_plan: ClosedPlan) -> None:
-        """Enters the plan's first state, unless an earlier attempt closed it: a person may have approved it since."""
+        """Enters a new plan's first state. A plan closed in an earlier attempt stays: it may be approved by now."""
         plan = closed_plan.plan
         if plan.round <= self._stored_plan:
             return
@@ -197,7 +197,7 @@ class Conversation:
                 return self._closed_plan.plan if self._closed_plan else None
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
-        """Answers the model's calls by the outcomes (by call id) of the closed plan. ``progress``: after the plan."""
+        """Tells the model the outcomes of the closed plan's calls, by call id. ``progress``: as the plan left it."""
         self._tracker.progress = progress
         closed_plan, self._closed_plan = self._closed_plan, None
         if closed_plan is None:
@@ -239,8 +239,8 @@ class Conversation:
 
     @property
     def _tier(self) -> Tier:
-        """The model tier of the next reply: small for the first and for an orchestrator; else large to act, or if it is
-        hard.
+        """The model tier of the next reply: large if the task has a part to be done or a word for complex work; small
+        otherwise, for the first reply, and for an orchestrator.
         """
         if self._message_history.replies == 0 or not self._uses_local_model:
             return Tier.SMALL
@@ -345,7 +345,7 @@ class Conversation:
         return False
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
-        """Tells the model the errors, so that it proposes all held writes again. The fourth time raises ``Failed``."""
+        """Tells the model the errors; all held writes must be proposed again. Raises ``Failed`` the fourth time."""
         answers = self.draft.discard_proposals(errors)
         self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
         self._message_history.append_outcomes_message(answers)
@@ -414,8 +414,8 @@ class Conversation:
         self._tracker.progress = with_process_figures(self.ctx, progress)
 
     async def _understand_task(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
-        """Settles the task's parts, process and strategy by the first reply with calls, before any other call of it is
-        made; returns the result of its ``understand`` call by call id.
+        """Sets the task's parts, process and strategy by the first reply with calls, before its other calls are made;
+        returns the result of its ``understand`` call by call id, empty if it has none.
         """
         self._is_understood = True
         use = next((use for use in uses if use.name == UNDERSTAND_TOOL_NAME), None)

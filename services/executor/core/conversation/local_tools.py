@@ -156,7 +156,7 @@ class LocalTools:
         )
 
     async def _leave_part(self, call: _LocalCall) -> Json:
-        """Marks a part as left undone: its condition does not hold by a result, or its question has no answer."""
+        """Marks a part as left undone, or a question as unanswered. Raises ``ValueError`` for a call to correct."""
         part, because = self._find_named_part(call), str(call.arguments.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
             raise ValueError("name a part of the task")

@@ -119,8 +119,8 @@ class SingleDraft:
         share: BudgetShare,
         earlier_request: models.ModelRequest | None = None,
     ) -> models.ModelReply | None:
-        """A reply to a request outside the conversation, stored as ``step``. None if it is cut off, or no model
-        answers; the latter is noted under ``key``, so that no later attempt asks.
+        """The reply to a request outside the conversation, stored as ``step``; None if the reply is cut off or no model
+        answers. The latter is noted under ``key``, so that later attempts do not ask again.
         """
         if self._ctx.journal.get(f"{key}:away") is not None:
             return None
@@ -213,7 +213,7 @@ _DRAFTING_BY_STRATEGY: Mapping[Strategy, type[SingleDraft]] = {
 
 
 def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
-    """The drafting of the task's effective strategy."""
+    """The object that obtains the model's replies by the task's effective strategy."""
     return _DRAFTING_BY_STRATEGY[progress.effective_strategy](ctx)
 
 
@@ -282,7 +282,7 @@ def with_orchestrator(ctx: TurnContext) -> TurnContext:
 
 
 class OrchestratorModel(models.Model):
-    """A model that passes requests on to the orchestrator, which keeps the history, and sends it only what is new.
+    """A model that passes requests on to the orchestrator, which keeps the history and gets only what is new.
 
     A message whose reply was lost in a crash is never sent again. Instead a new conversation begins, with all calls so
     far as its context.

@@ -284,7 +284,7 @@ _CALCULATOR_PHRASE_PATTERN = re.compile(
 
 
 def find_calculators_in_text(text: str) -> tuple[MadeToolSpec, ...]:
-    """Up to three calculators that the text asks for: by formulas (``margin = price - cost``), then by measures."""
+    """Up to three calculators that the text asks for: by formulas (``margin = price - cost``), then by terms (ROI)."""
     specs: dict[str, MadeToolSpec] = {}
     for formula in _FORMULA_PATTERN.finditer(text.translate(_ASCII_BY_SIGN)):
         name, terms = formula["name"].lower(), _find_longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
@@ -323,7 +323,7 @@ T = TypeVar("T")
 
 
 async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResults, compute: Callable[[], T]) -> T:
-    """The result of ``compute``, called again after each made tool that it lacked has run (into ``runs``)."""
+    """The result of ``compute``, repeated after each run (into ``runs``) of a made tool whose result it lacks."""
     while True:
         try:
             return compute()

@@ -32,8 +32,8 @@ class MaskedRequest(NamedTuple):
 
 
 def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
-    """The request with placeholders for everything that the privacy guard marks. Each message is masked by what is
-    known up to it, so that a history stays the same to the byte.
+    """The request with placeholders for everything that the privacy guard marks. In each message only values found up
+    to that message are replaced, so that a growing history stays the same to the byte.
     """
     masked_values = _MaskedValues()
     masked_values.add_values(find_protected_values(task))
@@ -62,7 +62,7 @@ def restore_values(reply: models.ModelReply, masked: MaskedRequest) -> models.Mo
 
 
 class _MaskedValues:
-    """The values hidden so far with their placeholders, among them words of texts that look like placeholders."""
+    """The values hidden so far with their placeholders; words that look like placeholders are hidden as well."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, ProtectedKind] = {}

@@ -23,8 +23,8 @@ _MOST_RULES, _LONGEST_RULE = 60, 300  # rules that the model is told, and charac
 
 
 async def get_opening_sections(ctx: TurnContext) -> dict[str, Json]:
-    """The sections of the first message, as ``{section name: content}``; journaled, so that each attempt sends the
-    same. Only the files are today's if some came after the first message.
+    """The sections of the first message, as ``{section name: content}``; journaled, so that every attempt sends the
+    same. The section ``files`` is built anew if later messages of the task brought files.
     """
 
     async def compose() -> str:
@@ -223,8 +223,8 @@ class MessageHistory:
         self._results |= {result.tool_use_id: result for result in results}
 
     def append_outcomes_message(self, answers: Sequence[CallAnswer]) -> None:
-        """Adds a message with the answers to the last reply's calls and all other results, and a text that has the
-        ``outcome`` of each answer to a call which already has a result.
+        """Adds a message with the answers to the last reply's calls, and all other results. For calls that already have
+        a result, the message's text lists the ``outcome`` of their answers.
         """
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         self.add_results(answer.result for answer in answers if answer.result.tool_use_id in waiting)

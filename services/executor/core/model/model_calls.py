@@ -207,7 +207,7 @@ async def ask_if_possible(
     *,
     seconds: float = math.inf,
 ) -> models.ModelReply:
-    """Like ``ask_model``; raises ``HelperUnavailable`` if the model is unavailable or too expensive."""
+    """Like ``ask_model``, but raises ``HelperUnavailable`` if the model is unavailable, late or too expensive."""
     try:
         return await ask_model(ctx, key, request, share, last_request, seconds=seconds)
     except (Failed, BudgetSpent) as error:
@@ -218,7 +218,7 @@ async def ask_if_possible(
 
 
 def get_stored_or_new_call_mode(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
-    """The tier and pressure of the call ``key``: those in the journal if it was made, else those of a call made now."""
+    """The tier and pressure of the call ``key``. The tier is that in the journal if the call was made already."""
     used_share = ctx.journal.spending.compute_used_share(ctx.limits.ceilings, share)
     mode = choose_call_mode(tier, used_share, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
@@ -232,7 +232,7 @@ def build_user_message(text: str) -> models.Message:
 
 
 def append_text_for_one_request(messages: Sequence[models.Message], text: str) -> tuple[models.Message, ...]:
-    """The messages with a text at the end of the last one, which no later request repeats."""
+    """The messages with a text added to the end of the last message; no later request repeats the text."""
     *earlier, last_message = messages
     return (*earlier, last_message._replace(blocks=(*last_message.blocks, models.SingleRequestText(text))))
 

@@ -217,7 +217,7 @@ _MOST_WORDS_TO_NOUN = 4  # words within which a preposition's noun is looked for
 
 
 def _without_tool_names(sentence: str) -> str:
-    """The sentence with each tool name replaced by a plain word, unless it is about everybody or asks for results."""
+    """The sentence, tool names replaced by a plain word; as it is if it speaks of everybody or asks for results."""
     if (
         "_" not in sentence
         or _EVERYBODY_WORD_PATTERN.search(sentence.replace("_", " "))
@@ -300,7 +300,7 @@ class _Sentence:
 
     @cached_property
     def excludes_ranges_and_outsiders(self) -> bool:
-        """Whether the sentence names no range of records, and has no word of a leak, of the asker or of everybody."""
+        """Whether the sentence has no range of records (EMP-4 to 9), and no word of a leak, the asker or everybody."""
         if not (WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY_WORD_PATTERN.search(
             " ".join(self.words)
         ):
@@ -512,7 +512,7 @@ def _reports_a_request(words_before: Sequence[str]) -> bool:
 
 
 def _hands_over_value(verb: str, previous: str, next_words: Sequence[str], is_movable: bool) -> bool:
-    """Whether a verb asks for the data itself: not "I need a password"; what is movable only if it is shown or told."""
+    """Whether a verb asks for the data itself: not "I need a password"; movable data only if they are shown or told."""
     if previous in _NEGATIONS:
         return False
     if (
@@ -543,7 +543,7 @@ def _continues_request(preposition: str, previous: str, next_word: str) -> bool:
 
 
 def _list_forms(verbs: Collection[str], *, are_requests: bool = False) -> frozenset[str]:
-    """All regular forms of the verbs, or those that can ask for something. The past tense cannot: "she emailed"."""
+    """All regular forms of the verbs; with ``are_requests`` not the past tense, which asks nothing: "she emailed"."""
     forms = {form for verb in verbs for form in _inflect_verb(verb)}
     return frozenset(form for form in forms if not are_requests or form in verbs or form.endswith("ing"))
 

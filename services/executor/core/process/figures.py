@@ -158,8 +158,8 @@ def _is_amount_stated(
     figure: Figure, reads: Sequence[SeenRecord], other_records: Sequence[SeenRecord], links: RecordLinks, task: str
 ) -> bool:
     """Whether the task states a number that the record has in a field which is an operand of the figure. ``reads``: the
-    record, each time that it was read. False if it refers to a record of the kind of ``other_records``, which the task
-    names, that is none of these.
+    record, each time that it was read. False if the record refers to another record of a kind of which the task names
+    one (``other_records``).
     """
     amounts = {amount for token in find_tokens_with_digits(task) if (amount := plain_figure(token)) is not None}
     if any(links.belongs_to_another(record, other_records) for record in reads):
@@ -246,8 +246,8 @@ def render_figures(ctx: TurnContext, progress: Progress) -> str:
 
 
 def _describe_remainder(value: NamedValue, remainders: Mapping[str, Figure], results: FigureResults) -> dict[str, Json]:
-    """When this remainder will be left, for the model: after changes of which records, and by which verbs not; empty
-    for a figure that is no remainder.
+    """What the model is told of this remainder: the ids of the records after whose change it is left, those not counted
+    that share the amount, and the verbs that do not draw on it. Empty for a figure that is no remainder.
     """
     if (figure := remainders.get(value.figure)) is None:
         return {}
@@ -290,8 +290,8 @@ class RoutedRow(NamedTuple):
 
 
 def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) -> Progress:
-    """The answered progress; its answer, or its notes if the answer is exact (I9), lists the rows that are due under a
-    route and that neither a call nor the answer names; none if it is unclear which list is meant.
+    """The progress with a sentence, in its notes and below its answer (not below a JSON list, I9), on the rows that are
+    due under a route and that neither a call nor the answer names. Unchanged if the list of rows is unclear.
     """
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
     if plan is None:

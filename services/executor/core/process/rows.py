@@ -113,7 +113,7 @@ class NoClearOperand(LookupError):
 
 
 def list_record_ids_of_figure(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
-    """The ids of those of the records that are of the figure's kind."""
+    """The ids, in lower case, of those of the records that are of the figure's kind."""
     kinds = figure.subject_kinds
     of_kind = (record for record in records if any(record.has_name_ending_in(kind) for kind in kinds))
     return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)

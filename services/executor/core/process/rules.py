@@ -133,8 +133,8 @@ def apply_joint_remainders(
 def _find_unknown_inputs(
     template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> Iterator[_UnknownInput]:
-    """Yields the figures and fields that changes need and that are not known of all their records; without figures
-    in whose place a value of the model stands.
+    """Yields the figures and fields that changes need and that are not known of all their records; not the figures for
+    which a value of the model stands in.
     """
     stand_in_names = {value.figure for value in figures_for_rules(dossier.values, results).stand_ins}
     changes, records = _list_changes(dossier.present_plan.every_call), find_records(dossier.facts, keys)
@@ -270,7 +270,7 @@ def _governs_argument(governed: GovernedArgument, name: str, tool_words: Sequenc
 
 
 def _agrees_with_figure(name: str, value: Json, figure: Decimal) -> bool:
-    """Whether an argument equals the figure, in whole units or in cents, or has no figure in it."""
+    """Whether an argument equals the figure (in cents if the argument's name says so), or has no figure in it."""
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, dict | list):

@@ -119,7 +119,7 @@ class TaskReader:
         return next((fact for fact in same_reads if fact.result_json and fact.ref not in self._outdated_refs), None)
 
     def mark_outdated_by_writes(self, calls: Iterable[PastCall]) -> None:
-        """Marks all facts as older than these writes, so that a repeated read is made again; counts the writes."""
+        """Marks all facts as older than these writes, so that reads are made again; adds the writes to the calls."""
         self._outdated_refs.update(self._facts)
         self._calls.extend(calls)
 

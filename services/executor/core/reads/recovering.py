@@ -265,7 +265,7 @@ class ServerRead:
 
     @property
     def is_source(self) -> bool:
-        """Whether the answer is a source of facts: not a refusal, and not just a repetition of the call."""
+        """Whether the answer is a source of facts: no error, and not just a repetition of the call."""
         return not (self.answer.is_error or echoes_call(self.tool.name, self.answer.content))
 
     @property

@@ -100,7 +100,7 @@ def _may_still_be_carried_out(tool: Tool, answer: ToolAnswer) -> bool:
 
 
 def _parse_clauses(text: str, remarks: list[str]) -> dict[str, Json] | None:
-    """The fields of a text of clauses; None for any other text. What follows the last one is added to ``remarks``."""
+    """The fields of a text of clauses; None for any other text. Sentences after the last clause go to ``remarks``."""
     clauses = [
         _CLAUSE_PATTERN.fullmatch(part.strip()) for part in _CLAUSE_SEPARATOR_PATTERN.split(text) if part.strip()
     ]
@@ -207,7 +207,7 @@ _RENAME_NOTE_PATTERN = re.compile(r"the server sent no (\S+): (\S+) is taken for
 
 
 class ExpectedField(NamedTuple):
-    """Possible names of one field. ``kinds``: of the records that have it; if empty, those that the task names do."""
+    """Possible names of one field. ``kinds``: of the records that have it; if empty, those that the task names."""
 
     fields: tuple[str, ...]
     kinds: tuple[str, ...] = ()

@@ -259,7 +259,7 @@ def _list_missing_information(material: DocumentMaterial) -> Json:
 
 
 def _list_dates(material: DocumentMaterial) -> Json:
-    """All dates that were read, with field and record, and when each write was sent, sorted by time."""
+    """Up to fifty dates that were read (with field and record) and times of sent writes, the earliest first."""
     rows = {
         (value, key, "" if seen_record.id is None else as_text(seen_record.id))
         for seen_record in find_records(material.dossier.facts, NO_RECORD_KEYS)
@@ -272,7 +272,7 @@ def _list_dates(material: DocumentMaterial) -> Json:
 
 
 def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
-    """Up to fifty records that were read, whose tool or one of whose fields is named by one of the words."""
+    """Up to fifty records that were read, with one of the ``words`` in the name of the read tool or of a field."""
     chosen: list[Json] = []
     for seen_record in find_records(material.dossier.facts, NO_RECORD_KEYS):
         flat = _flatten_record(seen_record.record)
@@ -369,7 +369,7 @@ def _format_block(value: Json) -> str:
 
 
 def _group_rows_by_table(rows: list[JsonObject]) -> list[list[JsonObject]]:
-    """The rows, one group for each table: each row has all fields of the group's first row, or none but these."""
+    """The rows in groups for tables: a row's field names contain those of the group's first row, or are among them."""
     kinds: list[list[JsonObject]] = []
     for row in rows:
         kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)

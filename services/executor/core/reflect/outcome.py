@@ -155,7 +155,7 @@ def list_prediction_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) 
 
 
 def _find_refused_value(limit: Threshold, dossier: Dossier, refusals: Sequence[LedgerEntry]) -> Decimal | None:
-    """The value that the tool server refused although the limit permits it, which was wrong; None if there is none."""
+    """The value that a server refused though the limit permits it (so the limit was wrong); None if there is none."""
     bound = read_figure(limit.value)
     if bound is None or not limit.rule_id:
         return None
@@ -281,8 +281,8 @@ _PROCESS_FOOTER_PATTERN = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
 def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: AnswerRules, score: QualityScore) -> str:
-    """The answer with what is added below it: the writes, and for a completed task also rules and footer (not in a dry
-    run or for the solver). If a task that was to act has ended without a write, that is said.
+    """The answer with the writes below it. For a completed task rules and footer follow (not in a dry run or for the
+    solver). If a task that was to act has ended without a write, the answer says so.
     """
     is_read_by_people = not record.request.is_dry_run and record.request.solver is None
     is_completed = is_read_by_people and run_end.state is TaskState.COMPLETED

@@ -262,12 +262,12 @@ class EndedRun(NamedTuple):
 
     @property
     def is_wrongly_idle(self) -> bool:
-        """Whether the run was to act but planned no call, although not every part to be done is unmet for a reason."""
+        """Whether a run that was to act planned no call, without a stated reason for every part to be done."""
         return self.has_to_act and not self.calls and not self.are_all_parts_unmet
 
     @property
     def are_all_parts_unmet(self) -> bool:
-        """Whether every part to be done is unmet for a reason."""
+        """Whether each part to be done was left undone for a stated reason; False without such parts."""
         parts = [part for part in self.dossier.parts if part.is_to_do]
         return bool(parts) and all(part.unmet for part in parts)
 
@@ -325,13 +325,13 @@ def mentions_failure(text: str) -> bool:
 
 
 def _has_closed_plan(dossier: Dossier) -> bool:
-    """Whether a plan was closed, which requires that its figures agree when computed again, and was not refused."""
+    """Whether a plan was closed, so that its figures agreed when computed again, and was not blocked by policy."""
     verdict = dossier.verdict
     return verdict is not None and not (verdict.blocked or verdict.problems)
 
 
 def _was_policy_obeyed(run: EndedRun, dossier: Dossier) -> bool | None:
-    """Whether the verdict, or the person it required, permitted the plan; None without a verdict or if rejected."""
+    """Whether the verdict, or the person it required, permitted the plan; None if unjudged, or blocked and rejected."""
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None

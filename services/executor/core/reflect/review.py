@@ -108,7 +108,7 @@ def why_not_replace_answer(run: EndedRun, text: str) -> str | None:
 
 
 def _claims_unproven_verification(run: EndedRun, text: str) -> bool:
-    """Whether the text claims a proof that some write does not have, and the answer before it did not."""
+    """Whether the text says "verified" though some write is not, and the answer to be replaced does not say so."""
     unproven = any(entry.status is not WriteStatus.VERIFIED for entry in run.writes)
     return unproven and " verified " in spaced_words(text) and " verified " not in spaced_words(run.answer)
 

@@ -44,7 +44,7 @@ _APPROVAL_BRIEF = "approval_brief"
 def build_turn_end(
     work: TurnWork, run_end: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _DEFAULT_ANSWER_RULES
 ) -> TurnEnd:
-    """The end of a turn whose task has ended or waits, with the journal's unstored entries, and redacted."""
+    """The end of a turn whose task has ended or waits, redacted. Takes the unstored entries from the journal."""
     now, hidden = journal.now, journal.hidden
     run = build_ended_run(run_end, work.record)
     score = score_quality(collect_evidence(run), rules.formula)

@@ -104,7 +104,7 @@ class TurnCounts:
             self._meter.add(names.STRATEGIES_ABANDONED, strategy=str(data["strategy"]))
 
     def count_settled_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
-        """Counts a write with a final status (not sending, no proof to come), and a doubt that it settles."""
+        """Counts a write with a final status (``SENT`` only of a notice), and a doubt that the status settles."""
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
         if entry.status not in _UNFINISHED_STATUSES and not proof_comes:
             self._meter.add(names.WRITES, proof=entry.status.value)

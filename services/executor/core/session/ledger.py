@@ -26,7 +26,7 @@ async def list_writes(store: TurnStore) -> tuple[LedgerEntry, ...]:
 
 
 def sort_by_sending_time(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """The entries by the time at which they were sent; those that were not come last."""
+    """The entries by the time at which they were sent; entries that were never sent come last."""
     return sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
 
 
@@ -100,7 +100,7 @@ def find_write_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
 
 
 def move_attempt_to_earlier(entry: LedgerEntry, status: WriteStatus, note: str | None) -> LedgerEntry:
-    """The entry with its current attempt moved to the earlier ones, so that it may be sent again."""
+    """The entry with its current attempt, as ``status`` and ``note``, added to the earlier ones before a resending."""
     attempt = EarlierAttempt(number=entry.attempt, status=status, sending_at=entry.sending_at, note=note)
     return entry.model_copy(update={"earlier": (*entry.earlier, attempt)})
 

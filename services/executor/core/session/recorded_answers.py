@@ -66,8 +66,8 @@ def parse_verdict(text: str) -> Verdict:
 async def list_and_record_tools(
     servers: ToolServers, journal: Journal, tracer: Tracer, connection: Connection, session_id: str
 ) -> tuple[Tool, ...]:
-    """The server's tools, which are recorded, as is the lack of an answer: ``ToolUnreachable`` or ``ToolSilent``. In a
-    run that has reached its last state no tool is called any more: it gets the tools that were recorded, if any were.
+    """The server's tools, which are recorded. Raises ``ToolUnreachable`` or ``ToolSilent``, recorded as well. A run
+    that has reached its last state calls no tool any more: it gets the recorded tools, if there are any.
     """
     name = build_tools_input_name(connection)
     is_over = journal.progress is not None and journal.progress.state in END_STATES
@@ -90,7 +90,7 @@ async def list_and_record_tools(
 def record_call_failure(
     journal: Journal, connection: Connection, tool: str, arguments: JsonObject, error: ToolUnreachable | ToolSilent
 ) -> None:
-    """Records that a call came to no answer."""
+    """Records that a call to a tool server got no answer."""
     journal.record_input(build_call_input_name(connection, tool, arguments), _format_failure(error))
 
 

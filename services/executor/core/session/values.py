@@ -26,8 +26,8 @@ class Fact(Contract):
     """One tool result, referred to by ``ref``. ``ok``: false if the server answered with an error, or only repeated the
     arguments.
 
-    ``note``: a remark on an incomplete list. ``by_machine``: the executor made the read by itself. ``again``: it
-    repeated the read after the task's own writes.
+    ``note``: a remark on an incomplete list. ``by_machine``: the executor made the read by itself. ``again``: the read
+    repeats an earlier one after the task's own writes.
     """
 
     ref: str
@@ -274,8 +274,8 @@ def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> 
 def mark_unmet_conditions(
     parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
 ) -> tuple[PartOfTask, ...]:
-    """The parts with the conditions that do not hold from ``unmet``, by part number; all other parts lose theirs. A
-    part left undone for its condition counts as done, unless its number is in ``unexcused``.
+    """The parts, with ``unmet`` (by part number, the condition that does not hold) set in them, and cleared in all
+    other parts. A part left undone for its condition counts as done, unless its number is in ``unexcused``.
     """
     updates = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
     return tuple(part.model_copy(update=update) for part, update in zip(parts, updates, strict=True))

@@ -82,8 +82,8 @@ from shared.domain.words import (
 async def is_turn_too_late(work: TurnWork, store: TurnStore, approval: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task has ended, or what it decides is no longer open.
 
-    ``approval``: the task's, if it has one. A decision on a doubt that an earlier attempt has stored is not too late:
-    what it leads to is still to be done.
+    ``approval``: the task's, if it has one. A decision on a doubt that an earlier attempt at the turn has stored is not
+    too late, since its effects are still to come.
     """
     turn = work.turn
     if work.record.state.is_terminal:

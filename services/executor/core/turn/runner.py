@@ -52,7 +52,7 @@ class FairShareSlots:
         )
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
-        """Whether the session got a slot. If not, its tenant's cap is reached, and it is woken when a slot is free."""
+        """Takes a slot for the session; False if its tenant's cap is reached: a free slot will wake the session."""
         self._sessions_by_tenant[tenant] += 1
         has_slot = False
         try:

@@ -100,7 +100,7 @@ async def _build_session_with_calls(
 ) -> SessionState | None:
     """The session's state with the task's calls of tools in rules added (all writes if the rules cannot be read).
 
-    None, to leave it unchanged, if there are none (an empty state if an assessment starts), or it cannot be read.
+    None leaves the stored state as it is: nothing is to be added, or it is unreadable. Empty if an assessment starts.
     """
     calls, ruled_tools = await _read_calls_and_ruled_tools(record, store, entries)
     if not (calls and ruled_tools):
@@ -281,7 +281,7 @@ class SessionRun:
         self.is_leaving = False
 
     async def run(self) -> None:
-        """Runs turns until none waits, then releases the session, as on any error. A lost lease cancels the turn."""
+        """Runs turns until none waits, the lease is lost, or an error comes; then releases the session if possible."""
         try:
             await run_with_companion(self._run_turns(), self._leases.keep_until_lost(self._heartbeat))
         except asyncio.CancelledError:
@@ -334,7 +334,7 @@ class SessionRun:
         return True
 
     async def _give_up_unreadable_turn(self, unread: UnreadableTurn) -> bool:
-        """Whether an unreadable turn was given up; at first it is left to others, who may run a newer release."""
+        """Gives up an unreadable turn; False if it was begun too few times for that, and is left to newer releases."""
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
             await self._release(self._compute_retry_pause(unread.attempts), error=unread)

@@ -148,7 +148,7 @@ class Worker(TurnRunner):
         *,
         is_given_up: bool = False,
     ) -> OpenedTurn:
-        """Loads the turn's journal. ``is_given_up``: its writes may be read whatever earlier attempts decided."""
+        """Loads the turn's journal; with ``is_given_up`` without progress, whose end or used-up time forbids reads."""
         progress = None if is_given_up else restore_latest_progress(entries)
         worked_seconds = progress.worked_ms / 1000 if progress else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked_seconds, self._limits.journal)

@@ -195,8 +195,8 @@ async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: Too
 
 
 async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
-    """Why a call is left out that was not made: it tells of an unproved change, an earlier call failed that belongs to
-    its part or whose answer it needs, or rules now forbid it. Empty if it may be made, or was sent before.
+    """Why an unsent call is left out: it is a notice of an unproved change, an earlier call failed that belongs to its
+    part or whose answer it needs, or rules now forbid it. Empty if it may be made, or was sent before.
     """
     entries = await index_plan_entries(ctx.store, plan)
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
@@ -213,8 +213,8 @@ async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, c
 
 
 async def _carry_out_call(write: PlannedWrite) -> Failed | None:
-    """Makes and settles the call, unless that was done before. Returns the failure of a call that did nothing, else
-    None; one that could not be sent is left out (None), but fails if it says "compensate".
+    """Makes and settles the call, unless that was done before. Returns the failure of a call that had no effect, else
+    None. A call that may not be sent is left out, and counts as failed only if its ``on_failure`` is "compensate".
     """
     ctx, call = write.ctx, write.call
     try:
@@ -319,7 +319,7 @@ def _find_refs_to_reread(
 
 def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_facts: Sequence[Fact]) -> Progress:
     """The progress as if the call alone were the present plan, and the other calls of its plan an earlier one. Figures
-    are computed from ``new_facts``; calculated values with an operand that is another there are dropped.
+    are computed from ``new_facts``; calculated values with an operand that differs in ``new_facts`` are dropped.
     """
     dossier = progress.dossier
     plan, new_by_ref = dossier.present_plan, {fact.ref: fact for fact in new_facts}
@@ -343,7 +343,7 @@ def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_f
 
 
 def _is_unchanged(operand: Operand, old_by_ref: Mapping[str, Fact], new_by_ref: Mapping[str, Fact]) -> bool:
-    """Whether an operand has the same value in the new facts; true for one that is in none of these."""
+    """Whether an operand has the same value in the new facts; true if its fact is not among them."""
     if operand.source != "result" or operand.ref not in new_by_ref:
         return True
     try:

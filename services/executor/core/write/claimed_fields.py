@@ -109,7 +109,7 @@ def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def replace_epochs_by_claims(value: Json, claims: Sequence[Json], zone: tzinfo, name: str = "") -> Json:
-    """A copy of the value in which epoch seconds that mean a claimed day or moment in the zone are replaced by it."""
+    """A copy of the value with the claim in place of each epoch second that means its day or moment in the zone."""
     if isinstance(value, dict):
         return {key: replace_epochs_by_claims(inner, claims, zone, key) for key, inner in value.items()}
     if isinstance(value, list):
@@ -130,7 +130,7 @@ def is_list_of_claim(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def has_value_of(node: RecordNode, claim: Leaf) -> bool:
-    """Whether the record's field of the claim's name has its value, and the claim is no amount and no count."""
+    """Whether the record's field of the claim's name has the claimed value, and the claim is no amount and no count."""
     return shows_same_value(node.record.get(claim.name), claim.value) and not is_amount_or_count(claim)
 
 
@@ -190,8 +190,8 @@ def is_status_or_identifier(leaf: Leaf) -> bool:
 
 
 def is_distinctive(value: Json) -> bool:
-    """Whether a claim's value, never null, is too long (two characters) for a field to have it by chance; no boolean
-    and no list is.
+    """Whether a claim's value (never null) has at least two characters, so that a field hardly has it by chance; false
+    for booleans and lists.
     """
     return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_CHARACTERS_OF_VALUE
 
@@ -268,6 +268,6 @@ def _are_aliases(name: str, other_name: str) -> bool:
 
 
 def _rate_field_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
-    """Greater for the likelier field: how many names both paths end with, then how near it is to its record's top."""
+    """Greater for the likelier field: how many names both paths end with, then how near the record's top it is."""
     pairs = zip(reversed(claim.names), reversed(leaf.names), strict=False)
     return sum(1 for _ in takewhile(lambda pair: words_of(pair[0]) == words_of(pair[1]), pairs)), -len(leaf.names)

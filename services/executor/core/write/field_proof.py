@@ -402,8 +402,7 @@ class _ComparedRecord(NamedTuple):
     """How one record shows the fields that the call set, ``{name in the call: field of the record}``: those ``new``
     since the call; those ``shown_before``, too, if no field is missing; ``other``: those that have another value.
 
-    ``has_other_amount``: an amount, a day or an account is
-    not shown, and a field that was empty has another one.
+    ``has_other_amount``: an amount, a day or an account is not shown, and a field that was empty has another one.
     """
 
     new: Mapping[str, Leaf]

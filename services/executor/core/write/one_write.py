@@ -112,7 +112,7 @@ def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
 
 async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """Stores this turn's message as the answer to the agent's question, yet to be sent; returns the entry. Raises
-    ``AgentNeedsAnswer`` if it is none: only the requester may answer, and not in the turn in which the agent asked.
+    ``AgentNeedsAnswer`` if the turn brings none: only the requester may answer, and in a turn after the question.
     """
     turn, agent = ctx.turn, entry.agent
     is_text = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
@@ -167,7 +167,7 @@ async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, sto
 async def _settle_by_answer(
     ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool
 ) -> LedgerEntry:
-    """Stores what the agent says; a call that it was told to stop and did not is in doubt. Raises ``AgentAtWork``."""
+    """Stores what the agent says. A call that goes on though it was to stop is in doubt. Raises ``AgentAtWork``."""
     if answer == AGENT_NEVER_GOT_MESSAGE:
         return await _settle_undelivered_call(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:
@@ -259,7 +259,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
 
 async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
     """Sends the call, or settles an earlier sending in its place, and returns its entry. Raises ``NotSent`` if the call
-    is refused; a repetition by key, of which nobody knows whether it took hold, is then in doubt.
+    is refused; but a call that was sent before, and would be repeated by its key, is then in doubt.
     """
     ctx, call = write.ctx, write.call
     if call in write.plan.calls and await _is_being_compensated(ctx, write.plan):
@@ -494,7 +494,7 @@ async def _refuse_out_of_sequence(write: PlannedWrite) -> None:
     """In a process with ``sequence``: raises ``NotSent`` if a change before this one, of this or an earlier plan, is
     not proved, and no operator let the plan continue.
 
-    One that had no effect may be made good: the same change, proposed again, takes its place.
+    A change without effect may be made good: the same change, proposed again, takes its place.
     """
     call = write.call
     if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:

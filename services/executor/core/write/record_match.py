@@ -106,7 +106,7 @@ def _compare_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[b
 
 
 def _has_id_not_asked_for(node: RecordNode, read_arguments: JsonObject) -> bool:
-    """Whether an object has an id of its own, or any with which the read was not asked, so that it may be another's."""
+    """Whether an object has an id of its own, or any id that the read was not asked with: it may be another record."""
     ids = (value for key, value in node.record.items() if is_id_name(key) or is_id_text(value))
     return node.record_id is not None or any(value not in read_arguments.values() for value in ids)
 
