@@ -75,7 +75,7 @@ class ServerHttp:
                 return response
             await response.aclose()
         raise CredentialUnavailable(
-            f"the server does not take the credential {_name_credential(connection)} (HTTP 401)"
+            f"the server does not take the credential {_describe_credential(connection)} (HTTP 401)"
         )
 
     async def _send_with_header(
@@ -84,13 +84,13 @@ class ServerHttp:
         """Raises ``CredentialUnavailable`` for another origin than the connection's."""
         if get_origin(str(request.url)) != get_origin(connection.url):
             raise CredentialUnavailable(
-                f"the credential {_name_credential(connection)} goes to its connection's own origin alone"
+                f"the credential {_describe_credential(connection)} goes to its connection's own origin alone"
             )
         request.headers[header.header] = header.value
         return await self._transport.handle_async_request(request)
 
 
-def _name_credential(connection: Connection) -> str:
+def _describe_credential(connection: Connection) -> str:
     return str(connection.credential.reference) if connection.credential else "of no connection"
 
 

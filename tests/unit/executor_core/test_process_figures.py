@@ -209,7 +209,9 @@ def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
 
 def _left(*calls: JsonObject, task: str = _TASK, run: Progress | None = None) -> list[str]:
     planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
-    told = figures.append_rows_without_call((run or _run()).update_dossier(plan=planned), task, NO_RECORD_KEYS)
+    told = figures.append_rows_without_call_to_answer(
+        (run or _run()).update_dossier(plan=planned), task, NO_RECORD_KEYS
+    )
     return re.findall(r"R-\d \(.+?\)", str(told.notes.get("rows_left_out")))
 
 
@@ -238,7 +240,7 @@ def test_a_call_about_the_customer_is_about_all_that_they_owe_and_a_task_about_o
 
 @pytest.mark.promise("process.routes")
 def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
-    told = figures.append_rows_without_call(
+    told = figures.append_rows_without_call_to_answer(
         _run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK, NO_RECORD_KEYS
     )
     assert told.dossier.answer == '["R-1"]'

@@ -332,7 +332,7 @@ class Conversation:
         """
         self.draft.told_doubts.update(reply_proposals.doubts)
         if errors := {**reply_proposals.wrong, **self.draft.explain_calls_of_unmet_parts(self._parts)}:
-            self._return_errors(errors)
+            self._send_errors_to_model(errors)
             return False
         entries = await list_entries(self.ctx.store, self.draft.plans)
         new_proposals, results = self.draft.hold_proposals(reply_proposals.proposals, self._parts, entries)
@@ -344,7 +344,7 @@ class Conversation:
         self._append_results_message()
         return False
 
-    def _return_errors(self, errors: Mapping[str, str]) -> None:
+    def _send_errors_to_model(self, errors: Mapping[str, str]) -> None:
         """Tells the model the errors; all held writes must be proposed again. Raises ``Failed`` the fourth time."""
         answers = self.draft.discard_proposals(errors)
         self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
@@ -368,7 +368,7 @@ class Conversation:
     async def _close_plan(self) -> bool:
         """Freezes the waiting proposals as a plan; False if the model has to correct something first."""
         if early := self.draft.send_back_early_notices(self._parts):
-            self._return_errors(early)
+            self._send_errors_to_model(early)
             return False
         number = self.draft.next_plan_number
         calls = [proposal.call for proposal in self.draft.held]
@@ -383,7 +383,7 @@ class Conversation:
         if not closed_plan.is_frozen:
             self._was_asked_for_notice |= closed_plan.asks_for_notice
             self._update_progress()
-            self._return_errors(closed_plan.errors)
+            self._send_errors_to_model(closed_plan.errors)
             return False
         self._local.values = [*without_values(self._local.values, closed_plan.stale)]
         self._update_progress()

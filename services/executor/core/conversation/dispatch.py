@@ -151,7 +151,7 @@ class ReplyDispatch:
             tool = self._ctx.toolbox.tools.get(use.name)
             if tool is not None and tool.tool_class not in WRITE_CLASSES:
                 self._reads.append((use, tool))
-            elif self._ctx.journal.get_from_earlier_attempt(self._read_step_key(use)) is not None:
+            elif self._ctx.journal.get_from_earlier_attempt(self._build_read_step_key(use)) is not None:
                 self._reads.append((use, None))
             elif tool is not None:
                 self.writes.append((use, tool))
@@ -169,7 +169,7 @@ class ReplyDispatch:
             if finder and finder.is_address_of_free_text(address)
         }
 
-    def _read_step_key(self, use: ToolUse) -> str:
+    def _build_read_step_key(self, use: ToolUse) -> str:
         return f"{self._key}:tool:{self._place_by_use_id[use.id]}"
 
     async def _read_or_explain(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
@@ -177,7 +177,7 @@ class ReplyDispatch:
         use, tool = self._reads[place]
         if tool is None:
             return self._reader.find_fact(ref) or f"Not called: {use.name} is not there any more."
-        key, most_reads = self._read_step_key(use), self._ctx.limits.tool_calls
+        key, most_reads = self._build_read_step_key(use), self._ctx.limits.tool_calls
         try:
             if place >= most_reads:
                 raise CallRefused(f"Not called: one reply makes {most_reads} reads at most.")

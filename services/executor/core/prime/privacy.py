@@ -299,7 +299,7 @@ class _Sentence:
         return self.words[index] if index < len(self.words) else ","
 
     @cached_property
-    def excludes_ranges_and_outsiders(self) -> bool:
+    def names_no_range_or_outsider(self) -> bool:
         """Whether the sentence has no range of records (EMP-4 to 9), and no word of a leak, the asker or everybody."""
         if not (WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY_WORD_PATTERN.search(
             " ".join(self.words)
@@ -419,7 +419,7 @@ def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
 def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
     is_needed = sentence.place_of_last_purpose >= mention.end or sentence.place_after_first_receiver < mention.start
-    if not is_needed or not sentence.excludes_ranges_and_outsiders:
+    if not is_needed or not sentence.names_no_range_or_outsider:
         return False
     places_before = range(max(0, mention.start - 3), mention.start)
     if any(sentence.words[place].endswith("'s") and _is_record_id_at(sentence.words, place) for place in places_before):

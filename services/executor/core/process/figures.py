@@ -289,7 +289,7 @@ class RoutedRow(NamedTuple):
     route: str
 
 
-def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) -> Progress:
+def append_rows_without_call_to_answer(progress: Progress, task: str, keys: RecordKeys) -> Progress:
     """The progress with a sentence, in its notes and below its answer (not below a JSON list, I9), on the rows that are
     due under a route and that neither a call nor the answer names. Unchanged if the list of rows is unclear.
     """
@@ -300,7 +300,7 @@ def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) ->
     named_ids = set[str]().union(*map(_scalars_of, plan.calls))
     common_ids = set.intersection(*map(_ids_of_row, records)) if len(records) > 1 else set()  # that tell no row apart
     unnamed = [record for record in records if not (_ids_of_row(record) - common_ids) & named_ids]
-    rows = [row for record in unnamed for row in _find_routed_row(progress.template, record)]
+    rows = [row for record in unnamed for row in _match_row_to_route(progress.template, record)]
     texts = [f"{row.id} ({row.age:f} days: {row.route})" for row in rows if not is_name_in_text(row.id, answer)]
     if not texts:
         return progress
@@ -320,7 +320,7 @@ def find_calls_on_wrong_route(
     rows = {
         row.id.casefold(): row
         for record in _find_routed_rows(progress, user_texts[0], keys)
-        for row in _find_routed_row(template, record)
+        for row in _match_row_to_route(template, record)
     }
     user_words = frozenset(word for text in user_texts for word in extract_keywords(text, len(text)))
     for call in plan.calls if rows else ():
@@ -373,7 +373,7 @@ def _find_routed_rows(progress: Progress, task: str, keys: RecordKeys) -> list[S
     return [record for record in rows.records if record.record in chosen]
 
 
-def _find_routed_row(template: ProcessTemplate, record: SeenRecord) -> Iterator[RoutedRow]:
+def _match_row_to_route(template: ProcessTemplate, record: SeenRecord) -> Iterator[RoutedRow]:
     field = record.find_field(parse_pattern(template.routed).fields)
     age = plain_figure(record.record[field]) if field else None
     if age is None or record.id is None:

@@ -153,11 +153,13 @@ def _unknown_inputs_of_figure(
         if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], results):
             yield _UnknownInput(figure.name, reason, find_deciding_verb(call.tool))
     for shared, record_ids in _find_shared_amounts(figure, ids_by_call.values(), results):
-        if reason := _why_too_much(figure, record_ids, shared, results):
+        if reason := _why_shared_amount_may_not_suffice(figure, record_ids, shared, results):
             yield from (_UnknownInput(figure.name, reason, find_deciding_verb(call.tool)) for call in changes)
 
 
-def _why_too_much(figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults) -> str:
+def _why_shared_amount_may_not_suffice(
+    figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults
+) -> str:
     """Why records may together take more than the amount that they share; empty if what is left is not negative."""
     remainder = _joint_remainder(figure, record_ids, shared, results)
     if remainder is not None and remainder >= 0:
@@ -330,7 +332,7 @@ def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
     """
     words = progress.template.two_persons_about
     changes = _changes_with_views(progress, keys) if words else ()
-    phrases = (_find_two_person_word(call, view, words) for call, view in changes)
+    phrases = (_describe_two_person_word(call, view, words) for call, view in changes)
     return next(filter(None, phrases), None)
 
 
@@ -348,7 +350,7 @@ def _changes_with_views(progress: Progress, keys: RecordKeys) -> Iterator[tuple[
         yield call, build_call_view(call.tool, call.arguments, progress.dossier.facts, keys)
 
 
-def _find_two_person_word(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
+def _describe_two_person_word(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
     if word := _first_word_in((call.tool, *_texts_and_field_names_of(call.arguments)), words):
         return f"{word!r} in {call.tool}"
     for node in view.records_around:

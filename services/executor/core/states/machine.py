@@ -101,7 +101,7 @@ class Figure(Contract):
     which a task may name several, each with its own figure. ``by``: one figure for each value of this field of the
     rows. ``required``: a change for which the figure is unknown needs an approval, except changes by a verb of
     ``not_required_for``, and only changes by a verb of ``required_for`` if that is given. ``governs``: arguments that
-    must equal the figure. ``remainder``: of a required difference, that it is what remains of its first operand after
+    must equal the figure. ``remainder``: whether a required difference is what remains of its first operand after
     all changes of the plan that draw on it.
     """
 

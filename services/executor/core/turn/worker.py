@@ -23,7 +23,7 @@ from services.executor.core.prime.known import compress_session, with_history, w
 from services.executor.core.prime.prime import OpenedTurn, WorkerDependencies, build_first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected_request
 from services.executor.core.prime.prose import with_translated_rules
-from services.executor.core.process.figures import append_rows_without_call
+from services.executor.core.process.figures import append_rows_without_call_to_answer
 from services.executor.core.reflect.review import review_answer, with_announced_documents
 from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end
 from services.executor.core.session.budget import Settlement, list_settlements_of_turn
@@ -358,7 +358,7 @@ async def _run_closed_plan(
         return _CarriedPlan(progress, loads_object(stored))
     match await carry_out_plan(ctx, progress):
         case WaitsForDecision() as waits:
-            return waits._replace(changes=_list_reasons_asked_again(ctx, plan))
+            return waits._replace(changes=_list_changes_since_outdated_plan(ctx, plan))
         case WaitsForTime() as resting:
             return resting
         case StaleInputs() as stale:
@@ -383,7 +383,7 @@ def _record_outdated_plan(ctx: TurnContext, plan: WritePlan, stale: StaleInputs)
     return f"nothing of the plan was made: {stale.reason}. Read again what it rests on, and propose what is right now"
 
 
-def _list_reasons_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
+def _list_changes_since_outdated_plan(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     """What has changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
     reason = ctx.journal.get(OUTDATED_PLAN_KEY.format(plan.round - 1))
     return (reason,) if reason else ()
@@ -450,7 +450,7 @@ async def _build_answered_task(
     """
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
-    final_progress = append_rows_without_call(
+    final_progress = append_rows_without_call_to_answer(
         await append_missing_notice_to_answer(ctx, _with_run_summary(progress)), ctx.task, ctx.toolbox.keys
     )
     dossier, ledger = final_progress.dossier, await ctx.store.read_ledger()

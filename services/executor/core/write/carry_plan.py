@@ -121,7 +121,7 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
 
 async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its facts read again, anew in each attempt, and its values computed from the new facts."""
-    key = _reread_step_prefix(ctx, progress)
+    key = _build_reread_step_prefix(ctx, progress)
     old_facts, keys = progress.dossier.facts, ctx.toolbox.keys
     facts = await run_in_parallel(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in old_facts)
     values = with_figures(progress.dossier.values, compute_figures(progress.template, facts, ctx.task, keys))
@@ -135,7 +135,7 @@ async def _recompute_values_or_fail(
 ) -> tuple[NamedValue, ...]:
     """The values computed again from the facts; raises ``Failed`` if that is not possible any more."""
     tool_results, figures = MadeToolResults(progress.dossier.made), build_operand_sources(ctx, facts)
-    prefix = _reread_step_prefix(ctx, progress)
+    prefix = _build_reread_step_prefix(ctx, progress)
     try:
         return await compute_with_made_tools(
             ctx, prefix, tool_results, lambda: recompute_values(values, figures, tool_results)
@@ -144,7 +144,7 @@ async def _recompute_values_or_fail(
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
 
 
-def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
+def _build_reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
     """The prefix of the names of the journal steps in which this attempt at the turn reads and computes again."""
     return f"{progress.visit_key}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
 

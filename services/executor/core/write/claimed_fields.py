@@ -152,8 +152,8 @@ def shows_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath,
     similar = [leaf for leaf in changed if has_similar_name(claim, _without_words(leaf, participles, claim))]
     similar += [leaf for leaf in changed if old.get(leaf.path) is None and _are_plain_amounts_or_days(claim, leaf)]
     matches = [_shows_figure_or_day(claim, leaf, old) for leaf in similar]
-    if account := _account_key(claim.value):
-        payees = (_account_key(leaf.value) for leaf in changed if _PAYER_WORDS.isdisjoint(words_of(leaf.name)))
+    if account := _normalize_iban(claim.value):
+        payees = (_normalize_iban(leaf.value) for leaf in changed if _PAYER_WORDS.isdisjoint(words_of(leaf.name)))
         matches += [payee == account for payee in payees if payee]
     return False in matches and True not in matches
 
@@ -225,7 +225,7 @@ def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> b
     return None
 
 
-def _account_key(value: Json) -> tuple[str, ...]:
+def _normalize_iban(value: Json) -> tuple[str, ...]:
     """An IBAN in the form in which IBANs are compared; empty for any other value."""
     is_account = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.IBAN
     return normalize_identifier(str(value)) if is_account else ()
