@@ -11,7 +11,7 @@ from shared.infra.guard import AddressGuard
 
 @asynccontextmanager
 async def open_files_part(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
-    """Yields what adds the port for files: ``NoFiles`` without an archive."""
+    """Yields the function that adds the port for files; without an archive that port is ``NoFiles``."""
     settings = host.settings
     archive = settings.open_file_archive()
     bounds = FileBounds(settings.file_bytes, settings.file_seconds)

@@ -212,7 +212,7 @@ _TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WARNINGS = 30, 60
 
 
 async def keep_reaping(reaper: Reaper, has_looked: asyncio.Event) -> None:
-    """Runs the reaper until cancelled. ``has_looked`` is set once it has looked for sessions of dead executors."""
+    """Runs the reaper until cancelled; ``has_looked`` is set after its first pass, whether that succeeded or failed."""
     numbers = itertools.count()
 
     async def repair() -> None:

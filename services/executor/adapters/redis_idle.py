@@ -61,7 +61,7 @@ class Archiver:
         return total
 
     async def _list_partitions_to_ask(self) -> Collection[int]:
-        """All partitions; none if no task waits in any. A cluster cannot tell that in one command."""
+        """All partitions; none if no task waits in any, which is not known of a cluster: then all."""
         sets = [partition.unarchived for partition in keys.all_partitions()]
         is_empty = not isinstance(self._redis, ClusterRedis) and await self._scripts.execute("EXISTS", *sets) == 0
         return () if is_empty else range(PARTITIONS)

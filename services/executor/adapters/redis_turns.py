@@ -88,7 +88,7 @@ class TurnScripts:
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
     ) -> tuple[ports.StopState, bool]:
-        """Stores one step of the turn, and a ledger entry if ``write`` has one; also whether replicas confirmed it."""
+        """Stores one step, and the ledger entry in ``write``; the stop state, and whether enough replicas confirmed."""
         words, is_confirmed = await self._pack_step(batch, write), True
         if replicas:
             reply, is_confirmed = await self._redis.run_confirmed("append", *words, replicas)
@@ -235,7 +235,7 @@ class RedisTurnStore(ports.TurnStore):
         *,
         is_cluster: bool,
     ) -> None:
-        """``lease_ms``: the lease's length once no call stretches it. ``heartbeat`` is the lease's; without one, Redis
+        """``lease_ms``: the lease's length while no call lengthens it. ``heartbeat`` is the lease's; without one, Redis
         is asked for each stop state, and the end of the turn does not release the lease.
         """
         self._redis, self._scripts = scripts, TurnScripts(scripts, shared, lease, work)

@@ -127,7 +127,7 @@ class WakeWorker(Worker):
 
     @override
     async def finish_job(self, job_id: str, finish: bool, *_rest: object, **_more: object) -> None:
-        """Ends a job by removing its wake, unless the session was woken again, which arq itself would remove, too."""
+        """Ends a job by removing its wake. A newer wake of the session stays, which arq itself would remove, too."""
         score = self._scores.pop(job_id)
         if finish:
             await self._wakes.end_wake(job_id, score)

@@ -122,11 +122,11 @@ class ToolSilent(Exception):
 
 
 class AnswerTooLarge(ToolSilent):
-    """The server answered, with more than is read."""
+    """The server's answer exceeds the size limit, so it was not read."""
 
 
 class ProtocolMismatch(ToolSilent):
-    """The server answered, but not in this protocol."""
+    """The server answered, but not in the protocol that it was asked in."""
 
 
 class ToolServers(Protocol):

@@ -251,7 +251,7 @@ class UnreadableTurn(Exception):
 
 
 class UnreadableTurnEnd(NamedTuple):
-    """How an unreadable turn and its task end. ``record``: its JSON, with fields that this release does not know."""
+    """How an unreadable turn and its task end. ``record``: the task's, as JSON, with fields unknown to this release."""
 
     letter: DeadTurn
     outcome: TaskOutcome

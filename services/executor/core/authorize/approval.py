@@ -173,10 +173,10 @@ def build_approval_request(
     grounds: Grounds | None = None,
     notices: tuple[NoticeTarget, ...] = (),
 ) -> Approval:
-    """A new request to approve the plan, bound to the plan's hash and its verdict's.
+    """A new request to approve the plan, bound to the hashes of the plan and of its verdict.
 
     ``hours`` and ``needed`` are the deadline and the number of approvers where the verdict's level is not on the
-    tenant's ``ladder``; a level on it may ask for more people, never for fewer than ``needed``.
+    tenant's ``ladder``; a level on the ladder may ask for more people, never for fewer than ``needed``.
     """
     binding = hash_for_approval(verdict)
     step_numbers: list[Json] = [confirmation.number] if confirmation else []

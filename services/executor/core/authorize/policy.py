@@ -160,7 +160,7 @@ def build_verdict_request(
 
 
 async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.PastCall, ...]:
-    """The session's earlier calls, without those of the plan itself; empty if no rule is about tools."""
+    """The earlier calls of the session and of this task, without the plan's own; empty if no rule is about tools."""
     if not has_tool_rules(ctx.policies):
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
@@ -342,7 +342,7 @@ def _build_row_contexts(
 def _set_fields_in_row(
     row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]
 ) -> JsonObject:
-    """The row with these fields; a ``kind.field`` is put into that kind's object, beside the fields known of it."""
+    """The row with these fields; a ``kind.field`` is put into the object of that kind, beside its known fields."""
     heads = {name.partition(".")[0] for name in fields if "." in name}
     known_kinds = {head: known_fields[head] for head in heads - row.keys() if head in known_fields}
     extended_row: JsonObject = {**row, **known_kinds}
@@ -388,7 +388,7 @@ def _normalize_figure(value: Json) -> str:
 
 
 def _to_context_fields(fields: JsonObject) -> dict[str, contracts.ContextValue]:
-    """The same fields, typed as the contract wants them: its values are nested less deeply than JSON may be."""
+    """The same fields, unchanged, but typed as the contract's values."""
     return cast(dict[str, contracts.ContextValue], fields)
 
 

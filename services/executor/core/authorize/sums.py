@@ -369,8 +369,8 @@ class CallSums:
         return parties, ids
 
     def _may_be_identifier(self, reference: seen_records.RecordReference, tool_kind: seen_records.Noun) -> bool:
-        """Whether a value may name a record although only its argument's name says so. A number under the name of what
-        the tool is about may be an amount.
+        """Whether a value may name a record, judged by its argument's name alone. A number may not if that name is what
+        the tool is about: it may be an amount.
         """
         kind = seen_records.name_of_kind(reference.noun)
         if reference.is_number:
@@ -426,7 +426,7 @@ def _may_concern_same_record(call: _CallRecords, other: _CallRecords) -> bool:
 
 
 def _read_argument_figure(name: str, fields: Fields, view: CallView) -> Decimal | None:
-    """The figure that a call's arguments give for a rule's field; None if only a record gives it, or nothing."""
+    """The figure that a call's arguments give for a rule's field; None if they give none, even if a record does."""
     if "." in name:
         values = [value for path, value in fields if path == name]
     else:

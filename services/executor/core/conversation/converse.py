@@ -184,8 +184,8 @@ class Conversation:
         return {number: ids for number, ids in ids_by_part.items() if ids}
 
     async def run_until_plan_or_answer(self) -> WritePlan | None:
-        """Asks the model for replies and carries out their calls, until a plan closes, which is to be carried out now,
-        or the answer is found: then None. ``progress`` holds either.
+        """Asks the model for replies and carries out their calls, until a plan closes or the answer is found. Returns
+        the closed plan, which is to be carried out now; None for an answer. ``progress`` holds either.
         """
         if self._has_outcomes and await self._answer_by_strategy():
             return None
@@ -506,7 +506,7 @@ def build_lost_orchestrator_reads_key(name: str) -> str:
 
 
 def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
-    """The reads of orchestrators that became unavailable. Each note includes the earlier ones."""
+    """The reads of orchestrators that became unavailable. The latest one's note includes those of the earlier ones."""
     note = (
         ctx.journal.get(build_lost_orchestrator_reads_key([*progress.passed_over][-1]))
         if progress.passed_over

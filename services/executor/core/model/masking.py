@@ -156,7 +156,7 @@ def _find_protected_values(text: str) -> _FoundValues:
 # A conversation asks with the same tuple of tools each time.
 @cached_by_identity(32)
 def _find_values_in_tools(tools: tuple[models.ToolDefinition, ...]) -> tuple[_FoundValues, ...]:
-    """The protected values in each description and each schema of the tools; one without any is left out."""
+    """The protected values in each description and each schema of the tools; texts without any are left out."""
     values_of_texts = [
         _find_protected_values(text)
         for tool in tools
@@ -262,7 +262,7 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
 
 
 def _escape_for_context(value: str, text: str, place: int) -> str:
-    """The value escaped as often as JSON strings are nested at its place, which the last quote before it shows."""
+    """The value, escaped once for each JSON string that its place is nested in (by the last quote before it)."""
     quote = first_backslash = text.rfind('"', 0, place)
     while first_backslash > 0 and text[first_backslash - 1] == "\\":
         first_backslash -= 1

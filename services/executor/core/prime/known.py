@@ -307,7 +307,7 @@ _list_thresholds = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # 
 
 
 def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
-    """Field, sign and number of a comparison, with the sign turned if the number comes first."""
+    """Field, sign and number of a comparison; with the sign mirrored (``<`` for ``>``) if the number comes first."""
     if match["field"] is not None:
         return match["field"].removeprefix(_FIGURES_PREFIX), match["sign"], match["number"]
     return match["second"].removeprefix(_FIGURES_PREFIX), _REVERSED_SIGNS[match["turned"]], match["first"]

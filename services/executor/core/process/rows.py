@@ -230,7 +230,7 @@ def build_row_operands(rows: ChosenRows, operation: str, group: RowGroupKey | No
 
 
 def _build_operands(record: SeenRecord, path: str, field: str, operation: str) -> list[Operand]:
-    """The path to the field, empty for the path itself, and to the currency if the record has one, but for a count."""
+    """The operand at the field (at the path itself if empty), and one for the record's currency except for a count."""
     is_money = operation != "count" and is_currency_code(record.record.get("currency"))
     fields = (field, "currency") if is_money else (field,)
     return [Operand(source="result", ref=record.fact.ref, path=field_path(path, name)) for name in fields]
@@ -317,7 +317,7 @@ def _spell_choice_as_in_rows(field: str, choice: RowChoice, records: Sequence[Se
 
 
 def _find_value_in_anchor(choice: RowChoice, inputs: FigureInputs) -> Json:
-    """The value that the first anchor with such a field has in it; raises ``NoClearOperand`` if none has one."""
+    """The value of the choice's field in the first anchor that has it; raises ``NoClearOperand`` if none has."""
     for anchor in inputs.anchors:
         if (field := anchor.find_field(choice.fields)) is not None:
             return anchor.record[field]

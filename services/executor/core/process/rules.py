@@ -186,7 +186,7 @@ def _why_figure_unknown(name: str, call: PlannedCall, record_ids: frozenset[str]
 def _find_unread_fields(
     template: ProcessTemplate, changes: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
 ) -> Iterator[_UnknownInput]:
-    """The fields that the template must know and that no record around a call has."""
+    """Yields the ``must_know`` fields of the template that changes need and no record around them has."""
     for call in changes if template.must_know else ():
         wanted_names = [name for alternatives in template.must_know for name in alternatives.split("|")]
         bound = bind_fields(build_call_view(call.tool, call.arguments, facts, keys), wanted_names)
@@ -415,7 +415,7 @@ def drop_unrealized_remainders(progress: Progress, writes: Sequence[LedgerEntry]
 
 
 def _was_change_made(remainder: NamedValue, figure: Figure, writes: Sequence[LedgerEntry]) -> bool:
-    """Whether a change that needs the figure was made of the remainder's record, and not taken back."""
+    """Whether a change that needs the figure was made to the remainder's record, and not taken back."""
     done = [entry for entry in writes if entry.status in DONE_STATUSES]
     taken_back = {entry.compensates for entry in done}
     calls = [entry.call for entry in done if not (entry.compensates or entry.call.call_id in taken_back)]

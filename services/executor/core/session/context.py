@@ -359,7 +359,7 @@ class LeftOutCall(NamedTuple):
 
 
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
-    """The answer with the remarks below it; an answer that is a JSON list is returned unchanged (I9)."""
+    """The answer ``text`` with the remarks on the run below it; a JSON list is returned unchanged (I9)."""
     remarks = write_remarks_on_run(ctx, dossier)
     return text if is_json_list(text) or not remarks else text.rstrip() + remarks
 

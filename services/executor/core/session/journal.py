@@ -354,7 +354,7 @@ class Journal:
             self.add_entry(f"released:{reservation.name}", RELEASED_KIND, reservation.name)
 
     async def flush(self) -> None:
-        """Stores everything that waits, if no further step will."""
+        """Stores everything that waits; for a turn that breaks off, whose later steps would have stored it."""
         if any(batch := self.pop_unstored()):
             self.update_time(await self._store.append(*batch))
 
@@ -392,7 +392,7 @@ class Journal:
         self.apply_stop_state(await self._store.get_stop_state())
 
     def apply_stop_state(self, stop_state: StopState) -> None:
-        """Takes the store's time from it. Raises if the run must stop or its working time is used up."""
+        """Takes the store's time from the stop state. Raises if the run must stop or its working time is used up."""
         self.now = stop_state.now
         if stop_state.cancel is not None:
             raise Canceled(f"canceled by {stop_state.cancel.principal.id}")

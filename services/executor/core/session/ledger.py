@@ -61,7 +61,7 @@ def is_verified_or_confirmed(entry: LedgerEntry | None) -> bool:
 
 
 def _is_resolved_as(entry: LedgerEntry, resolution: DoubtResolutionKind) -> bool:
-    """Whether this is what an operator decided on the write."""
+    """Whether an operator decided on the write in this way."""
     return entry.operator_decision is not None and entry.operator_decision.resolution is resolution
 
 
@@ -227,7 +227,7 @@ def classify_read_outcome(fact: Fact) -> CallOutcome:
     """The outcome that a read has for rules. A refusal counts as failed.
 
     Two kinds of read count against limits but satisfy no precondition: one whose answer speaks of an error, and one
-    that the executor made by itself, since "only after looking at it" means whoever decides on the call.
+    that the executor made by itself, since a rule "only after a read" wants whoever decides on the call to have read.
     """
     if not fact.ok:
         return CallOutcome.FAILED
@@ -264,7 +264,7 @@ def select_calls_to_remember(
 
 
 def _select_newest_calls(calls: Sequence[SessionCall]) -> tuple[SessionCall, ...]:
-    """The newest calls, in order; of more than 500 as many of each tool, so that reads do not displace writes."""
+    """The newest calls, in order; if over 500, equally many of each tool, so that reads do not displace writes."""
     counts = Counter(call.tool for call in calls)
     most_of_a_tool = _MOST_CALLS
     while most_of_a_tool > 1 and sum(min(most_of_a_tool, count) for count in counts.values()) > _MOST_CALLS:

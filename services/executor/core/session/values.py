@@ -257,7 +257,7 @@ def normalize_quote(text: str) -> str:
 
 
 def list_open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
-    """The parts to find out that are neither unmet nor marked as unanswered."""
+    """The parts to find out that were neither left undone for a condition nor marked as unanswered."""
     return tuple(part for part in parts if not (part.is_to_do or part.unmet or part.unanswered))
 
 

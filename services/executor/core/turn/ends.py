@@ -445,7 +445,7 @@ async def build_timed_wait_end(ctx: TurnContext, waits: WaitsForTime) -> RunEnd:
 async def _build_approval_end(
     store: TurnStore, approval: Approval, progress: Progress | None, note: str = ""
 ) -> RunEnd:
-    """The end of a run that asks for an approval. Earlier plans of the task may have written something."""
+    """The end of a run that asks for an approval, with all writes so far. ``note`` stands above the question."""
     text = "\n\n".join(paragraph for paragraph in (note, write_approver_brief(approval)) if paragraph)
     return RunEnd(
         TaskState.INPUT_REQUIRED,

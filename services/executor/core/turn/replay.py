@@ -480,7 +480,7 @@ class ReplayStore(turns.TurnStore):
 
 
 class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, LearnedStore):
-    """All ports of the run, answered from the archived attempt. A question it never asked raises the difference."""
+    """All ports of the run, answered from the archive; else they raise what ``build_absence_error`` returns."""
 
     def __init__(self, cursor: ReplayCursor) -> None:
         self._cursor = cursor

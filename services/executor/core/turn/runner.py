@@ -209,7 +209,7 @@ class Runner:
         await self._cancel_all()
 
     async def _cancel_all(self) -> None:
-        """Cancels what runs until it ends, since a library may swallow a cancellation; sessions being released last."""
+        """Cancels the sessions repeatedly until they end, as libraries may swallow that; those being released last."""
         tries = 0
         while tasks := self._tasks:
             for session in self._claimed.values():

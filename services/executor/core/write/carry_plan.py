@@ -309,7 +309,7 @@ def _find_refs_to_reread(
     keys: RecordKeys, progress: Progress, call: PlannedCall, begun_calls: Sequence[PlannedCall]
 ) -> frozenset[str]:
     """The references of the facts to read again: reads of records around the call, if a call in ``begun_calls``
-    concerns one of these; and reads around those calls of which a process's figure has an operand.
+    concerns one of these records; and reads around those calls that give a process's figure an operand.
     """
     facts, values = progress.dossier.facts, progress.dossier.values
     figure_operands = {operand.ref for value in values if value.figure for operand in value.operands}

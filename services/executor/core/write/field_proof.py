@@ -172,7 +172,7 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
 
 
 class _RecordsOfBothReads(NamedTuple):
-    """All records of a read before and one after; ``earlier`` pairs them. The rows that these reads show share them."""
+    """All records of a read before and one after, paired by ``earlier``; shared by all rows that these reads show."""
 
     before: RecordsOfAnswer
     after: RecordsOfAnswer
