@@ -39,7 +39,7 @@ class NoticeTarget(Contract):
 
 
 class LadderRung(Contract):
-    """A level of an approval ladder: its hours (None: ``approval_hours``), and how many people must approve."""
+    """A level of an approval ladder: the hours it is asked (None: ``approval_hours``), and how many must approve."""
 
     level: str
     hours: float | None = Field(default=None, gt=0, le=MOST_APPROVAL_HOURS)
@@ -143,7 +143,7 @@ class Approval(Contract):
         return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
 
     def find_objection(self, principal: Principal, now: datetime) -> str | None:
-        """Why this person's decision would not count now; None if it would. A higher level than asked does not."""
+        """Why this person's decision would not count now; None if it would. A higher level does not count either."""
         if self.status is not ApprovalStatus.WAITING or now >= self.deadline:
             return f"the approval is no longer waiting (deadline {self.deadline:%Y-%m-%d %H:%M} UTC)"
         if principal.id == self.requester_id:

@@ -58,7 +58,7 @@ class Contract(FrozenModel):
 
 
 def describe_first_error(error: ValidationError, document_name: str = "the whole") -> str:
-    """The first fault with its place, without the value. ``document_name``: the place of a fault of the whole."""
+    """The path and message of the first error, without the value. ``document_name``: the path of the whole."""
     fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, fault['loc'])) or document_name}: {fault['msg']}"
 

@@ -9,7 +9,7 @@ from shared.contracts.base import Contract
 
 
 class LearningFile(StrEnum):
-    """The files of a tenant's memory. Four have the seed's formats; the rest is in ``entities`` and ``statistics``."""
+    """The files of a tenant's memory. All but ``entities`` and ``statistics`` have the formats of an earlier system."""
 
     CASE_LOG = "case_log.json"
     STRATEGY_BANDIT = "strategy_bandit.json"

@@ -13,7 +13,7 @@ from shared.domain.words import DoubtResolutionKind, ToolClass, WriteStatus
 class DoubtResolution(Contract):
     """An operator's decision on a write in doubt. ``doubt`` identifies the write and its attempt.
 
-    It comes from a turn of the kind ``RESOLUTION``, whose data has ``doubt``, ``call_id``, ``resolution`` and
+    The decision comes from a turn of the kind ``RESOLUTION``, whose data has ``doubt``, ``call_id``, ``resolution`` and
     ``comment``.
     """
 

@@ -31,9 +31,9 @@ class ReadBack(Contract):
 class ArgumentOrigin(Contract):
     """The source of an argument's value: the task's text, a result (fact and path), or a figure.
 
-    Each of the following makes a person look at the plan. ``free_text``: the value occurs only in free text, such as a
-    mail's body. ``untold``: it identifies a record that the task's words do not mention, although they mention another
-    one of its kind. ``against``: why it contradicts the words of its part; the model was told.
+    Each of the following has a person look at the plan. ``free_text``: the value occurs only in free text, such as a
+    mail's body. ``untold``: the value identifies a record that the task's words do not mention, although they mention
+    another record of its kind. ``against``: why the value contradicts the words of its part; the model was told this.
     """
 
     argument: str  # its path; empty where the call takes nothing but the answers of earlier calls

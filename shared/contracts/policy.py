@@ -71,7 +71,8 @@ class Rule(PolicyContract):
 class ToolRule(PolicyContract):
     """One rule about calls of a tool, or of several (``*`` in the name stands for any characters).
 
-    ``kind`` is a ``ToolRuleKind``. Each other field belongs to the kinds named beside it, and is an error elsewhere.
+    ``kind`` is a ``ToolRuleKind``; comments name the kinds that a field belongs to. In a rule of another it is an
+    error.
     """
 
     id: str
@@ -319,7 +320,7 @@ class Verdict(PolicyContract):
 
 
 def strictest_result(verdict: Verdict) -> str:
-    """The verdict's strictest result, a word of the table below; else ``passed`` or ``not_passed``."""
+    """The verdict's strictest result, such as ``blocked`` or ``approval``; else ``passed`` or ``not_passed``."""
     results = {
         "blocked": verdict.blocked,
         "refused": bool(verdict.refusals),

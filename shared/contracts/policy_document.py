@@ -83,7 +83,7 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> DocumentRul
 
 
 def find_first_unknown_field(document: Json) -> str | None:
-    """The first non-empty field of a policy that no reader knows, but for those that only describe; None if none.
+    """The first non-empty field of a policy that no reader knows, other than mere descriptions; None if none.
 
     Empty fields are accepted, because a newer sender may know more fields than this reader.
     """

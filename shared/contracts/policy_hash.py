@@ -18,7 +18,7 @@ def hash_policies(policies: Sequence[Policy]) -> str:
 
 
 def hash_context(request: EvaluateRequest) -> str:
-    """The hash of a request's facts and their origins, the task's text, and the planned calls."""
+    """The hash of a request's facts and the task's text, and of the planned calls with all that is known of them."""
     calls: list[Json] = [_call_as_json(call) for call in request.calls]
     texts: list[Json] = [] if request.text is None else [request.text]
     return digest([to_exact(request.context), calls, *texts])

@@ -22,7 +22,7 @@ _FEWEST_CASES_LEFT = 3
 
 
 def prune_cases(log: Sequence[CaseEntry], now: datetime) -> list[CaseEntry]:
-    """The log, which must not change, without poor failures, repeated failures, and cases over 72 hours old.
+    """The log without poor failures, repeated failures, and cases over 72 hours old. ``log`` must never be changed.
 
     If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
@@ -35,7 +35,7 @@ def prune_cases(log: Sequence[CaseEntry], now: datetime) -> list[CaseEntry]:
 
 
 def select_relevant_cases(log: Iterable[CaseEntry], words: Iterable[str]) -> list[CaseEntry]:
-    """The cases that share the most keywords with a task; ties go to quality, then to the one listed first."""
+    """The three cases that share most keywords with a task; ties go to quality, then to the one listed first."""
     task_words, cases_by_overlap = frozenset(words), dict[int, list[CaseEntry]]()
     for case in log:
         cases_by_overlap.setdefault(len(task_words.intersection(case.keywords)), []).append(case)
@@ -49,7 +49,7 @@ def select_relevant_cases(log: Iterable[CaseEntry], words: Iterable[str]) -> lis
 
 @cached_by_identity(64)  # one log comes with several tasks
 def _drop_uninstructive(log: Sequence[CaseEntry]) -> list[CaseEntry]:
-    """The cases, but for failures of poor quality and those of which there are three or more with similar keywords."""
+    """The cases except failures that are of poor quality, or among three or more with similar keywords."""
     return [
         case
         for case, is_repeated in zip(log, _flag_repeated_failures(log), strict=True)
@@ -72,7 +72,7 @@ def _flag_repeated_failures(log: Sequence[CaseEntry]) -> list[bool]:
 def _find_overlapping(
     words: frozenset[str], sets_by_word: Mapping[str, Sequence[frozenset[str]]]
 ) -> list[frozenset[str]]:
-    """The keyword sets that overlap with ``words`` in at least half of their union, including itself."""
+    """The keyword sets, also ``words``, that share with ``words`` at least half of the words that either has."""
     shared = Counter(other for word in words for other in sets_by_word[word])
     return [
         other for other, common in shared.items() if common >= _LEAST_WORD_OVERLAP * (len(words) + len(other) - common)

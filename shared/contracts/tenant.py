@@ -62,8 +62,8 @@ class Connection(Contract):
     def session_id_for(self, tenant: str, session_id: str) -> str:
         """The id by which the server knows a tenant's session.
 
-        It is the session's own for the default tenant and for a server that a request named: there a client may have
-        prepared the session under its id. Another tenant's is one that no other tenant's session can have.
+        For the default tenant, and for a server that a request named, it is the session's own id, under which a client
+        may have prepared the session there. Otherwise it is an id that no other tenant's session can have.
         """
         is_of_a_tenant = _TENANT_SESSION_PATTERN.fullmatch(session_id) is not None
         if self.from_request or (tenant == DEFAULT_TENANT and not is_of_a_tenant):

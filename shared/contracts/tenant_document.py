@@ -159,7 +159,7 @@ def _find_bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
 
 
 def complete_connections(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
-    """The connections, of which an empty URL becomes ``tool_server``; without those that have none then.
+    """The connections, with ``tool_server`` in place of each empty URL; those that still have none are left out.
 
     A tenant without connections gets one, ``default``, to ``tool_server`` if that is set.
     """

@@ -41,7 +41,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def _registered_range(address: Address) -> AddressRange:
-    """The range of an address in none of our tables: what the standard library's registry says, public or reserved."""
+    """The range of an address in none of our tables, by the standard library's registry: either public or reserved."""
     if isinstance(address, IPv6Address) and (address in _MAPPED_IPV4 or address in _NAT64):
         return AddressRange.PUBLIC
     is_unassigned = isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST

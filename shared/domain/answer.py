@@ -19,7 +19,7 @@ def is_json_list(text: str) -> bool:
 def parse_list_answer(text: str) -> str | None:
     """The answer as a JSON list, for a task that asks for one; None if the answer contains anything else.
 
-    A JSON list is returned unchanged. It is taken out of a code fence; a list of bulleted or numbered lines is
+    A JSON list is returned unchanged, without a code fence around it; a list of bulleted or numbered lines is
     converted.
     """
     if is_json_list(text):

@@ -45,7 +45,7 @@ def mean_interval(values: Sequence[float]) -> ConfidenceInterval | None:
 
 
 def difference_interval(before: Sequence[float], after: Sequence[float]) -> ConfidenceInterval | None:
-    """The 95 % interval of the difference of two means, by B. L. Welch's t (Biometrika 34, 1947).
+    """The 95 % interval of the mean after minus the mean before, by B. L. Welch's t (Biometrika 34, 1947).
 
     ``None`` if one of them has fewer than two values.
     """

@@ -37,6 +37,6 @@ class InternedTuples(Generic[Key]):
         self._entries = LruCache[tuple[int, ...], tuple[Key, ...]](capacity)
 
     def __call__(self, members: tuple[Key, ...]) -> tuple[Key, ...]:
-        """The first tuple seen with these member objects. It holds them, so their ids are not reused."""
+        """The first tuple seen with these member objects. The cache holds it, so that no member's id is reused."""
         key = tuple(map(id, members))
         return self._entries.look_up(key) or self._entries.put(key, members)

@@ -64,7 +64,7 @@ class WeightedCache(Generic[K, V]):
 
 
 def cached_by_text(max_characters: int) -> Callable[[Callable[[str], V]], Callable[[str], V]]:
-    """Keeps a function's values for the texts used last, as long as these together have at most so many characters."""
+    """A decorator that caches results for the texts used last, which have at most ``max_characters`` in all."""
 
     def decorate(function: Callable[[str], V]) -> Callable[[str], V]:
         cache = WeightedCache[str, tuple[V]](max_characters)

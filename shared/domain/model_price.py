@@ -28,6 +28,6 @@ class Price(NamedTuple):
 
 
 def highest_prices(prices: Iterable[Price]) -> Price:
-    """The highest price of each kind of token, which a model without a price is charged."""
+    """The highest price of each kind of token, for models that have no price of their own; 0 if there are no prices."""
     all_prices = tuple(prices)
     return Price(*(max(column) for column in zip(*all_prices, strict=True))) if all_prices else Price()

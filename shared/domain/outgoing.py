@@ -146,7 +146,7 @@ def check_target(target: Target, allowed: AllowedAddresses) -> None:
 
 
 def check_address(address: Address, target: Target, allowed: AllowedAddresses) -> None:
-    """Raises ``AddressRefused`` for an address that must not be connected to; names its range only if the URL did."""
+    """Raises ``AddressRefused`` for an address that is not permitted; names its range only if the URL shows it."""
     kind = find_address_range(address)
     if _is_permitted(address, kind, target, allowed):
         return
@@ -233,7 +233,7 @@ def _match_url(url: str) -> re.Match[str]:
 
 
 def is_below_any_server(url: str, servers: Collection[str]) -> bool:
-    """Whether the URL has the origin of one of the servers, and a path at or below that server's path."""
+    """Whether the URL has the origin of one of the servers, and a path at or below that server's, without ``..``."""
     path_and_query = url.partition("://")[2].partition("/")[2]
     bases = [server.rstrip("/") for server in servers]
     return not _may_leave_path(path_and_query) and any(url == base or url.startswith(f"{base}/") for base in bases)

@@ -179,13 +179,13 @@ def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
 
 
 def _is_card(text: str) -> bool:
-    """Whether digits are a card number, by issuer and check digit, which alone fits a tenth of all long numbers."""
+    """Whether digits are a card number, by issuer, and by the check digit, which a tenth of all numbers has."""
     digits = text.replace(" ", "").replace("-", "")
     return bool(_CARD_NUMBER_RANGES_PATTERN.fullmatch(digits)) and luhn.is_valid(digits)
 
 
 def _iban_length(text: str) -> int:
-    """The length of the IBAN with which the text begins, without words after it that look like its groups; else 0."""
+    """The length of the IBAN that begins the text, without words after it that look like its groups; 0 if none."""
     while text:
         if iban.is_valid(text, check_country=False):
             return len(text)

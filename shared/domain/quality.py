@@ -1,6 +1,6 @@
 """Scores how well a task ended, from verified facts and penalties (signals on a baseline of 0.5).
 
-Length and further tool calls earn nothing. The weighted formula of seeds 002 and 003 can be configured instead.
+Length and further tool calls earn nothing. A weighted formula can be configured instead (``QUALITY_FORMULA``).
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ class QualityFormula(StrEnum):
 
 
 class TaskEvidence(NamedTuple):
-    """What is known of an ended task. None: there was nothing to judge.
+    """What is known of an ended task. A field is None if there was nothing to judge.
 
-    ``policy_kept``: a plan with calls followed its rules. ``audit_clean``: its figures were correct (outcomes
-    store the part of a score by this name). ``needs_met``: reads succeeded and found something. ``outputs_there``: the
-    outputs that the process requires. ``is_grounded``: the answer states something that was found, and no figure that
-    was not. ``is_provable``: each write of a dry run has a read that would prove it. ``is_idle``: something was to be
-    done and nothing was planned. ``repeated_calls``: identical calls beyond the first.
+    ``policy_kept``: a plan with calls followed its rules. ``audit_clean``: its figures were correct (outcomes store the
+    part of a score by this name). ``needs_met``: reads succeeded and found something. ``outputs_there``: the outputs
+    that the process requires. ``is_grounded``: the answer states something that was found, and no figure that was not.
+    ``is_provable``: each write of a dry run has a read that would prove it. ``is_idle``: something was to be done and
+    nothing was planned. ``repeated_calls``: identical calls beyond the first.
     """
 
     state: TaskState
@@ -89,7 +89,7 @@ def _weigh_signals(evidence: TaskEvidence) -> dict[str, float]:
 
 
 def _weigh_parts(evidence: TaskEvidence) -> dict[str, float]:
-    """The parts of ``0.35 answer + 0.35 tools + 0.30 policy`` (seeds 002 and 003), the answer by its length."""
+    """The parts of ``0.35 answer + 0.35 tools + 0.30 policy``: the answer by its length, the tools by how few calls."""
     expected = max(_ENOUGH_WORDS, evidence.task_words)
     answer = min(1.0, evidence.answer_words / expected)
     tools = max(0.0, 1.0 - evidence.tool_calls / _MOST_CALLS_SCORED)

@@ -63,7 +63,7 @@ class LiteralFinder:
 
 
 def replace_spans(text: str, spans: Iterable[tuple[int, int]], replace: Callable[[int, int], str]) -> str:
-    """The text with ``replace(start, end)`` in place of each span; of overlapping spans, of the first, longest one."""
+    """The text with ``replace(start, end)`` in place of each span. Of overlapping spans the first, longest counts."""
     parts: list[str] = []
     end_of_last = 0
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -102,7 +102,7 @@ class _Redactor:
         return replace_spans(text, spans, replace) if spans else text
 
     def _may_have_known_value(self, text: str) -> bool:
-        """Whether the finder must look for the known values: a few are looked for one by one before."""
+        """Whether the text may have a known value, so that the finder must search it; certain if the values are few."""
         return len(self._known_values) > _FEW_VALUES or any(value in text for value in self._known_values)
 
     @cached_property

@@ -6,7 +6,7 @@ from shared.domain.exact_json import Json, dumps
 
 
 def render_sections(sections: Mapping[str, Json]) -> str:
-    """Each non-empty section as ``<name>`` ... ``</name>``, closing tags inside escaped: data cannot end it."""
+    """Each non-empty section as ``<name>`` ... ``</name>``; closing tags in its data are escaped."""
     return "\n\n".join(_to_tag(name, value) for name, value in sections.items() if value not in (None, "", [], {}))
 
 

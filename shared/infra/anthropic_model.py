@@ -103,7 +103,7 @@ def _find_refused_feature(message: str, without: Set[RequestFeature]) -> Request
 
 
 async def _read_bounded(answer: aiohttp.ClientResponse) -> bytes:
-    """The body, or so much of it that its text is over the limit of ``read_model_reply`` in any case."""
+    """The body, cut off only once its text is certainly longer than ``read_model_reply`` accepts."""
     body = bytearray()
     async for part in answer.content.iter_any():
         body += part
@@ -154,7 +154,7 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
 
 
 def _find_proxy(url: URL) -> str | None:
-    """The proxy from the environment variables for this endpoint; None if it is asked directly."""
+    """The proxy for this endpoint from the environment variables; None if connections to it are direct."""
     if proxy_bypass(url.host or ""):
         return None
     proxies = getproxies()

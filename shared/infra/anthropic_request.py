@@ -81,7 +81,7 @@ def _output_config(model: str, request: models.ModelRequest, without: Set[Reques
 
 
 def _encode_tools(tools: Sequence[models.ToolDefinition], *, is_strict: bool, has_cache_mark: bool) -> str:
-    """The tools as a JSON array; the first of those whose schema the API can enforce are ``strict``."""
+    """The tools as a JSON array; the first ``_MAX_STRICT_TOOLS`` whose schema the API can enforce are ``strict``."""
     entries: list[dict[str, object]] = []
     strict_left = _MAX_STRICT_TOOLS if is_strict else 0
     for tool in tools:
@@ -145,10 +145,10 @@ def _replace_hidden_images(messages: Sequence[models.Message], sends_images: boo
 
 
 def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: bool) -> set[_BlockPosition]:
-    """The places of blocks with a cache breakpoint, besides that of the static prefix.
+    """The places of blocks that get a cache breakpoint, besides that of the static prefix: those of ``StableText``.
 
-    If a later request will extend the messages: the ends of the first and last messages, and where the previous request
-    ended, because the API looks back only 20 blocks from a breakpoint.
+    If a later request will extend the messages, also the ends of the first and last messages, and where the previous
+    request ended, because the API looks back only 20 blocks from a breakpoint.
     """
     stable = [
         (message_index, block_index)

@@ -23,7 +23,7 @@ def archive_file_name(content_id: str) -> str:
 
 
 def get_content_id(file_name: str) -> str | None:
-    """The id in a file's name, or its hash if the id was too long; None for a foreign file."""
+    """The id in a file's name; for an id that was too long, ``~`` and its hash; None for a file of another kind."""
     stem = file_name.removesuffix(_FILE_SUFFIX)
     if stem == file_name:
         return None

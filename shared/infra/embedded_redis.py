@@ -106,10 +106,8 @@ class EmbeddedRedis:
         self.stop()
 
     def start(self) -> None:
-        """Starts the server and waits until it answers.
-
-        Raises ``NoRedisServer`` if there is no server program or the folder is in use, or with the end of the server's
-        log.
+        """Starts the server and waits until it answers. Raises ``NoRedisServer`` if there is no server program, the
+        folder is in use, or (with the end of its log) the server does not answer.
         """
         self._await_ready(self.launch())
 
@@ -167,7 +165,7 @@ class EmbeddedRedis:
 
     @contextmanager
     def _lock(self) -> Iterator[int]:
-        """Holds the data folder's lock, since two servers would corrupt its files; yields the lock's descriptor."""
+        """Locks the data folder, since two servers would corrupt it; yields the descriptor. Raises ``FolderTaken``."""
         until = time.monotonic() + _LOCK_SECONDS
         lock_file = self._directory / "lock"
         lock_file.touch(_OWNER_ONLY_FILE)

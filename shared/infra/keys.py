@@ -243,7 +243,7 @@ def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) ->
 
 
 def task_location_key(tenant: str, task_id: str) -> str:
-    """The key from a task's id to the task, in its own slot, because a caller may know only the id."""
+    """The key that leads from a task's id to its session, in its own slot, because a caller may know only the id."""
     return f"pa:alias:{_escape(tenant)}:{_escape(task_id)}"
 
 
@@ -393,7 +393,7 @@ class WaitingApprovalMember(NamedTuple):
 
 
 class NoticeMember(NamedTuple):
-    """A notice about an approval that is still to be sent; ``step``: how many levels it has passed."""
+    """A notice about an approval that is still to be sent; ``step``: how many levels the approval has passed."""
 
     event: str
     step: str

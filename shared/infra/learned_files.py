@@ -58,7 +58,7 @@ def parse_contract_rows(kind: type[ContractRow], rows: Iterable[tuple[Key, str |
 
 
 def _read_cases(rows: list[str]) -> JsonValue:
-    """The cases, oldest first, with the field names of a seed file."""
+    """The cases, oldest first, with the field names of the file ``case_log.json``."""
     return [_case_as_json(case) for case in parse_stored_rows(CaseEntry.model_validate_json, reversed(rows))]
 
 
@@ -120,7 +120,7 @@ def _read_statistics(
 
 
 def _process_as_json(template: dict[str, JsonValue]) -> JsonValue:
-    """A synthesized process with the field names of a seed file, and the whole template in addition."""
+    """A synthesized process with the field names of its file of export, and the whole template in addition."""
     states = template.get("states")
     is_gated = isinstance(states, list) and "APPROVAL_GATE" in states
     return {
@@ -133,7 +133,7 @@ def _process_as_json(template: dict[str, JsonValue]) -> JsonValue:
 
 
 def _fact_as_json(fact: dict[str, JsonValue]) -> JsonValue:
-    """A fact with the field names of a seed file."""
+    """A fact with the field names of the file ``knowledge_base.json``."""
     return {"fact" if key == "text" else key: value for key, value in fact.items() if key != "v"}
 
 

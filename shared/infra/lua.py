@@ -57,7 +57,7 @@ def parse_pairs(flat: object) -> dict[str, str]:
 
 
 def parse_stored_row(parse: Callable[[StoredRow], T], row: StoredRow) -> T | None:
-    """The parsed row. If this version cannot read it (``parse`` raises ``ValueError``), that is logged: None."""
+    """The parsed row; None, with a log line, if this version cannot read it (``parse`` raises ``ValueError``)."""
     try:
         return parse(row)
     except ValueError as error:
@@ -79,9 +79,7 @@ def parse_scores(reply: object) -> dict[str, float]:
 
 @cache
 def build_script(name: str, *, is_repeated: bool = False) -> str:
-    """The text of a script with the prelude's functions that it uses. ``is_repeated``: an earlier call of
-    it may have run without a reply.
-    """
+    """A script with the prelude's functions that it uses. ``is_repeated``: it may have run before, without a reply."""
     text = read_script_file(name)
     return f"local again = {'true' if is_repeated else 'false'}\n{_select_prelude(text)}\n{text}"
 

@@ -77,7 +77,7 @@ class VolatileRedis(Exception):
 def connect(url: str) -> Redis:
     """A client for a ``RedisUrl``; replies are decoded. Close it with ``aclose()``.
 
-    Connecting is bounded and retried; a command that may have been sent is not. ``bounded_redis_calls()`` limits them.
+    Connecting is bounded and retried, a command that may have been sent is not; ``bounded_redis_calls()`` limits it.
     """
     address = read_address(url)
     if address.kind == "cluster":

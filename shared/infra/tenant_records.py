@@ -66,7 +66,7 @@ class RedisTenantRecords(ScriptedStore):
 
 
 class TenantStops:
-    """Stops and releases tenants. Every method may raise ``StoreUnavailable`` and may be repeated."""
+    """Stops and resumes tenants. Every method may raise ``StoreUnavailable`` and may be repeated."""
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
@@ -86,7 +86,7 @@ class TenantStops:
         return None if row is None else str(row).partition("\n")[2] or None
 
     async def copy_missing_stops(self) -> int:
-        """Copies the stops that this process has not copied yet to all partitions; returns of how many tenants."""
+        """Copies the stops that this process has not copied yet to all partitions; returns the number of tenants."""
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.TENANT_STOPS_KEY))
         news = {tenant: row for tenant, row in rows.items() if self._copied_rows.get(tenant) != row}
         for tenant, row in news.items():

@@ -10,9 +10,9 @@ from shared.domain.model_price import NANOS_PER_DOLLAR
 
 
 class Charge(NamedTuple):
-    """The cost of one call in fresh tokens and nano-dollars. ``name`` is unique in the tenant.
+    """The cost of one call in tokens (output, and input that no cache held) and nano-dollars.
 
-    ``is_reserved``: the highest cost of the call was reserved before it.
+    ``name`` is unique in the tenant. ``is_reserved``: the highest cost of the call was reserved before it.
     """
 
     name: str

@@ -63,7 +63,7 @@ PrepareAcceptance: TypeAlias = Callable[[], Awaitable[None]]
 
 
 def parse_stream_id(stream_id: str) -> tuple[int, int]:
-    """The milliseconds and the number in an event's id, by which ids are compared."""
+    """The milliseconds and the number in an event's id, by which ids are compared. Raises ``ValueError``."""
     ms, _, seq = stream_id.partition("-")
     return int(ms), int(seq or 0)
 
@@ -90,7 +90,7 @@ class Tasks(Protocol):
         """
 
     async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
-        """The task's record, with every event up to ``newest``, and the ends of its events; None without the task."""
+        """The task's record and the ends of its event stream, read in one step; None if there is no such task."""
 
     def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""

@@ -158,7 +158,7 @@ class Run(FrozenModel):
 
     @property
     def passed(self) -> bool:
-        """Whether the run completed with enough of its points."""
+        """Whether the run was completed with at least ``PASSING_SHARE`` of its points."""
         has_enough = self.points.score >= PASSING_SHARE * self.points.max_score
         return self.results.status == "completed" and self.points.max_score > 0 and has_enough
 
@@ -203,7 +203,7 @@ _CREDENTIAL_PATTERN = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as beare
 
 
 def parse_agent_key(text: str) -> str:
-    """The agent's bearer token, stripped of white space. Raises ``ValueError``, without the text, if it is none."""
+    """The agent's bearer token without outer spaces; ``ValueError``, which does not repeat it, for other text."""
     key = text.strip()
     if not _CREDENTIAL_PATTERN.fullmatch(key):
         raise ValueError("the agent's key is no bearer token: 8 or more of A-Z a-z 0-9 - . _ ~ + / and = at its end")
@@ -233,7 +233,7 @@ class AssessmentSummary(Contract):
 
 
 def build_assessment_summary(assessment_id: str, owner: str, assessment: Assessment) -> AssessmentSummary:
-    """The card of an assessment that ``owner`` stores under this id, without the time at which it is stored."""
+    """The summary of an assessment that ``owner`` stores under this id, without the time at which it is stored."""
     results = [run.results for run in assessment.runs]
     dimensions: dict[str, list[DimensionScore]] = {}
     for result in results:

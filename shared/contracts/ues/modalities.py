@@ -18,7 +18,7 @@ class SimulatorAnswer(FrozenModel):
 
 
 class ActionResult(SimulatorAnswer):
-    """An action's result. ``event_id``: the simulator's event; ``entity_ids``: messages or appointments, if named."""
+    """An action's result. ``event_id``: the simulator's event; ``entity_ids``: of messages or appointments, if any."""
 
     event_id: str
     scheduled_time: Moment

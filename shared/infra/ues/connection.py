@@ -64,7 +64,7 @@ _LONGEST_ERROR = 500
 
 
 class WorldConnection:
-    """Sends requests to one world, at most ``attempts`` times each; once only what may have been carried out."""
+    """Sends requests to one world: reads, deletions and what was never sent at most ``attempts`` times, others once."""
 
     def __init__(self, http: httpx.AsyncClient, attempts: int = 1) -> None:
         self._http = http
