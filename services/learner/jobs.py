@@ -160,7 +160,7 @@ class FolderBackup:
         self._has_synced = True
 
     async def _is_memory_empty(self) -> bool:
-        """Whether nothing was ever learned of the tenant, or forgotten."""
+        """Whether Redis has nothing that was learned of the tenant, and no request to forget."""
         names = keys.learned_keys(self._tenant)
         key_names = (names.counts, names.cases, names.arms, names.knowledge, names.entities, names.forgets)
         return await Scripts(self._redis).execute("EXISTS", *key_names) == 0

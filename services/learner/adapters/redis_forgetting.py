@@ -49,7 +49,7 @@ class RedisForgetting:
         return requests
 
     async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
-        """Removes what is stored; returns the counts by kind. May be repeated."""
+        """Removes what the request names; returns the counts by kind. May be repeated."""
         forgets = keys.learned_keys(request.tenant).forgets
         self._lines[request.request_id] = str(await self._scripts.run("line_of_writes", [forgets], []))
         if request.scope is ForgetScope.TENANT:
@@ -176,7 +176,7 @@ def _list_commands(names: keys.LearnedKeys, removal: Removal) -> Iterator[Learne
 
 
 def _has_unsettled_entries(groups: object, newest_entries: object, pending: Sequence[object], asked_ms: int) -> bool:
-    """Whether a stream may have an entry from before that time that some consumer group has not settled."""
+    """Whether a stream may have an entry from before ``asked_ms`` that some consumer group has not settled."""
     if isinstance(groups, ResponseError):  # there is no stream
         return False
     newest_ids = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest_entries)]

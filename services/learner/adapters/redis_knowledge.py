@@ -44,7 +44,7 @@ class RedisFactRepository(ScriptedStore):
         return [keys.unpack_member(keys.FactSearchMember, member) for member in cast("list[str]", members)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.TaskToSearchForFacts | None:
-        """The task of that event; None if it was searched, or is to be forgotten."""
+        """The task of that event; None if it was searched or forgotten, or this version cannot read it."""
         with translate_spoiled_data():
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return memory.TaskToSearchForFacts.read_row(row)
@@ -64,8 +64,8 @@ class RedisFactRepository(ScriptedStore):
     ) -> bool:
         """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
 
-        ``version``: that of the memory from which the change was made; only ``NO_FACT_CHANGE`` may go without.
-        False, with nothing stored, if the memory has another one by now.
+        ``version``: that of the memory from which the change was made; only ``NO_FACT_CHANGE`` may go without. False,
+        with nothing stored, if the memory has another version by now.
         """
         names = keys.learned_keys(todo.tenant)
         removed_rows, added_facts = change
@@ -90,7 +90,7 @@ class RedisFactRepository(ScriptedStore):
         )
 
     async def give_up(self, tenant: str, event_id: str) -> None:
-        """Removes a task from those to be searched, if its tenant's memory can be written. May be repeated."""
+        """Counts a task as given up, not to be searched any more, as far as its tenant's memory is writable."""
         names = keys.learned_keys(tenant)
         key_names = [names.knowledge, names.fact_todos, names.memory]
         with suppress(memory.MemorySpoiled), translate_spoiled_data():

@@ -131,7 +131,7 @@ class RedisOutcomes:
         return numbers
 
     async def release(self, partitions: Collection[int]) -> None:
-        """Stops being the reader of the partitions, so that another learner can be at once."""
+        """Stops being the reader of the partitions, so that another learner can take over at once."""
         arguments: list[Argument] = [self._owner, 0]
         calls = [([self._reader_key(number)], arguments) for number in sorted(partitions)]
         if calls:

@@ -44,7 +44,7 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else str
 
 
 class TrainingRowMetadata(FrozenModel):
-    """A row's metadata. ``overall_score``: out of 1, or out of 100 where any row beside it is over 1."""
+    """A row's metadata. ``overall_score``: out of 1, or out of 100 if any row of the same object has a score over 1."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
     training_type: TrainingType
@@ -101,7 +101,7 @@ def read_rows(name: str, content: bytes) -> TrainingRows:
 
 
 def validate_rows(entries: Iterable[tuple[str, object]]) -> TrainingRows:
-    """The rows of the entries, each with its position. An entry that is a text is the reason why there is no row."""
+    """The valid and the bad rows of ``(position, content)``; a content that is a text says why there is no row."""
     good_rows: list[TrainingRow] = []
     bad_rows: list[BadRow] = []
     for number, (place, row_content) in enumerate(entries):

@@ -105,7 +105,7 @@ log = structlog.get_logger()
 
 
 class DateAndCaps(NamedTuple):
-    """A tenant's present day. ``caps``: None if it is unlimited, and then nothing has to be reserved."""
+    """A tenant's present day. ``caps``: None if the tenant has none, and then nothing has to be reserved."""
 
     date: str
     caps: DayCaps | None = None

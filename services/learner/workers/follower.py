@@ -1,4 +1,4 @@
-"""Reads the outcomes that the learner reads a second time for another purpose, in its own consumer group."""
+"""Applies the outcomes that the learner reads for a second purpose, in a consumer group of its own."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
@@ -11,7 +11,7 @@ class OutcomeFollower:
 
     ``apply`` handles outcomes, each with effect once, and raises nothing but ``StoreUnavailable`` and
     ``MemoryContended``, after which the same outcomes come again. A group that stops would block requests to forget,
-    which wait for all groups. ``learner_partitions``: returns the learner's.
+    which wait for all groups. ``learner_partitions``: returns the partitions that the learner reads.
     """
 
     def __init__(

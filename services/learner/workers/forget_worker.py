@@ -46,7 +46,7 @@ class ForgetRequestWorker:
         self.finished_count = 0
 
     async def carry_out_waiting(self, now: datetime) -> int:
-        """Carries out the waiting requests; returns how many there were."""
+        """Carries out the next waiting request; returns 1, or 0 if none waits."""
         requests = await self._forgetting.claim(1, CLAIM_SECONDS)
         for request in requests:
             await self._carry_out(request, now)

@@ -53,7 +53,7 @@ def _make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
 
 
 def _predictions_held(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
-    """Yields each kind of threshold that the task had, with whether all checked predictions of it came true."""
+    """Yields each kind of threshold with checked predictions, and whether all of these came true."""
     for kind in ThresholdKind:
         results = {threshold.held for threshold in outcome.thresholds if threshold.kind is kind} - {None}
         if results:
@@ -79,7 +79,7 @@ def _build_task_to_search(
 
 
 def _entity_names(entities: tuple[FoundEntity, ...]) -> tuple[str, ...]:
-    """The names of a task's entities, with people and vendors, which facts are usually about, before numbers."""
+    """The names of a task's entities: first of people and vendors, which facts are usually about, then of others."""
     subjects_first = sorted(entities, key=lambda entity: entity.kind not in _KINDS_NAMED_FIRST)
     return tuple(name for entity in subjects_first for name in list_names(entity))[:_MOST_ENTITIES_NAMED]
 

@@ -151,7 +151,7 @@ def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: Prepared
 
 
 def _refuse_too_much_searching(text: str | None, policies: PreparedPolicies) -> None:
-    """Raises ``RequestTooLarge`` if the text is too long to be folded, and searched by all patterns and keywords."""
+    """Raises ``RequestTooLarge`` if the text is too long to be searched by all patterns and keywords."""
     if not text or all(prepared.texts.first_id is None for prepared in policies.all):
         return
     text = unicodedata.normalize("NFKC", text)  # what is searched: one character may become eighteen

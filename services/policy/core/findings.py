@@ -97,7 +97,7 @@ def _build_call_facts(policy: Policy, context: Context, call: CallContext, bindi
 
 
 def find_call_findings(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
-    """Yields each rule's findings for the call; nothing for a rule whose condition is false."""
+    """Yields each rule's findings for the call; nothing for a rule whose condition is false in all ``contexts``."""
     for prepared in rules.find_candidates(facts.contexts):
         try:
             yield from _judge_call_by_rule(prepared, facts)
@@ -183,13 +183,13 @@ def _judge_call_by_rule(prepared: PreparedRule, facts: CallFacts) -> Iterator[Fi
 
 
 def _waits_for_unknown_field(prepared: PreparedRule, facts: CallFacts) -> bool:
-    """Whether an unknown field makes the call wait; a notice waits only for a rule that names it."""
+    """Whether an unknown field makes the call wait; a notice waits only for a rule that names its tool or process."""
     is_change = facts.unknown_fields is None or facts.call is None or facts.call.tool_class is ToolClass.CHANGE
     return _applies_to_call(prepared, facts) and (is_change or prepared.names_its_calls)
 
 
 def _forbids_for_everyone(prepared: PreparedRule, facts: CallFacts) -> bool:
-    """Whether nobody could approve what the rule may forbid: it blocks, and names no level."""
+    """Whether nobody can approve what the rule may forbid: it has no level. False without stated ``unknown_fields``."""
     return prepared.action is RuleAction.BLOCK and prepared.level is None and facts.unknown_fields is not None
 
 

@@ -90,7 +90,7 @@ def prepare_policies(policies: Sequence[Policy]) -> PreparedPolicies:
 
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
-    """Raises ``RequestTooLarge`` if rules or patterns have too many characters; nothing is parsed before that."""
+    """Raises ``RequestTooLarge`` if rules or patterns have too many characters; to be called before they are parsed."""
     if (text := sum(size for policy in policies for size in _list_text_lengths(policy))) > MAX_RULE_CHARACTERS:
         raise RequestTooLarge(f"the rules have {text} characters; the limit is {MAX_RULE_CHARACTERS}", "policies")
     patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)

@@ -199,13 +199,13 @@ _FIGURES_NEEDING_NO_SOURCE = frozenset({Decimal(0), Decimal(1)})  # "more than n
 
 
 def list_figures(condition: Condition) -> tuple[Decimal, ...]:
-    """The numbers that a condition compares with, even those written as texts."""
+    """The numbers that a condition compares with, including those written as texts."""
     constants = [node.value for node in walk_nodes(condition.tree) if isinstance(node, Constant)]
     return tuple(Decimal(number) for constant in constants if (number := read_number(constant)) is not None)
 
 
 def _find_missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
-    """The figures that the words do not state; a percentage also states the fraction."""
+    """The figures, except 0 and 1, that the words do not state; a number also states its hundredth (per cent)."""
     if all(abs(figure) in _FIGURES_NEEDING_NO_SOURCE for figure in figures):
         return []
     stated_figures = set(_FIGURES_NEEDING_NO_SOURCE)

@@ -44,7 +44,7 @@ def split_words(source: str) -> tuple[SourceWord, ...]:
 def split_sentences(source: str) -> tuple[Sentence, ...]:
     """The sentences in order, without list markers; headings are left out.
 
-    A sentence begins at a list item, after an empty line, at a line that starts with a capital, and after an end mark.
+    A sentence begins at a list item, after an empty line or an end mark, and at a line without a small first letter.
     """
     sentences = [
         sentence for start, end in _spans_of_paragraphs(source) for sentence in _sentences_in_block(source, start, end)

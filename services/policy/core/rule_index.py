@@ -95,7 +95,7 @@ class _ComparisonIndex:
                 self._equal[literal].append(number)
 
     def find_possible_terms(self, value: ContextValue) -> Sequence[int]:
-        """The numbers of the terms that are not false for a value of that type."""
+        """The numbers of the terms that may be true for a field of this value; all for a list or an object."""
         if not isinstance(value, str | int | Decimal):
             return self.numbers
         numbers = [*self._equal.get(value, ())]

@@ -133,7 +133,7 @@ def _concerns_named_calls_only(condition: Condition) -> bool:
 
 
 def parse_enum_word(words: type[_Word], name: str, text: str, label: str = "known") -> _Word:
-    """The enum member for a word in any case; the ``ValueError`` for an unknown one lists the ``known`` words."""
+    """The enum member for a word in any case; the ``ValueError`` for an unknown one lists all words after ``label``."""
     try:
         return words(text.strip().lower())
     except ValueError:

@@ -27,7 +27,7 @@ def list_earlier_calls(history: Iterable[PastCall]) -> list[EarlierCall]:
 
 
 def select_single_values(per: FieldPaths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
-    """The call's single values of the fields ``per``, and the names of the fields without one."""
+    """The call's values of the fields ``per``, and the names of those that have none, or null, a list or an object."""
     values = {".".join(path): value_at(context, path) for path in per}
     known_values = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
     single_values = {name: value for name, value in known_values.items() if _is_single_value(value)}
@@ -35,7 +35,7 @@ def select_single_values(per: FieldPaths, context: Context) -> tuple[dict[str, C
 
 
 def count_used_calls(prepared: PreparedToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
-    """How many earlier calls count against the rule's limit. A call that lacks a distinguishing field counts."""
+    """How many earlier calls count against the rule's limit, also those that lack a field of ``per``."""
     count = 0
     for call in earlier:
         is_counted = call.outcome is None or counts_against_limit(call.outcome, prepared.successes_only)
@@ -58,8 +58,8 @@ def find_met_preconditions(
 
 
 def _do_calls_agree(per: FieldPaths, fields: Context, context: Context, *, for_limit: bool) -> bool:
-    """Whether two calls agree in the fields. For a limit they also agree if one lacks a field, or if texts differ only
-    in case and outer space, since a server may treat ``ip-1`` and ``IP-1`` alike.
+    """Whether an earlier call (``fields``) agrees with a call in the fields ``per``. For a limit it also agrees if it
+    lacks a field, or if texts differ only in case and outer space: a server may treat ``ip-1`` and ``IP-1`` alike.
     """
     for path in per:
         value, call_value = value_at(fields, path), value_at(context, path)

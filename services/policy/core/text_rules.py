@@ -186,7 +186,7 @@ def prepare_text_rule(rule: TextRule) -> PreparedTextRule:
 def find_text_rule_findings(
     policies: Iterable[PreparedTextRules], invalid: Iterable[PolicyProblem], request: EvaluateRequest
 ) -> Iterator[Finding]:
-    """Yields a finding for each policy with text rules; a violation blocks.
+    """Yields a blocking finding for each violation of a text rule, then one ``TextFinding`` for all policies.
 
     Without a text the rules are undecided, which is a problem if the request is binding. No text complies while
     policies are ``invalid``.

@@ -76,7 +76,7 @@ def to_truth(value: Value) -> Truth:
 
 
 def are_equal(left: Value, right: Value) -> Truth:
-    """The operator ``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
+    """The operator ``==``: like ``===`` (``_are_identical``), but a text also equals a number that it spells."""
     is_identical = _are_identical(left, right)
     if is_identical is False and isinstance(left, str) is not isinstance(right, str):
         left_number, right_number = read_number(left), read_number(right)
@@ -99,7 +99,7 @@ def _are_identical(left: Value, right: Value) -> Truth:
 
 
 def _is_member(value: Value, choices: Value) -> Truth:
-    """The operator ``in``: whether the value equals (``==``) an item of the list."""
+    """The operator ``in``: whether the value equals (``==``) an item of the list. Raises ``TypeClash`` for no list."""
     if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
     if not isinstance(choices, list):
@@ -108,7 +108,7 @@ def _is_member(value: Value, choices: Value) -> Truth:
 
 
 def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
-    """``< <= > >=``: two numbers by value, two plain texts by character. Raises ``TypeClash`` for other types."""
+    """``< <= > >=``: two numbers, or texts that spell such, by value, other texts by character; else ``TypeClash``."""
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     left_number, right_number, cause = read_number(left), read_number(right), ""

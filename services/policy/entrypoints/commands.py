@@ -77,7 +77,7 @@ def _list_shared_ids(policies: Sequence[Policy]) -> Iterator[str]:
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:
-    """Prints each archived plan that the changed policy decides differently."""
+    """Prints archived plans that the changed policy decides differently. Returns 2 if policy or archive is unusable."""
     parser = argparse.ArgumentParser("python -m services.policy backtest", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--tenant", default="default")
@@ -138,7 +138,7 @@ def _without_text_rules(policy: Policy) -> Policy:
 
 
 def _list_rules(policy: Policy) -> list[Json]:
-    """Each rule as a row (what it is about, what it does), then the defaults that do not allow."""
+    """Each rule as a row (what it is about, what it does), then each default that is not ``allow``."""
     rules: list[Json] = []
     for rule in policy.rules:
         effect = _format_effect(rule.action, rule, ("level", "approvers"))

@@ -194,7 +194,7 @@ class PreparedRows(NamedTuple):
 
 
 def prepare_training_rows(reports: Iterable[BenchmarkReport]) -> PreparedRows:
-    """Training rows from reports. An entry gives no row if neither it nor its scenario has a score."""
+    """Training rows from reports. An entry without text, type, or a score of its own or its scenario gives a reason."""
     rows: list[dict[str, JsonValue]] = []
     reasons: list[str] = []
     for report in reports:
@@ -282,7 +282,7 @@ _FAILURE_ATTRIBUTE = "usual failure"
 
 
 def build_report_rows(name: str, content: bytes) -> TrainingRows:
-    """The ready-made rows and the failures of a report, as training rows. Never raises: anything else is a bad row."""
+    """The ready-made rows and the failures of a report, as training rows; one bad row for content that is no report."""
     try:
         report = read_report(name, content)
         groups = [

@@ -44,7 +44,7 @@ class BadFile(Exception):
 
 
 def _parse_content(form: TypeAdapter[T], content: JsonValue, *names: str) -> T:
-    """The content, or what an object has under the first of ``names``, in that form. Raises ``BadFile``."""
+    """The content as ``form``, or what an object has under the first of ``names`` in it. Raises ``BadFile``."""
     if isinstance(content, dict):
         content = next((content[name] for name in names if name in content), content)
     try:
@@ -59,7 +59,7 @@ def _describe_place(location: Sequence[int | str]) -> str:
 
 
 def _check_trend(text: str) -> str:
-    """Returns a stored trend if it is valid."""
+    """Returns a stored trend; raises ``ValueError`` if it is invalid or too long."""
     try:
         points = parse_trend(text)
     except ValueError as error:

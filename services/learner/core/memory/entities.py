@@ -53,8 +53,8 @@ _GROUP_DIGITS = 3
 def read_number(text: str) -> Decimal | None:
     """The number that a text spells; None for one that cannot be read, such as ``1.2.3``.
 
-    If it has both a point and a comma, the last one begins the fraction. A single one before exactly three digits
-    groups thousands, as in business amounts, except after a zero (``0.125``).
+    If it has both a point and a comma, the last of them begins the fraction. A single point or comma before exactly
+    three digits groups thousands, as in business amounts, except after a zero (``0.125``).
     """
     digits = _SPACES_PATTERN.sub("", text)
     marks = re.findall(r"[.,]", digits)

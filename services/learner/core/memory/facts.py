@@ -32,8 +32,9 @@ def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearchForFacts) -
 
 
 def merge_facts(known_facts: KnownFacts, new_facts: Sequence[KnownFact]) -> FactChange:
-    """The changes of the stored rows. A fact that is known already is strengthened, not stored again; of two that
-    contradict each other the older one is superseded; of too many, superseded and then old ones go."""
+    """The changes of the stored rows. A known fact is strengthened, not stored again; of two that contradict each
+    other, the older is superseded. Beyond the bound, superseded facts go first, then old ones.
+    """
     rows_by_id = {id(fact): row for row, fact in known_facts.rows}
     facts = [fact for _, fact in known_facts.rows]
     for fact in new_facts:
@@ -62,7 +63,7 @@ def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
 
 
 def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
-    """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
+    """Whether both say the same: the same value of the same attribute, or the same figures in nearly the same words."""
     meaning, other_meaning = _subject_and_attribute_of(fact), _subject_and_attribute_of(other)
     if meaning and meaning == other_meaning:
         return _normalize_value(fact.value) == _normalize_value(other.value)
@@ -76,7 +77,7 @@ def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
 
 
 def contradicts(fact: KnownFact, other: KnownFact) -> bool:
-    """Whether they state different values of the same attribute of the same subject."""
+    """Whether the two facts state different values of the same attribute of the same subject."""
     meaning, words = _subject_and_attribute_of(fact), _normalize_value(fact.value)
     return (
         meaning is not None and meaning == _subject_and_attribute_of(other) and words != _normalize_value(other.value)
@@ -84,7 +85,7 @@ def contradicts(fact: KnownFact, other: KnownFact) -> bool:
 
 
 def _strengthen_fact(known_fact: KnownFact, new: KnownFact) -> KnownFact:
-    """The known fact after it was taught again: newer and more certain, and valid again if it had been contradicted."""
+    """The known fact after it was taught again: more certain, and valid again if ``new`` is not older."""
     doubt = (1 - known_fact.confidence) * (1 - new.confidence)
     newest_fact = new if new.at >= known_fact.at else known_fact
     return newest_fact.model_copy(

@@ -43,7 +43,7 @@ class Removal(NamedTuple):
 
 
 def plan_removal(request: ForgetRequest, memory: StoredMemory) -> Removal:
-    """What to remove for a session or an entity. For a tenant all keys are removed, and this is not needed."""
+    """What to remove for a session or an entity. (For a tenant all keys are removed, without such a plan.)"""
     if request.scope is ForgetScope.SESSION:
         return _removal_for_session(request.subject, memory)
     return _removal_for_entity(request.subject, memory)
@@ -76,7 +76,7 @@ def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
 
 
 def _quote_kept_facts_only(fact: KnownFact, kept_facts: Collection[KnownFact]) -> KnownFact:
-    """The fact without texts that no kept fact has. It holds again unless a newer kept fact contradicts it."""
+    """The fact without quotes of facts that are not kept. It is current unless a newer kept fact contradicts it."""
     kept_texts = {"", *(kept_fact.text for kept_fact in kept_facts)}
     changes: dict[str, object] = {} if fact.replaces in kept_texts else {"replaces": ""}
     if fact.superseded_by not in kept_texts:
