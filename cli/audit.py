@@ -91,7 +91,7 @@ def print_writes(writes: list[JsonObject]) -> None:
 
 
 def _approval_in_words(write: JsonObject, show_time: Callable[[Json], str] = plain_text) -> str:
-    """Who approved the write, when, and what they said; if nobody did, what allowed it."""
+    """Who approved the write, when, and with which comment; if nobody did, what allowed the write."""
     sentences = []
     for approval in objects_in(write.get("approvals")):
         for decision in objects_in(approval.get("decisions")):

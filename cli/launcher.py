@@ -143,7 +143,7 @@ LONGEST_FOLDER_NAME = 90  # the system limits a socket's name to about 100 bytes
 class Stack:
     """A running stack. ``redis_url``: the URL that its services use.
 
-    ``redis``, ``queue``: the Redis servers that the launcher started, for state and for the queue; None if it did not.
+    ``redis``, ``queue``: the Redis servers that the launcher started, for state and queue; None if it started none.
     """
 
     options: StackOptions
@@ -165,10 +165,10 @@ class Stack:
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
     async def keep_running(self, say: PrintLine) -> CommandError:
-        """Restart processes that end; returns a complaint once the Redis of durable state has ended.
+        """Restart processes that end; returns an error once the Redis of durable state has ended.
 
-        The queue's Redis is restarted too, since what it loses is rebuilt from the durable state. If it cannot be, that
-        is the complaint.
+        The queue's Redis is restarted too, since what it loses is rebuilt from the durable state. An error of that
+        restart is returned as well.
         """
         async with asyncio.TaskGroup() as group:
             keepers = [group.create_task(_keep_child_running(child, say)) for child in self.children]
@@ -273,7 +273,7 @@ async def _check_redis_durable(options: StackOptions) -> None:
 
 @asynccontextmanager
 async def _embedded_redis(options: StackOptions, name: str, *, is_durable: bool) -> AsyncIterator[EmbeddedRedis | None]:
-    """Starts a Redis for the stack and yields it; None if a variable names one. ``is_durable``: it saves its data."""
+    """Starts a Redis for the stack and yields it; None if a variable names one. Raises ``CommandError``."""
     if options.environ.get("REDIS_URL") or (name == "queue" and options.environ.get("QUEUE_REDIS_URL")):
         yield None
         return

@@ -70,7 +70,7 @@ def _candidate_file_names(scenario: str, began: datetime) -> Iterator[str]:
 
 
 class AssessProgress:
-    """Prints each update of a run, and collects all but actions, which the results list, in ``updates``.
+    """Prints each update of a run, and collects in ``updates`` all except actions, which the results list.
 
     ``prefix``: text before each line, such as the number of the run.
     """

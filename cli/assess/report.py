@@ -93,7 +93,7 @@ def comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
 
 
 def strip_control_characters(text: str) -> Text:
-    """The text with spaces in place of control characters but line ends, as they could drive the terminal."""
+    """The text with spaces in place of control characters, except line breaks: they could drive the terminal."""
     return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
 
 

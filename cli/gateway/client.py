@@ -72,7 +72,7 @@ class GatewayClient:
     async def stream_events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """Yields the task's events after the event id ``after``, until the task has ended or waits for a person.
 
-        If the stream breaks, or its replica stops, it is resumed after the last event.
+        If the stream breaks, it is resumed after the last event; if no gateway answers, raises ``GatewayUnreachable``.
         """
         tries_left, is_interrupted = MOST_RECONNECTS, True
         while is_interrupted and tries_left:
@@ -157,7 +157,7 @@ def build_path(*segments: str) -> str:
 
 @asynccontextmanager
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
-    """Yields a client that sends the API key in ``PURPLE_API_KEY``, if set. Without ``url``: of the local stack."""
+    """Yields a client that sends the key in ``PURPLE_API_KEY``, if set. An empty ``url``: that of the local stack."""
     key = read_key(API_KEY_VARIABLE)
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, client_tls_context()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:

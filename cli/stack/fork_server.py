@@ -33,7 +33,7 @@ def start_fork_server() -> None:
 def start_process(arguments: Sequence[str], environ: Mapping[str, str], log: Path) -> ForkServerProcess:
     """Run ``python -m`` with these arguments and environment in a new process and session, which Ctrl-C does not reach.
 
-    Its output goes to ``log`` and its input is empty. When this process ends for any reason, it gets SIGTERM.
+    Its output goes to ``log`` and its input is empty. It gets SIGTERM when this process ends for any reason.
     """
     start_fork_server()
     process = _FORK_CONTEXT.Process(target=_run_module, args=(tuple(arguments), dict(environ), str(log)), daemon=True)

@@ -90,7 +90,7 @@ def plan_stack(
 ) -> tuple[ProcessSpec, ...]:
     """The processes of a stack, in the order in which they are started.
 
-    Without ``queue_redis_url`` the queue is the caller's, if the environment names one.
+    Without ``queue_redis_url`` the services use the ``QUEUE_REDIS_URL`` of the user's environment, if there is one.
     """
     base = _common_environ(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
     specs = [_plan_plain_service("policy", ports.policy, base)]

@@ -54,7 +54,7 @@ def running_stacks() -> tuple[RunningStack, ...]:
 def url_of_running_gateway() -> str:
     """The gateway's URL for commands without ``--url``: that of the stack that runs here, else the default URL.
 
-    Raises ``CommandError`` if several stacks run and none of them is the obvious one.
+    Raises ``CommandError`` if several stacks run and ``choose_stack`` finds none of them.
     """
     stack = choose_stack(running_stacks(), Path.cwd())
     if stack is None:

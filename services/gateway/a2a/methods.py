@@ -260,7 +260,7 @@ def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, i
 
 
 def _read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
-    """Parse ``historyLength``. None means all messages, in the early protocol none; in 0.3, zero means all, too."""
+    """Parse ``historyLength``; None if absent, before 1.0 also if zero: all messages, in the early protocol none."""
     length = whole_number_at(source, "historyLength", path)
     if length is not None and length >= 2**31 and dialect is not A2aVersion.LEGACY:
         raise InvalidField(path, "is too large")

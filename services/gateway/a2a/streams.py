@@ -109,7 +109,7 @@ BARE_ENVELOPE = Envelope()
 def build_response(
     answer: MethodAnswer, envelope: Envelope, media_type: str = JSON_TYPE, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The HTTP response with an answer. ``headers``: of one that is sent at once."""
+    """The HTTP response with an answer. ``headers``: for an answer that is there at once, not for a stream."""
     match answer:
         case StreamAnswer():
             return stream_response(answer, envelope)

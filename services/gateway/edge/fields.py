@@ -67,7 +67,7 @@ def short_text_at(source: JsonObject, key: str, most_characters: int, path: str 
 
 
 def choice_at(source: JsonObject, key: str, choices: type[ChoiceT]) -> ChoiceT:
-    """The string under ``key`` as a member of ``choices``, in any case."""
+    """The string under ``key``, in any case, as a member of ``choices``; an absent one is an error."""
     try:
         return choices((text_at(source, key, key) or "").strip().lower())
     except ValueError:

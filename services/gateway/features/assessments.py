@@ -1,4 +1,4 @@
-"""``/assessments``: stores assessments without their credentials for a time, and shows them to who may see them."""
+"""``/assessments``: stores assessments without credentials for a time, for their owners and operators."""
 
 import binascii
 import re

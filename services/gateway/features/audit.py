@@ -201,7 +201,7 @@ _UNMASKED_FIELDS = frozenset(
 
 
 def _mask_row(row: JsonObject, known_values: Mapping[str, ProtectedKind]) -> JsonObject:
-    """The row with its values masked, but for ids, times and digests: a digest may look like a card number."""
+    """The row with its values masked, except ids, times and digests: a digest may look like a card number."""
     return {
         name: value if name in _UNMASKED_FIELDS or name.endswith("_sha256") else _mask_value(name, value, known_values)
         for name, value in row.items()
@@ -306,7 +306,7 @@ class ArchivedTaskReader:
 class AuditExport(ScriptedStore):
     """The audit export. Its pages are for operators: they raise ``NotAnOperator`` and ``InvalidField``.
 
-    All methods may raise ``StoreUnavailable`` and, but for ``read_events``, ``ArchiveUnavailable``.
+    All methods may raise ``StoreUnavailable`` and, except ``read_events``, ``ArchiveUnavailable``.
     """
 
     def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists, archive: ArchivedTaskReader | None) -> None:

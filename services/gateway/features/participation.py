@@ -325,7 +325,7 @@ class AssessmentParticipationService:
     ) -> ClientMessage | TaskRecord:
         """Turn a turn message into a task's message, with the user's chat messages as text; a repeat is the same task.
 
-        If these cannot be read, it returns a failed task with the reason.
+        If these cannot be read, returns a failed task with the reason. Raises ``Unsupported`` if no assessment runs.
         """
         turn = parse_turn_message(data)
         store = self._participations
@@ -404,7 +404,7 @@ def _session_without_context(caller: Caller, assessment: str) -> str:
 
 
 def _is_replaced(previous: AssessmentOfWorker, participation: AssessmentOfWorker, caller: Caller) -> bool:
-    """Whether ``previous`` ends as the new one begins: it runs in the same session, or began without a context id."""
+    """Whether ``previous`` ends as ``participation`` begins: in the same session, or begun without a context id."""
     if previous.assessment == participation.assessment:
         return False
     return previous.session_id in (participation.session_id, _session_without_context(caller, previous.assessment))

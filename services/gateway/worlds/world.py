@@ -50,14 +50,14 @@ class ConnectedWorld:
         return response
 
     async def user_address(self) -> str:
-        """The user's own mail address."""
+        """The user's own mail address; raises ``WorldRefused`` if the world names none."""
         address = (await self.ues.email.get_state()).user_email_address
         if not address:
             raise WorldRefused("the world names no mail address of the user")
         return address
 
     async def user_number(self) -> str:
-        """The user's own telephone number."""
+        """The user's own telephone number; raises ``WorldRefused`` if the world names none."""
         number = (await self.ues.sms.get_state()).user_phone_number
         if not number:
             raise WorldRefused("the world names no telephone number of the user")

@@ -61,8 +61,8 @@ class Approvals(ScriptedStore):
     ) -> ApprovalListPage:
         """The undecided approvals of the tenant's tasks that ``may_see`` permits and that can be read.
 
-        At most ``limit`` of them, or all. ``page_token``: of the page before; empty for the first. Raises
-        ``InvalidField`` for a wrong one.
+        At most ``limit`` of them, all if it is None. ``page_token``: of the page before; empty for the first. Raises
+        ``InvalidField`` for a wrong token.
         """
         last_position = parse_position("token", *decode_page_token(page_token)) if page_token else (0, "")
         positions = [row for row in await self._list_positions(tenant) if row[0] > last_position]

@@ -180,7 +180,7 @@ class Notifier:
         await look_when_due(listen, self._enqueue_due, "notices")
 
     async def _enqueue_due(self, _: asyncio.Event) -> float:
-        """Queue the notices that are due; returns the seconds until the next look. A failed one stops no others."""
+        """Queue the due notices; returns the seconds until the next look. One that fails does not stop the others."""
         notices = await self._notices.claim_due()
         for notice in notices:
             try:

@@ -76,7 +76,7 @@ def _draw_column_chart(rows: Sequence[tuple[str, float]], label: str, frame: Cha
 
 
 def choose_round_ticks(largest: float) -> tuple[float, ...]:
-    """Three ticks, from 0 to a round number that is at least ``largest``."""
+    """Three ticks, from 0 to a round number that is at least ``largest``; 0 and 1 if that is not positive."""
     if largest <= 0:
         return (0.0, 1.0)
     step = 10.0 ** len(str(int(largest))) if largest >= 1 else 1.0

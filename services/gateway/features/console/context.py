@@ -49,7 +49,7 @@ class InboxCache:
         self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST_SNAPSHOTS)
 
     async def list_waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
-        """The waiting approvals that the caller may see, those of the nearest deadlines; at most a second old.
+        """The first waiting approvals, by deadline, that the caller may see; at most a second old.
 
         Raises ``StoreUnavailable``.
         """
@@ -102,7 +102,7 @@ _NEWLY_WAITING_AGE = timedelta(seconds=15)
 @dataclass(frozen=True)
 class ConsoleContext:
     """The services and settings that all pages share. ``has_secure_cookies``: for https only. ``trusted_proxies``:
-    proxies that are believed.
+    whose ``X-Forwarded-For`` is believed.
     """
 
     services: FeatureServices
@@ -143,8 +143,8 @@ class ConsoleContext:
         return {state: (await self.services.lists.list_tasks(query, caller)).total for state, query in ends.items()}
 
     async def read_spending(self, tenant: str, days: int) -> Sequence[DailySpending]:
-        """The tenant's spending on each of so many days, the oldest first: until today (UTC), or until tomorrow if the
-        tenant's zone has come there and calls were made.
+        """The tenant's spending on each of so many days, the oldest first, until today in UTC; until tomorrow if calls
+        were already made on that day of the tenant's time zone.
         """
         today = self.inbox_cache.clock().date()
         dates = [(today + timedelta(days=shift)).isoformat() for shift in range(1 - days, 2)]
@@ -176,7 +176,7 @@ class ConsoleContext:
     ) -> Response:
         """Render a page; its frame shows the number of approvals that the visitor may answer.
 
-        ``tabs``: of those that the visitor may open, all are shown if there are several.
+        ``tabs``: those that the visitor may open are shown, if there are several.
         """
         inbox, caller = self.inbox_cache, visitor.caller
         waiting, version = await inbox.list_waiting_approvals(caller), await inbox.page_version(caller)

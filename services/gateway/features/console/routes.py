@@ -163,7 +163,7 @@ def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, Exce
 
 
 def _describe_fault(fault: Exception) -> tuple[int, str]:
-    """The status of the error page of an exception, and what the page says; nothing of what nobody foresaw."""
+    """The status of the error page of an exception, and its text, which shows nothing of an unforeseen exception."""
     match fault:
         case HTTPException():
             return fault.status_code, _NO_PAGE_TEXT

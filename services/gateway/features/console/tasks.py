@@ -63,7 +63,7 @@ class LiveStreams(PageGroup):
             await asyncio.sleep(POLL_SECONDS)
 
     async def _task_frames(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[bytes, None]:
-        """Yields an SSE frame for each event of a task. Ends if the store fails; the browser then reconnects."""
+        """Yields an SSE frame for each event of a task. Ends early if the store fails; the browser then reconnects."""
         try:
             while True:
                 try:

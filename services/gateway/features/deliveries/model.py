@@ -42,7 +42,7 @@ class SignedPostWork(NamedTuple):
 
 
 class UnreadableDelivery(NamedTuple):
-    """A webhook or notice that no key of this process can decrypt. ``subject``, ``config_id``: from its id there."""
+    """A webhook or notice that this process cannot decrypt. ``subject``, ``config_id``: from its id in the queue."""
 
     progress: DeliveryProgress
     subject: str

@@ -81,7 +81,7 @@ class DeliveryService:
         self._clock, self._random_fraction = clock, random_fraction
 
     async def deliver(self, claim: deliveries.QueuedDelivery) -> None:
-        """Deliver the updates of a claimed webhook or notice. After ``StoreUnavailable`` it is tried again later."""
+        """Deliver the updates of a claimed webhook or notice; again later if this raises ``StoreUnavailable``."""
         work = await self._queue.read(claim)
         if work is None:
             return

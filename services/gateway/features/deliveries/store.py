@@ -56,8 +56,7 @@ class RedisDeliveryQueue:
         self, most_per_partition: int, most_per_tenant: int
     ) -> tuple[list[deliveries.QueuedDelivery], float | None]:
         """The due webhooks and notices, the longest due first, so many of each partition and of each tenant at most.
-
-        With them, the seconds until another will be due; None if there is none.
+        With them, the seconds until another will be due; None if no other is queued.
         """
         arguments = [most_per_partition, most_per_tenant, _DUE_PAGE, _MOST_DUE_OF_PARTITION]
         calls: list[ScriptCall] = [
@@ -112,7 +111,7 @@ class RedisDeliveryQueue:
     ) -> str:
         """Store how far the delivery has come. ``seconds``: how long it stays claimed, or until the next try.
 
-        Returns the token of the claim; empty if another process has claimed it by now, or it is gone.
+        Returns the token of the claim; empty if another process has claimed the delivery by now, or it was removed.
         """
         if progress.tries or progress.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))

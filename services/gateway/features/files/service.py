@@ -117,7 +117,7 @@ class MessageFiles:
         return record.model_copy(update={"history": tuple(history)})
 
     async def find(self, record: TaskRecord, file_id: str) -> tuple[str, bytes]:
-        """Name and content of one file of a readable task. Raises ``NoVisibleTask`` and ``StoreUnavailable``."""
+        """Name and content of a file of the task. Raises ``NoVisibleTask`` if not stored, and ``StoreUnavailable``."""
         name = _file_names_by_id(record).get(file_id)
         content = await self._read_content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:

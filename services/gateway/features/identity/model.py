@@ -49,7 +49,7 @@ class Identity(Protocol):
     def caller_of(self, authenticated_caller: Caller | None, metadata: JsonObject) -> Caller:
         """The caller of a request. ``authenticated_caller``: from ``identify``; ``metadata``: the request's own claims.
 
-        Raises ``InvalidField`` if the metadata claims another principal.
+        Raises ``Unauthenticated`` without a caller, ``InvalidField`` if the metadata claims another principal.
         """
         if authenticated_caller is None:
             raise Unauthenticated("nobody checked who sends the request")

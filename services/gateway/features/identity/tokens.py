@@ -47,7 +47,7 @@ def _read_roles(claims: JsonObject, settings: IdentitySettings) -> tuple[Role, .
 
 
 def _read_escalation_levels(claims: JsonObject, settings: IdentitySettings) -> tuple[str, ...]:
-    """The levels at which the token's holder may approve."""
+    """The levels at which the token's holder may approve. Raises ``NotEntitled`` for an unknown level."""
     try:
         return tuple(
             dict.fromkeys(EscalationLevel.parse(word).word for word in _claim_words(claims, settings.jwt_levels_claim))
@@ -57,7 +57,7 @@ def _read_escalation_levels(claims: JsonObject, settings: IdentitySettings) -> t
 
 
 def _claim_words(claims: JsonObject, name: str) -> list[str]:
-    """The words in a claim, which is a list of texts, or one text with spaces between words, like ``scope``."""
+    """The words in a claim: a list of texts, or one text with spaces, like ``scope``. Raises ``NotEntitled``."""
     value = _find_claim(claims, name)
     if isinstance(value, str):
         return value.split()
@@ -69,7 +69,7 @@ def _claim_words(claims: JsonObject, name: str) -> list[str]:
 
 
 def _find_claim(claims: JsonObject, name: str) -> Json:
-    """The value of a claim, by its whole name first, since names are often URLs, else along the dots of its name."""
+    """The value of a claim: by its whole name (often a URL), else by the dots in its name; None if absent."""
     if name in claims:
         return claims[name]
     value: Json = claims

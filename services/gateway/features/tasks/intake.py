@@ -140,8 +140,8 @@ def _choose_ids_of_new_task(incoming: _IncomingMessage, found_task: FoundTask) -
     """The id and the session of the new task that a message begins; clients of 0.3 and 1.0 use the gateway's ids.
 
     Raises ``NoVisibleTask`` if their message names a task that does not exist, ``TaskHasEnded`` for one that has ended.
-    Clients of the early protocol choose ids themselves: one leads to the newest task with it, and begins another in the
-    same session after that has ended. A first task without session id gets its own id as one, made unique per caller.
+    A client of the early protocol chooses its tasks' ids. An id whose newest task has ended begins another one in that
+    task's session; a first task without session id gets its own id as one, made unique per caller.
     """
     message, record, caller = incoming.message, found_task.record, incoming.caller
     if message.dialect is A2aVersion.LEGACY:
@@ -170,7 +170,7 @@ def caller_scoped_id(task_id: str, caller: Caller) -> str:
 
 
 def compute_fingerprint(message: ClientMessage, caller: Caller) -> str:
-    """A hash that identifies a message: of its sender and its id or, without an id, its content."""
+    """A hash that identifies a message: of its sender and its repeat key or id or, without these, its content."""
     if name := message.repeat_key or message.message_id:
         return digest([caller.principal.id, "id", name])
     solver = (message.solver.model_dump_json(),) if message.solver else ()

@@ -167,7 +167,7 @@ class TaskService:
     async def _record_newest_task(self, key: MessageKey, record: TaskRecord, newest_before: TaskRecord | None) -> None:
         """Record that the client's task id leads to ``record``, unless it is that task's own id.
 
-        Nor is it recorded if ``newest_before``, the task to which the id led until now, is as new.
+        ``newest_before``: the task to which the id led until now; if it was accepted as late, nothing is recorded.
         """
         if record.task_id != key.alias and (newest_before is None or record.accepted_at > newest_before.accepted_at):
             await self._client_ids.record_task(key, record.task_id)
@@ -236,7 +236,7 @@ class TaskService:
         return newest
 
     async def reread_record(self, record: TaskRecord) -> TaskRecord:
-        """Read a task again."""
+        """Read a task again; raises ``NoVisibleTask`` if it is no longer stored."""
         newest = await self._tasks.get_record(record.tenant, record.task_id, record.session_id)
         if newest is None:
             raise NoVisibleTask(record.task_id)

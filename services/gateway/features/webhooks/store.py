@@ -77,8 +77,8 @@ class RedisWebhooks:
     async def put(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool, limit: int) -> None:
         """Register a webhook for updates from now on or, with ``includes_past``, from the task's start.
 
-        It replaces a webhook with the same id and continues its progress, unless that was given up. A webhook of an
-        ended task receives the end. Raises ``TooManyWebhooks``.
+        It replaces a webhook with the same id and continues its progress, unless that was given up. If the task has
+        ended, it still receives the end. Raises ``TooManyWebhooks``.
         """
         member = _pack_member(record, webhook.config_id)
         text = await self._scripts.execute("HGET", _task_keys(record).push, member)

@@ -38,7 +38,7 @@ class ValueRow(NamedTuple):
 
 
 class RuleRow(NamedTuple):
-    """A rule that stands against a plan. ``asks``: its action and level in words; ``policy``: the id of its policy."""
+    """A rule that a plan triggered. ``asks``: its action and level in words; ``policy``: the id of its policy."""
 
     rule_id: str
     policy: str
@@ -78,7 +78,7 @@ class ApprovalPage(NamedTuple):
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons that are not those of a rule, since rules are shown with their own."""
+        """The approval's reasons except those of its rules, which are shown with the rules."""
         rule_texts = {rule.reason for rule in self.rules}
         return [reason for reason in self.all_reasons if reason not in rule_texts]
 

@@ -137,7 +137,7 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
 
 
 def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> LinePoints:
-    """The mean over time (ms), drawn on to ``until_ms``."""
+    """The points (ms, mean so far), the last mean repeated at ``until_ms``."""
     return [*((point.at_ms, point.mean) for point in points), (until_ms, points[-1].mean)]
 
 
