@@ -38,12 +38,12 @@ from services.gateway.features.records import TenantRecordEndpoints, TenantRecor
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
-from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.service import MessageRules, TaskService
 from services.gateway.features.tasks.signals import ResolutionEndpoints, TaskSignals
 from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness
+from services.gateway.features.tasks.waking_tasks import BestEffortWakes, WakingTasks
 from services.gateway.features.tenants import TenantEndpoints, TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.openapi import DescribedApp, docs_page
@@ -158,7 +158,7 @@ def _build_services(
     resend_window = settings.message_id_window or DEDUPE_SECONDS
     stored = TaskStore(state, opened.listener, resend_window, settings.max_waiting_sessions)
     wakes = BestEffortWakes(opened.queue)
-    store = GuardedTasks(stored, wakes, opened.metrics, tracer)
+    store = WakingTasks(stored, wakes, opened.metrics, tracer)
     rules = MessageRules(
         most_parts=settings.max_parts,
         most_characters=settings.max_text_characters,

@@ -64,7 +64,7 @@ class MemoryJobs:
         """Runs until ``stop`` is set. A model call in progress is then abandoned, and its task searched again later."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
-            group.create_task(keep_doing_due_work(self.forgetter.carry_out_waiting, 1, stop))
+            group.create_task(keep_doing_due_work(self.forgetter.carry_out_next, 1, stop))
             group.create_task(keep_following(self.follower, self.outcomes, learner, every_seconds, stop))
             await stop.wait()
             finding.cancel()

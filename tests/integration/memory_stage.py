@@ -99,7 +99,7 @@ class MemoryStage:
         return await self.goes_on(request)
 
     async def goes_on(self, request: ForgetRequest) -> ForgetRequest:
-        await self.forgetter.carry_out_waiting(datetime.now(UTC))
+        await self.forgetter.carry_out_next(datetime.now(UTC))
         found = await self.memories.find_forget_request(request.tenant, request.request_id)
         assert found is not None
         return found

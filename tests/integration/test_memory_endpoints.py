@@ -81,12 +81,12 @@ async def test_the_command_waits_for_a_learner_and_says_what_left_and_what_stays
     async with stage(redis, redis_url) as play, asyncio.TaskGroup() as group:
         running = group.create_task(_command(play, "--entity", "Initech", "--yes", "--json"))
         while not memory.forgetter.finished_count:
-            await memory.forgetter.carry_out_waiting(datetime.now(UTC))
+            await memory.forgetter.carry_out_next(datetime.now(UTC))
             await asyncio.sleep(0.01)
         code, said = await running
         again = group.create_task(_command(play, "--entity", "Initech", "--yes"))
         while memory.forgetter.finished_count < 2:
-            await memory.forgetter.carry_out_waiting(datetime.now(UTC))
+            await memory.forgetter.carry_out_next(datetime.now(UTC))
             await asyncio.sleep(0.01)
         table = await again
     told = json.loads(said.splitlines()[-1])

@@ -282,7 +282,7 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     forgetter = ForgetRequestWorker(FailsOverOnceForgotten(client, failover))
     states, cases = list[ForgetState](), keys.learned_keys("acme").cases
     for _ in range(2):
-        await forgetter.carry_out_waiting(datetime.now(UTC))
+        await forgetter.carry_out_next(datetime.now(UTC))
         found = await forgets.find_forget_request("acme", "r")
         states += [found.state] if found else []
     assert states == [ForgetState.WAITING, ForgetState.DONE]

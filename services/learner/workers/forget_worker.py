@@ -45,7 +45,7 @@ class ForgetRequestWorker:
         self._forgetting = forgetting
         self.finished_count = 0
 
-    async def carry_out_waiting(self, now: datetime) -> int:
+    async def carry_out_next(self, now: datetime) -> int:
         """Carries out the next waiting request; returns 1, or 0 if none waits."""
         requests = await self._forgetting.claim(1, CLAIM_SECONDS)
         for request in requests:

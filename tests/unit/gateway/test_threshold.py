@@ -18,7 +18,7 @@ from typing_extensions import override
 from services.gateway.edge.errors import TooManyRequests
 from services.gateway.edge.fields import MAX_JSON_NESTING, MAX_JSON_VALUES, BadCall, parse_json
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_or_local_host, is_own_page
-from services.gateway.features.tasks.guarded_tasks import BestEffortWakes, GuardedTasks
+from services.gateway.features.tasks.waking_tasks import BestEffortWakes, WakingTasks
 from shared.contracts.task import TaskRecord, Turn
 from shared.ports.meter import NoMeter
 from shared.ports.tasks import Acceptance, PrepareAcceptance, TooManyWaiting
@@ -197,7 +197,7 @@ class FullTasks(MemoryTasks):
 @pytest.mark.promise("gateway.sheds_load")
 async def test_a_refusal_says_when_to_come_again_and_the_log_says_so_now_and_then() -> None:
     time = 100.0
-    tasks = GuardedTasks(FullTasks(), BestEffortWakes(Redis()), NoMeter(), clock=lambda: time)
+    tasks = WakingTasks(FullTasks(), BestEffortWakes(Redis()), NoMeter(), clock=lambda: time)
     record = a_record()
     turn = a_turn(record)
     with structlog.testing.capture_logs() as logs:

@@ -22,7 +22,7 @@ from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.services import FeatureServices
-from services.gateway.features.tasks.listing import TaskLists, TaskQuery, limit_to_owner
+from services.gateway.features.tasks.listing import TaskLists, TaskQuery, visible_owner_of
 from services.gateway.features.tenants import DailySpending, TenantState
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
@@ -90,7 +90,7 @@ class InboxCache:
 
 
 def _cache_key(caller: Caller) -> _CacheKey:
-    return caller.tenant, limit_to_owner(caller)
+    return caller.tenant, visible_owner_of(caller)
 
 
 ShowPage = Callable[[Request, Visitor], Awaitable[Response]]

@@ -92,7 +92,7 @@ class TaskLists(ScriptedStore):
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         position = parse_position("pageToken", *decode_page_token(query.page_token)) if query.page_token else None
-        page = await self.read_page(caller.tenant, query, position, limit_to_owner(caller))
+        page = await self.read_page(caller.tenant, query, position, visible_owner_of(caller))
         visible = [record for record in page.records if may_read(caller.principal, record)]
         if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)
@@ -123,7 +123,7 @@ class TaskLists(ScriptedStore):
         return [record for _, record in parsed if record], unreadable_ids
 
 
-def limit_to_owner(caller: Caller) -> str | None:
+def visible_owner_of(caller: Caller) -> str | None:
     """The owner whose tasks the caller may see; None if it may see all (approvers, operators, unverified callers)."""
     return None if may_see_all_tasks(caller.principal) else caller.principal.id
 

@@ -29,7 +29,7 @@ _REFUSAL_LABELS: dict[type[Exception], str] = {
 log = structlog.get_logger()
 
 
-class GuardedTasks(ports.Tasks):
+class WakingTasks(ports.Tasks):
     """A task store that wakes an executor for each accepted or signalled turn."""
 
     def __init__(
