@@ -25,7 +25,7 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
     """The arguments of one call for each row of a call; only the call's own if it has no such rows.
 
     ``{"to": 7, "lines": [{"id": "A-1"}, {"id": "A-2"}]}`` gives ``{"to": 7, "lines": None, "id": "A-1"}`` and the same
-    for ``A-2``. There must be two rows, and one must name a record; else a list of two ids is split so.
+    for ``A-2``. At least two rows are needed, one of which names a record; else a list of at least two ids is split so.
     """
     placed_rows = [placed for group, is_list in find_row_groups(arguments, ()) if is_list for placed in group]
     rows = [row for placed in placed_rows for row in arguments_by_row(tool, _fields_of_row(placed))]

@@ -90,11 +90,11 @@ class NamedRecords(NamedTuple):
 class BoundFields(NamedTuple):
     """The fields of a call as rules see them: ``{name: value}``, and ``{kind: {field: value}}`` for a ``kind.field``.
 
-    ``unknown``: names that rules ask for and that the call or its records have without a single value. ``recorded``:
+    ``unknown``: names that rules ask for and that the call or its records have, but with no single value. ``recorded``:
     what the records say of names without a dot, regardless of the arguments. ``mentioned_records``: each record that
     the call mentions, after ``{name: argument}`` for each argument that is an alias of a recorded field.
-    ``distant_records``: of each record further away, such as a screening of the order's customer, the fields that the
-    call has not. Values in these two may trigger a rule, and never keep one from triggering.
+    ``distant_records``: of each record further away, such as a screening of the order's customer, the fields that
+    nothing nearer has. Values in these two may trigger a rule, and never keep one from triggering.
     """
 
     fields: Mapping[str, Json]
@@ -117,8 +117,8 @@ def refs_of_reads_around(
     """The references of the reads of single records on which rules about the call depend. Reads of lists are left out,
     since a list may have lost the record since.
 
-    ``made``: earlier calls. If they are given, and none concerns a record around the call, the result is empty: a
-    change of a customer may change the customer's mandates.
+    ``made``: earlier calls. If they are given, the result is empty unless one of them concerns a record around the
+    call, or one that such a record refers to: a change of a customer may change the customer's mandates.
     """
     nearby_nodes = _find_nodes_around(call, facts, keys)
     if made is not None and not any(_concerns_nearby_record(earlier, nearby_nodes, facts, keys) for earlier in made):
@@ -318,8 +318,8 @@ class CallView:
         return edited_values if is_new else [recorded_value, *edited_values]
 
     def find_value_in_other_shape(self, name: str) -> Json:
-        """The field's value where the call nests it, 9 for ``{"amount": {"value": 9}}``; of several, the one farthest
-        from 0. None if it does not, or has an argument of that name.
+        """The field's value where the call gives it in another shape, 9 for ``{"amount": {"value": 9}}``; of several,
+        the one farthest from 0. None if there is none, or the call has an argument of that name.
         """
         if find_values_by_name(name, self._plain_arguments, self.named.kinds):
             return None
@@ -384,8 +384,8 @@ class CallView:
         return is_other_unread or bool(self._find_references_with_unseen_field(name, kind))
 
     def _find_references_with_unseen_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
-        """The call's references to records that may have the field, as a named one of their kind has, though they were
-        seen without it; not those that were read singly by the tool that showed it there.
+        """The call's references to records that were seen without the field, and may have it, as a named record of
+        their kind does. Left out are those read singly by the tool that showed the field there.
         """
         showing = _nodes_with_field(self.own_records, name, kind)
         return [
@@ -409,7 +409,7 @@ class CallView:
         return not any(node.seen.fact.tool in full_read_tools and not node.seen.is_row for node in nodes)
 
     def _kinds_with_owners(self, nodes: Iterable[GraphNode]) -> set[Noun]:
-        """The kinds of the records, and of those of which nested objects without an own id are parts."""
+        """The kinds of the records, and of the records around those that have no id of their own."""
         owners = ((node, None if node.ids else self._graph.enclosing_record(node)) for node in nodes)
         return {owner.kind for pair in owners for owner in pair if owner}
 
@@ -520,7 +520,7 @@ class CallView:
 
     @cached_property
     def _records_of_unread_kinds(self) -> list[GraphNode]:
-        """One record for each set of fields, of the kinds of which the call names a record that nobody read."""
+        """Of each kind of which the call names a record that nobody read, one other record for each set of fields."""
         kinds = [reference.noun for reference in self.named.unread]
         return _keep_one_per_field_set(node for node in self._graph.nodes if is_same_kind_as_any(node.kind, kinds))
 
@@ -546,8 +546,8 @@ class CallView:
 
     def _may_give_field(self, named_by_fields: Set[GraphNode], node: GraphNode, *, is_first_step: bool) -> bool:
         """Whether a record that the call does not name may give it a field: not if it is another record of the called
-        kind, or belongs to one. ``named_by_fields``: records that a field of a nearer record names; of the first step,
-        they may belong to another one.
+        kind, or belongs to one. ``named_by_fields``: records that a field of a nearer record names; in the first step
+        these may belong to another record.
         """
         is_named_by_field = node in named_by_fields
         if is_named_by_field and is_first_step:
@@ -588,11 +588,11 @@ class CallView:
             if kind and not self._is_kind_of_record(kind):  # an object within a record
                 kind, field = (), name
             if self._has_record_with_field(self.own_records, kind, field):
-                yield from self._references_to_read_beside_own(kind, field)
+                yield from self._references_for_field_of_named_record(kind, field)
             else:
-                yield from self._references_to_read_farther_away(kind, field, is_about_tool=is_about_tool)
+                yield from self._references_for_field_of_other_record(kind, field, is_about_tool=is_about_tool)
 
-    def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
+    def _references_for_field_of_named_record(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
         yield from self._find_references_with_unseen_field(field, kind)
         if self._has_record_with_field(self._levels[1], kind, field):
@@ -600,7 +600,7 @@ class CallView:
         if not self._has_record_with_field(self._levels[0], kind, field):
             yield from _references_of_kind(self._references_seen_only_in_lists, kind)
 
-    def _references_to_read_farther_away(
+    def _references_for_field_of_other_record(
         self, kind: Noun, field: str, *, is_about_tool: bool
     ) -> Iterator[RecordReference]:
         """Yields what to read for a field that no named record has. ``is_about_tool``: a rule about the tool asks for
@@ -655,13 +655,13 @@ class CallView:
 
     @cached_property
     def _references_seen_only_in_lists(self) -> list[RecordReference]:
-        """The call's references to records that only a list, or not every tool declared to read them, has shown."""
+        """The call's references to records seen only as rows, or not by every tool that is declared to show them."""
         matches, lacks_read = self._named_nodes, self._was_declared_read_unused
         return [reference for reference, nodes in matches if _are_only_rows(nodes) or lacks_read(reference, nodes)]
 
     @cached_property
     def _unread_references_in_named_records(self) -> list[RecordReference]:
-        """The references in named records to records of other kinds that not every declared read has shown."""
+        """The references in named records to other kinds of records that no read, or not each declared one, showed."""
         return self._find_unread_references_in(self.own_records)
 
     @cached_property
@@ -702,7 +702,7 @@ class CallView:
         return bool(find_values(name, self._arguments, ())) or self._graph.has_field(name)
 
     def find_records_at(self, ref: str, path: str) -> list[GraphNode]:
-        """The records of read ``ref`` with the values at a path as in a calculation; empty if nothing is there."""
+        """The records that read ``ref`` has at a path, written as in a calculation; empty if nothing is there."""
         nodes_of_read = [node for node in self._graph.nodes if node.seen.fact.ref == ref]
         try:
             cells = select_cells(nodes_of_read[0].seen.fact.result, path).cells if nodes_of_read else []
@@ -728,7 +728,7 @@ class CallView:
         return not node.ids and node.seen.rows is None and outer is not None and self.is_named_record(outer)
 
     def _belongs_to_other_record(self, node: GraphNode) -> bool:
-        """Whether it is another record of the called kind, refers to one, was read by its id, or stands in one."""
+        """Whether the record is, refers to or stands in another of the called kind, or was read by that one's id."""
         if self.is_named_record(node):
             return False
         if node not in self._belongs_elsewhere:
@@ -763,7 +763,7 @@ def _are_only_rows(nodes: Iterable[GraphNode]) -> bool:
 
 
 def _split_dotted(name: str) -> tuple[Noun, str]:
-    """The kind and the field of ``order.total``; no kind and the name, where it has no dot."""
+    """Kind and field of ``order.total``; of a name without a dot, an empty kind and the name."""
     head, dot, field = name.partition(".")
     return (singular_words(head), field) if dot else ((), name)
 

@@ -192,7 +192,7 @@ def common_value(values: Sequence[FieldValue]) -> FieldValue:
 
 
 def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
-    """The values of fields that are aliases of the name; for an amount without texts and others that are no figures."""
+    """The values of fields that are aliases of the name; of an amount only figures, nulls and unknown values."""
     aliases = field_aliases(name)
     spellings = {singular_words(alias) for alias in aliases}
     values = [value for key, value in fields if singular_words(key) in spellings]

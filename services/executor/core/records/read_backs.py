@@ -154,7 +154,7 @@ def _may_have_read_back(tool: Tool) -> bool:
 
 
 def _first_fitting_read(candidates: Iterable[ReadCall]) -> ReadCall | None:
-    """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
+    """The first of the reads whose arguments fit its tool's schema, or wait for a result; None if there is none."""
     for candidate in candidates:
         is_open = any(referenced_calls(candidate.arguments))
         if is_open or find_argument_problems(candidate.arguments, candidate.tool) is None:
@@ -216,7 +216,7 @@ def _candidate_reads(
 
 
 def _list_reads_named_by_operator(write: WriteWithIds, readers: Iterable[AnalyzedReadTool]) -> Iterator[ReadCall]:
-    """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
+    """Yields the catalogue's read, with the call's arguments, and if one lacks, with the id from the call's answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
             arguments = _fill_read_arguments(write, reader)
@@ -310,7 +310,7 @@ def _put_id_of_holder_first(write: WriteWithIds, facts: Sequence[Fact]) -> Write
 
 
 def _has_field_for(node: RecordNode, named_id: NamedId) -> bool:
-    """Whether the record has a field of that name, at any depth, other than its own id."""
+    """Whether the record has a field of the id's name, at any depth, but not within a list or a table."""
     id_words = words_of(named_id.name)
     return any(not leaf.items and words_of(leaf.name) == id_words for leaf in find_leaves(node.record))
 
@@ -462,7 +462,7 @@ _analyze_read_tool_once = IdentityCache(_analyze_read_tool, MOST_CACHED_TOOLS)
 
 
 def find_catalogue_read_of_record(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
-    """The read that the catalogue names as the write's proof; None unless it asks for this very record."""
+    """The read that the catalogue names as the write's proof; None unless it asks for the reference's own record."""
     write = toolbox.find_tool(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None

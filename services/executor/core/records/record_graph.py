@@ -337,7 +337,7 @@ def _identify_by_only_number(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
     """Yields the records; one that has no name of its kind is named by its only number, as an application by its
     ``file_no``.
 
-    Only where no kind that was read has that name, and no other row of the list the same number.
+    Only where no kind that was read has that name, and no other row of the list has the same number.
     """
     kinds = {node.kind for node in nodes}
     numbers = {id(node): _find_only_number(node, kinds) for node in nodes if not (node.ids or node.names[1])}
@@ -353,7 +353,7 @@ def _identify_by_only_number(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
 
 
 def _find_only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
-    """The value of the only field that is called a number and names no kind, of several the one asked with; or None."""
+    """The value of the only field called a number that names no kind; of several, the one its read has; or None."""
     if node.seen.is_part:
         return None
     names = (key for key in node.record if is_identifying_name(key) and not node.keys.is_id_or_key(key))

@@ -195,8 +195,8 @@ def result_at(result: Json, path: str) -> Json:
 
 
 def set_at_path(fields: JsonObject, path: Sequence[str | int], new_value: Json) -> JsonObject:
-    """The fields with ``new_value`` at a path of names and list positions, a name first; what lacks on the way is made.
-    Raises ``NoSuchPath`` for a position beyond the next item of its list.
+    """The fields with ``new_value`` at a path of names and list positions, a name first; what is missing on the way is
+    made. Raises ``NoSuchPath`` for a position beyond the next item of its list.
     """
     name, *rest = path
     return {**fields, str(name): _set_within(fields.get(str(name)), rest, new_value)}

@@ -61,7 +61,7 @@ class SeenRecord:
 
     @cached_property
     def id_field(self) -> str | None:
-        """The field that identifies it: its ``id``, else its first field with an identifier's name; or None."""
+        """The field that identifies the record: ``id``, else the first with an identifier's name; or None."""
         id_name = next((key for key in self.record if key.lower() == "id"), None)
         if id_name is not None and self.record[id_name] is not None:
             return id_name
@@ -355,11 +355,11 @@ _DIGITS_PATTERN = re.compile(r"\d+")
 
 
 class RecordReference(NamedTuple):
-    """A value that may name a record. ``text``: it in comparable form; ``noun``: the kind that its field names, else
-    that of the record around it, else empty. ``is_id``: its field is an identifier by its name. ``must_exist``: it can
-    hardly be anything but a record. ``key``: its field's name in comparable form, where the tenant declares it a key of
-    that kind, else empty. ``may_hold_any_key``: its field is named after a kind with declared keys, and may hold the
-    value of any of them.
+    """A value that may name a record. ``text``: the value in comparable form; ``noun``: the kind that its field names,
+    else that of the record around it, else empty. ``is_id``: its field is an identifier by its name. ``must_exist``: it
+    can hardly be anything but a record. ``key``: its field's name in comparable form, where the tenant declares it a
+    key of that kind, else empty. ``may_hold_any_key``: its field is named after a kind with declared keys, and may hold
+    the value of any of them.
     """
 
     noun: Noun
@@ -424,7 +424,7 @@ def may_describe_request(noun: Noun) -> bool:
 
 
 def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
-    """Whether a tool here reads records of that name; ``in_full``: of exactly that name."""
+    """Whether a read tool is named after the noun, by its last word; ``in_full``: by all its words."""
     return (noun if in_full else noun[-1:]) in _nouns_of_readers(keys.read_tools, in_full)
 
 
@@ -474,7 +474,7 @@ def is_kind_in_full(noun: Noun, kind: Noun) -> bool:
 
 
 def has_aspect(noun: Noun, aspect: Noun) -> bool:
-    """Whether the second noun has the first among its words, as ``claim_status`` has ``claim``, of which it tells."""
+    """Whether ``aspect`` has the last word of ``noun`` among its words, as ``claim_status`` has that of ``claim``."""
     return bool(noun) and any(are_kind_synonyms(noun[-1], word) for word in aspect)
 
 
