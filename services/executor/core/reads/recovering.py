@@ -474,7 +474,7 @@ class ServerRead:
 
         await paged_list.read_to_end(ask_for_page)
         if note := paged_list.summary:
-            sizes = {"pages": paged_list.pages, "rows": paged_list.total}
+            sizes = {"pages": paged_list.pages, "rows": paged_list.row_count}
             ctx.journal.add_event("note", tool=self.tool.name, **sizes, partial=paged_list.why_partial)
             self.answer = self.answer._replace(content=paged_list.merge_rows(self.answer.content))
             self._notes.append(note)

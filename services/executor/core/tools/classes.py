@@ -1,6 +1,6 @@
 """What a tool's name says: the class of the tool, its verb, and what it is about (I1).
 
-A tool's class is the strictest of what its annotations and its name say; only the operator's catalogue lowers it.
+A tool's class is the strictest that its annotations and name say; the catalogue or the tenant's server may lower it.
 """
 
 import re
@@ -74,7 +74,7 @@ _KNOWN_VERBS = CLEAR_VERBS | VERBS_OR_NOUNS
 
 
 class ToolAnnotations(NamedTuple):
-    """What a server says about its tool. It lowers only the class of an unknown name on the tenant's own server."""
+    """What a server says about its tool. It can lower only the class of an unknown name on a tenant's own server."""
 
     read_only: bool | None = None
     destructive: bool | None = None

@@ -159,7 +159,7 @@ def has_failed(answer: ToolAnswer) -> bool:
 
 
 def classify_failure(answer: ToolAnswer) -> ReadFailureKind | None:
-    """The kind of a read's failure, ``NOT_FOUND`` for an error that says so; None for an answer, also an empty one."""
+    """The kind of a read's failure, ``NOT_FOUND`` for an error that says so; None if it did not fail, even if empty."""
     if not has_failed(answer) or _is_data_despite_error(answer):
         return None
     content = answer.content

@@ -57,8 +57,8 @@ class CollectedRows:
         self.size = 0  # in characters
 
     def add(self, rows: Sequence[Json], position: Json = None, *, is_requested: bool = False) -> int:
-        """Adds a page's rows; returns how many are new. ``is_requested``: the page
-        says that it is the one that was asked for, so that equal rows are no repetition.
+        """Adds a page's rows; returns how many are new. ``position``: what the page says of its place in the list.
+        ``is_requested``: the page says that it is the one that was asked for, so that equal rows are no repetition.
         """
         page_digest = digest([list(rows), position])
         is_repeated = page_digest in self._page_digests
@@ -120,7 +120,7 @@ def _read_value(row: Json, key: str | None) -> Json:
 
 
 class PagedListing:
-    """A list read page by page. ``following``: the next call's arguments, None at the end."""
+    """A list read page by page. ``following``: the next call's arguments, None at the end or once reading stopped."""
 
     def __init__(
         self, tool: Tool, arguments: JsonObject, page: ListPage, paging: PagingArguments, bounds: ListBounds
@@ -171,13 +171,13 @@ class PagedListing:
 
     @property
     def summary(self) -> str:
-        """A sentence on a list that was read in several pages; empty if one answer was all of it."""
+        """A sentence on a list that was read in several pages or in part; empty if one answer was all of it."""
         if self.why_partial:
-            return f"{MISSING_ROWS_NOTE}: {self.total} rows from {self.pages} pages; {self.why_partial}."
-        return f"All {self.total} rows, from {self.pages} pages." if self.pages > 1 else ""
+            return f"{MISSING_ROWS_NOTE}: {self.row_count} rows from {self.pages} pages; {self.why_partial}."
+        return f"All {self.row_count} rows, from {self.pages} pages." if self.pages > 1 else ""
 
     @property
-    def total(self) -> int:
+    def row_count(self) -> int:
         return len(self._rows.rows)
 
     def merge_rows(self, content: Json) -> Json:
@@ -195,7 +195,7 @@ class PagedListing:
             return None
         if isinstance(hint.value, bool):
             return hint.role in (PagingRole.LAST, PagingRole.PAGES)
-        return self.total if hint.role is PagingRole.COUNT and isinstance(hint.value, int) else hint.value
+        return self.row_count if hint.role is PagingRole.COUNT and isinstance(hint.value, int) else hint.value
 
     def _plan_next_page(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page; None at the end or a bound. ``new_rows``: new ones of the last page."""
@@ -219,7 +219,7 @@ class PagedListing:
                 return {**self._arguments, **hinted}
         elif hint is not None:
             can_count = any(map(self._paging.find_integer_argument, (PagingRole.OFFSET, PagingRole.PAGE)))
-            if not (can_count and (page.has_more is True or (page.total or 0) > self.total)):
+            if not (can_count and (page.has_more is True or (page.total or 0) > self.row_count)):
                 return None
         return None if self._is_last_page else self._find_next_arguments_by_counting(new_rows)
 
@@ -238,7 +238,7 @@ class PagedListing:
         if page.has_more is not None:
             return not page.has_more
         if page.total is not None:
-            return self.total >= page.total
+            return self.row_count >= page.total
         pages, number = page.find_number(PagingRole.PAGES), page.find_number(PagingRole.PAGE)
         if pages is not None and number is not None and number >= 1:
             return number >= pages
@@ -294,7 +294,7 @@ class PagedListing:
         """Stops if a bound is reached and more rows would follow; returns whether it did."""
         full = (
             (self.pages >= self._bounds.pages, f"{self._bounds.pages} pages (LIST_PAGES)"),
-            (self.total >= self._bounds.rows, f"{self._bounds.rows} rows (LIST_ROWS)"),
+            (self.row_count >= self._bounds.rows, f"{self._bounds.rows} rows (LIST_ROWS)"),
             (self._rows.size >= self._bounds.size, f"{self._bounds.size} characters (LIST_BYTES)"),
         )
         reached = next((bound for is_reached, bound in full if is_reached), None)
@@ -310,7 +310,7 @@ class PagedListing:
         is_named = page.next_hint is not None and self.pages == 1 and page.has_more is not False
         reasons = (
             (
-                total is not None and self.total < total,
+                total is not None and self.row_count < total,
                 f"the server speaks of {total} rows, and no way led to the others",
             ),
             (
@@ -318,8 +318,8 @@ class PagedListing:
                 f"the list changed while it was read: of {most} rows there were {fewest} later",
             ),
             (
-                total is not None and self.total > most and not self._rows.id_field,
-                f"{self.total} rows came where the server speaks of {total}, and nothing tells them apart",
+                total is not None and self.row_count > most and not self._rows.id_field,
+                f"{self.row_count} rows came where the server speaks of {total}, and nothing tells them apart",
             ),
             (
                 self._is_in_doubt,
@@ -340,7 +340,7 @@ class PagedListing:
 
 
 def open_paged_list(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds) -> PagedListing | None:
-    """The list of which the answer is the first page; None if it is no list, or only a part of a list was asked for."""
+    """The list whose first page the answer is; None if it has no pages, or only a part of it was asked for."""
     page = read_list_page(content)
     if page is None:
         return None

@@ -1,6 +1,6 @@
 """Tells which similar names may mean the same, and which only look alike: ``date`` is no ``rate``.
 
-Names are ranked by their letters; their words decide: ``start`` and ``end`` have no partner in each other.
+Names are ranked by their letters, but first each word needs a partner: ``start_date`` never means ``end_date``.
 """
 
 import re
@@ -97,7 +97,7 @@ def find_most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
 
 
 def find_prefix_matches(missing: str, names: Iterable[str]) -> list[str]:
-    """The names that begin with the missing one, or the reverse, by whole words or as a short form."""
+    """The names that begin with the missing one, or the reverse, and mean the same; of one word also short forms."""
     return [name for name in names if _differs_only_by_suffix(words_of(missing), words_of(name))]
 
 

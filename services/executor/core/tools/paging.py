@@ -143,7 +143,7 @@ def read_list_page(content: Json) -> ListPage | None:
 
 
 def with_nested_value(content: Json, place: tuple[str, ...], value: Json) -> Json:
-    """The content with another value at an existing place."""
+    """The content with another value at a place; unchanged if the content has no such place."""
     if not place:
         return value
     if not isinstance(content, dict) or place[0] not in content:

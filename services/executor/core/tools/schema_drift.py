@@ -80,8 +80,8 @@ def find_column_names_in_enums(parameters: Mapping[str, JsonObject]) -> dict[str
 
 def match_column(name: str, missing: str, columns: Mapping[str, str]) -> ColumnMatch | None:
     """The one column that ``name`` means now, by the server's names and descriptions (``columns``: the description of
-    each by its name); None if none or several are meant. ``missing``: the name as the server calls it missing, such as
-    ``c.amount``.
+    each by its name); None if none or several are meant, or ``columns`` has ``missing``, which is the name as the
+    server calls it missing, such as ``c.amount``.
     """
     bare = missing.rpartition(".")[2]
     if bare in columns:

@@ -172,7 +172,7 @@ def _is_integer(_checker: TypeChecker, value: object) -> bool:
 
 @lru_cache(maxsize=MOST_CACHED_TOOLS)
 def _compile_pattern(pattern: str) -> SchemaValidator | None:
-    """Matches texts in time that grows with their length alone, unlike ``re``; None for a pattern that looks around."""
+    """Matches in time that grows with the text's length alone, unlike ``re``; None for a pattern that looks around."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern))
     except BadPattern:
@@ -188,7 +188,7 @@ def _check_pattern(_: Validator, pattern: str, text: object, _schema: JsonObject
 def _follow_reference(
     validator: Validator, reference: str, value: object, schema: JsonObject
 ) -> Iterator[ValidationError]:
-    """Follows a ``$ref``; raises ``RecursionError`` after too many, since a few can multiply to more than ever end."""
+    """Follows a ``$ref``; raises ``RecursionError`` after too many, since a few nested ones can multiply endlessly."""
     _followed_references.set(count := _followed_references.get() + 1)
     if count > _MOST_REFERENCES:
         raise RecursionError
@@ -465,7 +465,7 @@ def _get_definition(name: str, tool: Tool) -> ToolDefinition:
 
 
 def _build_outline(name: str, tool: Tool) -> ToolDefinition:
-    """The definition of a write without the types of its arguments, for a task that can write nothing."""
+    """A write's definition without the types of its arguments, for a task that can write nothing; a read's in full."""
     definition = _get_definition(name, tool)
     if tool.tool_class not in WRITE_CLASSES:
         return definition
@@ -531,7 +531,7 @@ _QUOTED_NAME_PATTERN = re.compile(r"([\"'])(.+?)\1")
 
 
 def list_tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
-    """The names and name patterns of tools in the policies' rules."""
+    """The names and name patterns of tools in the policies' rules about tools, each once."""
     rules = [rule for policy in policies for rule in policy.tool_rules]
     return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
 
@@ -565,6 +565,7 @@ def without_quoted_texts(condition: str) -> str:
 
 
 def has_tool_rules(policies: Iterable[Policy]) -> bool:
+    """Whether a policy has rules about tools, or refuses tools that no rule admits."""
     return any(policy.tool_rules or policy.tool_default != "allow" for policy in policies)
 
 
