@@ -18,7 +18,7 @@ from shared.domain.exact_json import Json, JsonObject, loads
 
 
 class ArgumentKind(StrEnum):
-    """What an argument is for. Only the first four kinds need a source: a field, the user's words or a calculation."""
+    """What an argument is for. Only the first four kinds need a source: a field, a session's text or a calculation."""
 
     AMOUNT = "amount"
     IDENTIFIER = "identifier"
@@ -214,8 +214,8 @@ def _may_name_day(words: Sequence[str]) -> bool:
 
 
 def _may_name_time(words: frozenset[str]) -> bool:
-    """Whether a field named by these words may hold a time: none is of an account, an identifier, a count or an amount,
-    and there is more than a mere ``to``.
+    """Whether a field named by these words may hold a time: no word is for an account, an identifier, a count or an
+    amount, and they are more than a mere ``to``.
     """
     if words & (
         _ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _WORDS_IN_DATE_NAMES | _AMOUNT_WORDS - {"due", "payable"}
@@ -306,7 +306,7 @@ class FieldContentKind(StrEnum):
 
 
 class EnclosingRecord(NamedTuple):
-    """The innermost object around a value that has an identifier: its path and the identifier."""
+    """The innermost object with an identifier around a value: its path and the identifier."""
 
     path: str
     identifier: str
@@ -437,7 +437,7 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
 
 
 def _rate_identifier(key: str, tool_words: ToolWords) -> int:
-    """How surely (0 to 3) an id is that of what a tool is about: ``standing_order_id`` for ``list_standing_orders``."""
+    """How surely (0 to 3) an id is of what the tool is about: ``standing_order_id`` for ``list_standing_orders``."""
     subject = find_nouns_of_identifier(key, frozenset())
     return 2 * (subject == tool_words.nouns) + (tool_words.head in subject)
 

@@ -110,7 +110,7 @@ CALCULATE_DEFINITION = define_calculate_tool()
 def calculate(
     arguments: JsonObject, sources: OperandSources, made_tools: MadeToolResults = NO_MADE_TOOLS
 ) -> NamedValue:
-    """The calculated value. Raises ``CannotCalculate``, and ``MadeToolNotRun`` if a made tool has to run first."""
+    """The value that is asked for; raises ``CannotCalculate``, or ``MadeToolNotRun`` if a made tool must run first."""
     operation = _read_operation(arguments.get("operation"), made_tools)
     finder = OperandFinder(sources)
     try:
@@ -322,7 +322,7 @@ def _filter_rows(cells: list[Cell], where: Json, today: date) -> list[Cell]:
 
 
 def _sort_rows(cells: list[Cell], name: str, *, descending: bool) -> list[Cell]:
-    """The rows in order of a field, by number, date or text; rows without the field come last."""
+    """The rows by number, date or text in a field, those without it last; unchanged if ``name`` is empty."""
     if not name:
         return cells
     pairs = [*zip(read_field_of_rows(cells, name, " to sort by"), cells, strict=True)]

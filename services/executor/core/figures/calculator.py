@@ -93,7 +93,9 @@ def split_into_lists(figures: Figures, number: int) -> list[Figures]:
 
 
 def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
-    """The amount split in proportion to the weights into parts that sum to it, each at most one minor unit off."""
+    """The amount split by weights into parts that sum to it, each at most one minor unit off. Raises
+    ``CannotCalculate`` for a negative weight, and if the weights sum to 0.
+    """
     sum_of_weights = require_positive(
         add_figures([require_not_negative(weight, "a weight") for weight in weights]), "the weights"
     )

@@ -143,7 +143,7 @@ def flatten_figure_cells(columns: Iterable[ListColumn]) -> list[Cell]:
 
 
 def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
-    """The columns that hold more than currency codes."""
+    """The columns without those that hold only currency codes."""
     return [
         column
         for column in columns
@@ -152,7 +152,7 @@ def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
 
 
 def require_single_cell(column: ListColumn, operation: str) -> Cell:
-    """The only cell of a column; raises ``CannotCalculate`` if there are several or none."""
+    """The only cell of a column, money as its amount; raises ``CannotCalculate`` if there are several or none."""
     if len(column.cells) == 1:
         return _unwrap_money(column.cells[0])
     if not column.cells:
@@ -182,7 +182,7 @@ def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
 
 
 def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
-    """A cell's date with its time of day; raises ``CannotCalculate``, naming the cell, if it is no one date."""
+    """A cell's date and time of day in UTC; raises ``CannotCalculate``, naming it, if it is no date or could be two."""
     if (moment := read_moment(cell.value, order)) is None:
         raise _build_date_error(cell, operation)
     return moment
@@ -329,7 +329,7 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
 
 
 def comparison_keys(value: Json) -> Set[object]:
-    """Keys of a scalar: two values that ``shows_same_value`` finds equal have one in common; empty for other values."""
+    """Keys of a scalar: two values that ``shows_same_value`` finds equal share one. Empty for an object or a list."""
     if isinstance(value, dict | list):
         return set()
     text = value.strip().casefold() if isinstance(value, str) else None
@@ -397,7 +397,7 @@ def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json
 
 
 def are_equal_values(value: Json, counterpart: Json, order: DateOrder = "", *, is_case_sensitive: bool = False) -> bool:
-    """Whether two values are equal as numbers, dates, truths or words. Empty ones are, unless ``is_case_sensitive``."""
+    """Whether two values are equal as numbers, dates, truths or words; two empty ones unless ``is_case_sensitive``."""
     if is_empty_value(value) or is_empty_value(counterpart):
         return is_empty_value(value) and is_empty_value(counterpart) and not is_case_sensitive
     ordering = compare_values(value, counterpart, order)

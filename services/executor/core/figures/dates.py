@@ -300,7 +300,7 @@ class DateMention(NamedTuple):
 
 
 class _GrammarWord(NamedTuple):
-    """A word or a gap as the patterns of dates see it. ``role``: one character, which stands for it in them."""
+    """A word or a gap as the patterns of dates see it. ``role``: the one character that stands for it there."""
 
     role: str
     value: int
@@ -391,8 +391,8 @@ def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | Non
 
 
 def _read_weekday_in_context(text: str, mention: DateMention, today: date) -> DateMention:
-    """A weekday with a day of the month, ``Friday the 11th``, is the first such Friday in the coming months. One alone
-    behind a past tense, "he paid on Friday", may also be the last one. Any other date is unchanged.
+    """A weekday with a day of the month, ``Friday the 11th``, becomes the first such Friday in the coming months. A
+    weekday alone behind a past tense, "he paid on Friday", may also mean the last one. Any other date is unchanged.
     """
     roles = date_roles_by_word().get(fold_word(text[mention.start : mention.end]), ())
     if not roles or roles[0].sign != "W":
@@ -658,7 +658,7 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 
 def read_whole_days(value: Json) -> frozenset[date]:
-    """The day that a text is, two where day and month may be swapped; empty if it has a time of day but midnight."""
+    """The day that a text is, two where day and month may be swapped; empty if it has a time other than midnight."""
     return _read_whole_days_of_text(value) if isinstance(value, str) else frozenset()
 
 

@@ -157,14 +157,14 @@ def _read_operand(operand: Operand, finder: OperandFinder) -> ListColumn:
             return select_cells(finder.find_result(operand.ref), operand.path)._replace(operand=operand)
         case "row":
             raise CannotCalculate("a field of the row is compared with in conditions alone")
-    if operand.source == "task" and not finder.is_in_user_texts(operand.literal):
+    if operand.source == "task" and not finder.is_in_texts(operand.literal):
         raise CannotCalculate(f"the task states no figure {operand.literal!r}")
     return ListColumn([Cell(operand.literal)], operand=operand)
 
 
 def _read_value_column(operand: Operand, sources: OperandSources) -> ListColumn:
-    """The cell of an earlier value; of a value by groups one for each, or that of the group which the path names.
-    Raises ``CannotCalculate`` if there is no such value or group.
+    """The cell of an earlier value; of a value by groups one cell for each, or the cell of the group that the path
+    names. Raises ``CannotCalculate`` if there is no such value or group.
     """
     value = next((value for value in sources.values if value.name == operand.ref), None)
     if value is None:
@@ -198,7 +198,7 @@ def _check_constant(operand: Operand, sourceless: frozenset[int], *, may_be_word
 
 
 def _filter_column(column: ListColumn, value: NamedValue, finder: OperandFinder) -> ListColumn:
-    """The column with only those cells whose rows meet all conditions; unchanged if it is no list."""
+    """The column with only those cells whose rows meet all conditions; unchanged if it is no list of a result."""
     for condition in value.where if column.is_list and column.operand.source == "result" else ():
         column = column._replace(cells=_select_cells_by_condition(column.cells, condition, value.date_order, finder))
     return column
@@ -243,7 +243,7 @@ def _check_comparable(values: list[Json], against: list[Json], condition: RowCon
 
 def _compute_groups(call: CalculationCall, by: str, made_tools: MadeToolResults) -> OperationResult:
     """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum,
-    or whose number of records, is the greatest or the least.
+    or number of records, is the greatest or least. Raises ``CannotCalculate`` if the operation takes no groups.
     """
     if call.operation not in (*AGGREGATE_OPERATIONS, *EXTREME_OPERATIONS):
         raise CannotCalculate(
@@ -275,9 +275,9 @@ def _compute_groups(call: CalculationCall, by: str, made_tools: MadeToolResults)
 
 def _common_currency_or_unit(kind: str, by_group: Mapping[str, str]) -> str:
     """The currency or unit (``kind``) that all groups have; empty if some groups have it and others have none, or if
-    the rows are grouped by currency (a group "EUR" of amounts in EUR). ``by_group``: of each group, by its name.
+    the rows are grouped by currency (a group "EUR" of amounts in EUR). ``by_group``: ``{group: its currency or unit}``.
 
-    Raises ``CannotCalculate`` for any other groups that differ in it: what comes next would add or compare them.
+    Raises ``CannotCalculate`` for any other groups that differ in it, since their figures may not be added or compared.
     """
     names = sorted({*filter(None, by_group.values())})
     if len({*by_group.values()}) == 1:

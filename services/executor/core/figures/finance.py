@@ -70,7 +70,7 @@ def _termination_fee(remaining: Decimal, fee: Decimal, *, places: int) -> Decima
 def _service_level_credit(
     invoice: Decimal, credit_percent: Decimal, cap_percent: Decimal, allowed_downtime: Decimal, *downtimes: Decimal
 ) -> Decimal:
-    """The credit percentage for each period with more downtime than allowed, up to the cap, of the invoice."""
+    """The credit on the invoice: a percentage for each period with more downtime than allowed, up to the cap."""
     credit = sum(downtime > allowed_downtime for downtime in downtimes) * require_not_negative(
         credit_percent, "credit %"
     )

@@ -83,7 +83,7 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
 
 
 def find_case_specific_words(text: str) -> frozenset[str]:
-    """The identifiers, amounts, dates and addresses of a text: what belongs to one case and not to its kind."""
+    """The words with a digit or ``@``, in lower case: the identifiers, amounts, dates and addresses of one case."""
     return frozenset(word.strip(".-+").lower() for word in _CASE_DETAIL_PATTERN.findall(text))
 
 

@@ -1,4 +1,4 @@
-"""Finds the values of a calculation's operands: at a path of a result, in the user's texts, or among earlier values."""
+"""Finds the values of a calculation's operands: at a path of a result, in a session's texts, or in earlier values."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ _Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's ite
 
 
 def select_cells(result: Json, path: str) -> ListColumn:
-    """The cells at a path; rows without its last field count as missing. Raises ``NoSuchPath`` if all rows lack it."""
+    """The cells at a path; rows without its last field count as missing. Raises ``NoSuchPath`` if nothing is there."""
     selection = ListColumn([Cell(result)])
     for step in _parse_steps(path):
         selection = _apply_step(selection, step, path)
@@ -219,7 +219,7 @@ _DAYS_FROM_TODAY_BY_WORD = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1
 
 
 class OperandSources(NamedTuple):
-    """Where operands come from. ``texts``: the task and the user's earlier turns; ``today``: the day in ``zone``."""
+    """Where operands come from. ``texts``: the task and the turns before it; ``today``: the day in ``zone``."""
 
     facts: Sequence[Fact] = ()
     values: Sequence[NamedValue] = ()
@@ -286,8 +286,8 @@ class OperandFinder:
         """The operand for a day such as ``today``, an earlier value, or a path into a result; else None."""
         return self._find_day_word_or_named_value(text.strip()) or self._find_at_path(text.strip())
 
-    def is_in_user_texts(self, literal: str) -> bool:
-        """Whether the task, or an earlier turn, contains this figure, date or currency."""
+    def is_in_texts(self, literal: str) -> bool:
+        """Whether one of the sources' ``texts`` contains this figure, date or currency."""
         return self._find_in_texts(literal) is not None
 
     def _find_day_word_or_named_value(self, text: str) -> Operand | None:
@@ -303,8 +303,8 @@ class OperandFinder:
         return Operand(source="value", ref=value.name, path="" if match[2] == "*" else match[2].strip("'\""))
 
     def _find_at_path(self, text: str) -> Operand | None:
-        """The operand at a path such as ``r1.total``; None if no fact has that reference. Raises ``CannotCalculate``
-        for an error.
+        """The operand at a path such as ``r1.total``; None if no fact has that reference. Raises ``CannotCalculate`` if
+        the fact is an error.
         """
         match = _REF_AND_PATH_PATTERN.fullmatch(text.removeprefix("$.").removeprefix("results."))
         fact = self.sources.find_fact(match["ref"]) if match else None
@@ -315,7 +315,7 @@ class OperandFinder:
         return Operand(source="result", ref=fact.ref, path=match["rest"].removeprefix(".").removesuffix("}"))
 
     def _find_figure_source(self, text: str, allowed_constants: frozenset[int], is_percent: bool) -> Operand | None:
-        """The operand for a plain figure, date or currency, from the user's texts or a result; a figure also from an
+        """The operand for a plain figure, date or currency, from the session's texts or a result; a figure also from an
         earlier value, or as one of the constants ``allowed_constants``, which need no source. None if there is none.
         """
         literal = self._find_in_texts(text)
@@ -335,7 +335,7 @@ class OperandFinder:
         return None
 
     def _find_in_texts(self, figure: str) -> str | None:
-        """The figure, date or currency as the user wrote it, with its percent sign or currency; else None."""
+        """The figure, date or currency as a text has it, with its percent sign or currency; None if no text has it."""
         if is_currency_code(figure):
             pattern = re.compile(rf"\b{re.escape(figure)}\b")
             return figure if any(map(pattern.search, self.sources.texts)) else None
@@ -414,7 +414,7 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
 
 
 def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
-    """The figure as the text writes it, or as it is if it stands there in several currencies; None if it does not."""
+    """The figure as the text writes it, unchanged if the text has it in several currencies; None if not there."""
     amount = read_amount(figure)
     if amount is None:
         number = read_number_word(figure)

@@ -217,7 +217,7 @@ def to_result_decimal(number: Fraction) -> Decimal:
 
 
 def _round_ratio(number: Fraction) -> Decimal:
-    """A fraction rounded half up to six places."""
+    """A fraction rounded half up to six places. Raises ``CannotCalculate`` if that has too many digits."""
     scaled = abs(number) * 10**RATIO_PLACES + Fraction(1, 2)
     rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, WIDE_CONTEXT)
     if len(rounded.as_tuple().digits) > _MOST_RESULT_DIGITS:
@@ -358,7 +358,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
 
 
 def _find_row_name(cell: Cell, call: CalculationCall) -> Json:
-    """The value of the row's field ``give``, or of the field that names it best. Raises ``CannotCalculate``."""
+    """The value of the row's ``give``, or of its best naming field; raises ``CannotCalculate`` if there is none."""
     if call.give:
         field = find_field_around(cell, call.give)
         if field is None:
@@ -371,7 +371,7 @@ def _find_row_name(cell: Cell, call: CalculationCall) -> Json:
 
 
 def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationResult:
-    """A row's field as a result: a truth value, a number, a date if it can be read as one day only, else a text."""
+    """A row's field as a result: a truth value, a number, a date (of one meaning, and without ``order``), or a text."""
     if isinstance(value, bool | int | Decimal):
         return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
     days = read_possible_dates(value)
@@ -463,7 +463,7 @@ def _combine_truth_values(call: CalculationCall) -> OperationResult:
     return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
 
 
-def _is_record_overdue(call: CalculationCall) -> OperationResult:
+def _check_if_overdue(call: CalculationCall) -> OperationResult:
     [day] = call.read_single_dates()
     return OperationResult(day < call.today and not is_paid(call.require_single_cells()[0].row))
 
@@ -540,7 +540,7 @@ _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
     "is_empty": CalculationOperation(
         "field", lambda call: OperationResult(all(is_empty_value(cell.value) for cell in call.list_cells()))
     ),
-    "is_overdue": CalculationOperation("due date of a record", _is_record_overdue, takes_dates=True),
+    "is_overdue": CalculationOperation("due date of a record", _check_if_overdue, takes_dates=True),
     "add_working_days subtract_working_days": CalculationOperation(
         "date, days, [holiday...]", _shift_date, takes_dates=True
     ),

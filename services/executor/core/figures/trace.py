@@ -553,8 +553,8 @@ CalculatedResult = Decimal | str
 
 @dataclass(frozen=True)
 class TraceSources:
-    """All that an argument may come from. ``now``: an aware time in the requester's zone. ``earlier``: the user's
-    earlier turns. ``calculated``: figures, days and texts by the name of their value.
+    """All that an argument may come from. ``now``: an aware time in the requester's zone. ``earlier``: the session's
+    turns before the task. ``calculated``: figures, days and texts by the name of their value.
     """
 
     task: Mentions
@@ -573,8 +573,8 @@ class ArgumentTrace(NamedTuple):
     """The source of one scalar argument. ``origin_ref``: the fact with the path in it, or a calculated value's name.
 
     ``source_fields``: all fields that show the value, each with its record. ``is_sourced``: whether the source is good
-    enough for the argument's kind: amounts, identifiers, accounts and recipients need a whole data field, the user's
-    words or a calculated value; other kinds need no source.
+    enough for the argument's kind: amounts, identifiers, accounts and recipients need a whole data field, a session's
+    text or a calculated value; other kinds need no source.
     """
 
     path: str

@@ -430,7 +430,7 @@ def may_mean_unnamed_things(text: str, names: Iterable[str], kind_words: Iterabl
     "all is checked: close A-1" does not.
 
     In a clause with a name, a word of choice counts shortly before a name or one of the ``kind_words`` ("job"), and
-    before "but" with a name. In a clause without a name, it counts beside one of the ``kind_words``.
+    before "but" with a name. In a clause without a name, it counts if the clause has one of the ``kind_words``.
     """
     name_stems, kind_stems = (tuple(map(_spaced_stems, words)) for words in (names, kind_words))
     for clause in CLAUSE_END_PATTERN.split(text):

@@ -1,8 +1,8 @@
 """Whether a proposed change agrees with the words of the task's part that it carries out, as far as code can see.
 
-It is a call of the tool of which they speak: a word for the tool, or a value that only this call sets, is enough. A
-disagreement is sent back to the model once. If the model proposes the same call again, a person is asked: words prove
-nothing, so a disagreement alone refuses no call.
+A change agrees if it is a call of the tool that the part speaks of: a word for the tool, or a value that only this call
+sets, is enough. A disagreement is sent back to the model once. If the model proposes the same call again, a person is
+asked: words prove nothing, so a disagreement alone refuses no call.
 """
 
 import re
@@ -54,9 +54,9 @@ def find_wrong_tool(change: CallToCheck) -> Iterator[CallFault]:
     ``settle_claim``.
 
     The part lacks the called tool's verb, but has all words of another tool's name, or orders that tool's verb for the
-    call's record, or has a noun of that tool alone. It also has no word of the called tool's name, or orders the other
-    one's verb. If the other tool is proposed, too, only a call on the same record after it is a fault: "Approve invoice
-    7" is no reason to pay it.
+    call's record, or has a noun of that tool alone. And the part has no word of the called tool's name, or orders the
+    other one's verb. If the other tool is proposed, too, only a call on the same record after it is a fault: "Approve
+    invoice 7" is no reason to pay it.
     """
     quote, part = change.part_mentions.text, change.part
     stems, called_words = _find_stems(quote), classes.words_of_tool(change.tool.name)
@@ -109,7 +109,7 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
 def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
     """Whether the part names what ``other`` does, and nothing of the called tool. It has a noun of the name of
     ``other``, which takes the call's record, too; and no word of the called tool's name or description, and no value or
-    partner that only the call has.
+    second record that only the call has.
     """
     stems = _find_stems(change.part_mentions.text)
     called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
@@ -128,7 +128,7 @@ def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
 
 
 def _is_note_or_transition(change: CallToCheck, verb: str) -> bool:
-    """Whether the call only writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
+    """Whether the call only notes that ``verb`` is to be done ("a task to lock X"), or is a transition that does it."""
     tool_words, stems = classes.words_of_tool(change.tool.name), _find_stems(change.part_mentions.text)
     if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
         return True
@@ -242,7 +242,7 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
 
 
 def _is_joined_record_stated(change: CallToCheck, stems: Collection[str]) -> bool:
-    """Whether ``stems`` have the first name of a record that the call joins to one of the tool's kind: "7 to Mira"."""
+    """Whether ``stems`` have the first word in the name of a record that is not of the tool's kind: "7 to Mira"."""
     own_nouns, names = classes.words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
     partners = (name for name in names if own_nouns.isdisjoint(words_of(name.field_name)))
     first_names = (words[0] for title in _list_titles_of_named_records(partners, change) if (words := words_of(title)))
@@ -250,8 +250,8 @@ def _is_joined_record_stated(change: CallToCheck, stems: Collection[str]) -> boo
 
 
 def _is_batch_tool_of(called: Tool, single: Tool) -> bool:
-    """Whether ``called`` does for a list what ``single`` does for one thing. All its fields are fields of ``single``,
-    with those that ``single`` requires; its name has only words of that name, beside such as ``batch``.
+    """Whether ``called`` does for a list what ``single`` does for one thing: it takes a list, and has only fields of
+    ``single`` and all that this requires; its name has only words of that name and such as ``batch``.
     """
     called_stems, single_stems = (
         {stem(classes.normalize_noun(word)) for word in words_of(tool.name) if word not in _BATCH_WORDS}
@@ -264,7 +264,7 @@ def _is_batch_tool_of(called: Tool, single: Tool) -> bool:
 
 
 def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
-    """Yields each field's name as singular words; for a field that holds fields, or a list of such, those within."""
+    """Yields each field's name as singular words; of a field that holds fields, or a list of such, the inner names."""
     for name, declared in as_object(schema.get("properties")).items():
         inner = as_object(as_object(declared).get("items", declared))
         yield from _list_schema_fields(inner) if "properties" in inner else (_singular_words_of_field(name),)
@@ -276,8 +276,8 @@ def _singular_words_of_field(name: str) -> tuple[str, ...]:
 
 
 def _orders_other_verb(meant_tool: Tool, called_words: classes.ToolWords, quote: str) -> bool:
-    """Whether the part (``quote``) orders what ``meant_tool`` does, and the called tool has no share in that: one
-    that only asks may come before, and one that edits things of another kind may carry it out.
+    """Whether the part (``quote``) orders what ``meant_tool`` does. False if the called tool only asks, which may come
+    before, or edits things of another kind, which may carry out the order.
     """
     meant_nouns = classes.words_of_tool(meant_tool.name).nouns
     edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_nouns.isdisjoint(called_words.nouns)
@@ -303,7 +303,7 @@ def _find_stems_of_clause_beginnings(text: str) -> frozenset[str]:
 
 
 def _describing_verb_of(tool: Tool) -> str:
-    """The stem of the verb with which a tool's description begins ("Pays an invoice"); empty for any other word."""
+    """The stem of the verb with which a tool's description begins ("Pays an invoice"); empty if it begins otherwise."""
     first_stem = stem(next(iter(words_of(tool.description)), ""))
     return first_stem if first_stem in _STEMS_OF_VERBS else ""
 

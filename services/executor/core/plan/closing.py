@@ -53,8 +53,8 @@ class UnfitPlan(Exception):
 
 
 def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
-    """A plan of the calls in the order in which they are made: changes before notices. Raises ``UnfitPlan`` for a call
-    that needs the answer of a later one, such as a notice's, or of none in the plan.
+    """A plan of the calls in the order in which they are made: changes before notices. ``number``: the plan's, from 1.
+    Raises ``UnfitPlan`` for a call that needs the answer of a later call, or of one that is not in the plan.
     """
     ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
     for place, call in enumerate(ordered):
@@ -69,8 +69,8 @@ def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) 
 def with_read_backs(
     plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], find_barring_rule: Callable[[str], str | None]
 ) -> WritePlan:
-    """The plan with a read-back, which is the read to prove it, for each change that a read can prove, and with
-    ``with_notice_sentences``. ``find_barring_rule``: gives the rule that forbids a read tool, or None.
+    """The plan with a read-back, which is the read to prove it, for each change that a read can prove, and with what
+    ``with_notice_sentences`` adds. ``find_barring_rule``: gives the rule that forbids a read tool, or None.
     """
 
     def add_read_back(call: PlannedCall) -> PlannedCall:
@@ -123,7 +123,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
 
 
 def refuse_unprovable_sequence(template: ProcessTemplate, plan: WritePlan) -> None:
-    """Raises ``Escalated`` for a plan that would stop halfway: no read can prove a change that others must follow."""
+    """Raises ``Escalated`` if each change needs proof before the next is made, and no read can prove one of these."""
     unproved = [call for call in plan.changes[:-1] if call.read_back is None]
     if template.sequence and unproved:
         names = ", ".join(f"{call.call_id} {call.tool}" for call in unproved)
@@ -211,7 +211,7 @@ class PlanClosing:
     async def _check_and_freeze(
         self, progress: Progress, calls: Sequence[PlannedCall], number: int, uses: Mapping[str, str]
     ) -> ClosedPlan:
-        """Takes the plan through each check in turn. ``uses``: by the plan's call ids, those of the model's calls.
+        """Takes the plan through each check in turn. ``uses``: ``{the plan's call id: the id of the model's call}``.
 
         Raises ``UnfitPlan`` where the model may correct the plan.
         """
@@ -256,7 +256,7 @@ class PlanClosing:
             raise UnfitPlan(f"{UNFIT_PLAN_TEXT}: {wanted_notice}", asks_for_notice=True)
 
     async def _judge_without_blocked(self, progress: Progress, plan: WritePlan) -> JudgedPlan:
-        """Asks for verdicts, each time without the calls that the last one blocks, until none is blocked."""
+        """Asks for verdicts, each time without the calls that the last one blocks, until none or all are blocked."""
         judged = JudgedPlan(plan, (await self._request_verdict(progress, plan),), {})
         while blocked := _find_blocked_calls(judged.plan, judged.verdict):
             remaining = tuple(call for call in judged.plan.calls if call.call_id not in blocked)
@@ -278,9 +278,9 @@ class PlanClosing:
         return await request_verdict(self._ctx, progress.template, dossier)
 
     async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
-        """The names of calculated values that are no longer what their operands give and that nothing rests on. They
-        are let pass only if an earlier plan of the task was outdated, since the model has then calculated others in
-        their place. Raises ``Failed`` for any other value that does not hold.
+        """The names of calculated values that are no longer what their operands give and that nothing rests on. Such
+        values pass only if an earlier plan of the task was outdated, since the model has then calculated others in
+        their place. Raises ``Failed`` for any other value that is no longer what its operands give.
         """
         if not dossier.values:
             return ()

@@ -57,7 +57,7 @@ class DerivedValues:
         self._sources = sources
 
     def is_implied(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
-        """Whether an argument without a source is a share that the task states, or the 0 of something free."""
+        """Whether an argument ``is_stated_share_or_change``, or is the 0 of something that the texts call free."""
         is_nothing = argument.kind is ArgumentKind.AMOUNT and read_figure(argument.value) == 0
         if is_nothing and any(_NO_CHARGE_PATTERN.search(text.text) for text in self._sources.texts):
             return True
@@ -66,7 +66,8 @@ class DerivedValues:
     def is_doubtful(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the argument is a number, a day or an hour that no source states and that follows from none.
 
-        A number is not doubtful if it is 0 or 1, or the tool's schema gives a maximum for it.
+        A number is not doubtful if it is 0 or 1, or the tool's schema gives a maximum for it. An hour is doubtful only
+        if ``_has_times_but_no_lengths``.
         """
         if argument.origin is not OriginKind.NONE or argument.kind is ArgumentKind.FREE_TEXT:
             return False
@@ -207,7 +208,7 @@ def _path_of_named_record(field: ReadField, call_texts: Container[str]) -> str |
 
 
 def _list_signed_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
-    """The lengths of time that a number can mean: forward, back, or both if no word near it says which."""
+    """The lengths of time that a number can mean: forward, back, or both if no word near it says which; else empty."""
     length = read_duration_of_mention(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
     text_before = text[max(begins, number.start - _LOOKBACK_FROM_NUMBER) : number.start]

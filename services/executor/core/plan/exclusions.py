@@ -78,7 +78,7 @@ def is_named_as_exception(identifier: str, words_before: str, mentions: Mentions
 
 def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     """Whether a text has the title once, as an exception, alone or after others of the ``titles``: "all but Old Mill",
-    "leave Mill and Old Mill alone". What points back to it ("and return it") makes it none.
+    "leave Mill and Old Mill alone". False if a pronoun after the title points back to it ("and return it").
     """
     places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", text)]
     places = [place for place in places if not _is_within_longer_title(title, titles, text, place)]
@@ -112,7 +112,7 @@ def _is_within_longer_title(title: str, titles: Collection[str], text: str, plac
 
 def _leaves_others_to_act_on(exclusion: re.Match[str], following: str) -> bool:
     """Whether an order to do nothing to something ("do not end Old Mill", "skip Old Mill") leaves a rest: another
-    clause asks for all or the others, or for what is not to be done. True for every other exclusion.
+    clause speaks of all or the others, or has the forbidden verb again. True for every other exclusion.
     """
     verb, before = exclusion["verb"], exclusion.string[: exclusion.start()]
     if not (verb or exclusion["omits"]):
@@ -123,5 +123,5 @@ def _leaves_others_to_act_on(exclusion: re.Match[str], following: str) -> bool:
 
 
 def text_before_list(text: str, start: int) -> str:
-    """The words before an identifier that begins here, or before the list in which it stands."""
+    """The text before an identifier that begins at ``start``, or before the list around it; at most 160 characters."""
     return _LIST_BEFORE_ID_PATTERN.sub("", text[max(0, start - CHARACTERS_BEFORE_IDENTIFIER) : start].rstrip(_QUOTES))

@@ -155,7 +155,7 @@ def _words_refer_to(text_words: Sequence[str], names: frozenset[str]) -> bool:
 
 
 def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
-    """Whether a word such as "from" stands at most four words before the place, or one such as "says" after it."""
+    """Whether one of the four words before the place is such as "from", or one of the four after it such as "says"."""
     words_before = text_words[max(0, place - _MOST_WORDS_FROM_REFERENCE) : place]
     words_after = text_words[place + 1 : place + 1 + _MOST_WORDS_FROM_REFERENCE]
     return not _WORDS_OF_TAKING.isdisjoint(words_before) or not _WORDS_OF_SAYING.isdisjoint(words_after)

@@ -79,7 +79,7 @@ def _identifier_pattern(identifier: str) -> str:
 
 
 def _find_id_lists(text: str) -> Iterator[list[str]]:
-    """Yields the groups of identifiers that the text lists next to each other. Numbers of a day or hour are none."""
+    """Yields the groups of identifiers that the text lists next to each other, without numbers of a day or an hour."""
     codes: list[WrittenIdentifier] = []
     mentions = find_mentions(text, _ARBITRARY_TIME, includes_relative=False)
     times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
@@ -177,7 +177,7 @@ def _list_unlisted_children(graph: RecordGraph, listed_keys: Set[_NormalizedId])
 
 
 def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_NormalizedId]:
-    """The keys of what a record belongs to: what it is in, what it refers to, what its read was asked with."""
+    """The keys of what a record belongs to: the records around it, what it refers to, what its read was asked with."""
     outer = graph.enclosing_record(node)
     around = _normalize_ids_of(outer) | _find_parents(graph, outer) if outer else frozenset()
     return around | _normalize_referenced_ids(node) | _normalize_texts_of(node.read_arguments)

@@ -123,7 +123,7 @@ class MentionedRecords:
         return False
 
     def is_known_to_user(self, node: GraphNode) -> bool:
-        """Whether the user mentions a record, or its read was made with something that the user wrote."""
+        """Whether a text of the session mentions a record, or its read was asked with something that the user wrote."""
         arguments = loads_object(node.seen.fact.arguments_json)
         is_asked_for = any(self.is_in_user_texts(as_text(argument)) for _, argument in walk_json(arguments))
         return is_asked_for or self.is_mentioned(node, ())
@@ -215,9 +215,9 @@ class CalledRecords:
 
     def _is_recipient_unconcerned(self, reference: RecordReference) -> bool:
         """Whether the record of a notice's recipient has nothing to do with the changed records that the user names,
-        while others of its kind have: claims are approved, and somebody is told who made none of them. If no change
-        says who is concerned, the records count that the calls name besides. False if the user names the recipient, or
-        the part a record that refers to it.
+        while others of its kind have: claims are approved, and somebody is told who made none of them. If no changed
+        record leads to that kind, the other records that the calls name decide. False if the user names the recipient,
+        or the part names a record that refers to the recipient.
         """
         if self._mentioned.is_in_user_texts(reference.text):
             return False
@@ -238,8 +238,8 @@ class CalledRecords:
     def _do_records_lead_to_recipient(
         self, reference: RecordReference, own_nodes: Sequence[GraphNode], nodes: Sequence[GraphNode]
     ) -> bool | None:
-        """Whether ``nodes`` are, or lead to, the recipient's record, or it refers to one of them; False if they only
-        lead to others of its kind, and None if to none.
+        """Whether ``nodes`` are, or reach in two steps, the recipient's record, or it refers to one of them; False if
+        they reach only others of its kind, and None if they reach none of its kind.
         """
         reached, on_the_way = nodes, list[GraphNode]()  # to the first record of the recipient's kind
         for _ in range(_MOST_STEPS_FROM_CHANGE + 1):
@@ -248,7 +248,7 @@ class CalledRecords:
                 return True
             if not on_the_way and any(are_same_kind(kind, reference.noun) for kind, _ in references):
                 on_the_way = [*reached]
-            linked_nodes = (other for node in reached for other in self._list_parts_and_referenced(node))
+            linked_nodes = (other for node in reached for other in self._list_inner_and_referenced(node))
             reached = [*dict.fromkeys((*reached, *linked_nodes))]
         names = [(node.kind, own_id) for node in on_the_way for own_id in node.ids]
         return any(_is_or_refers_to_any(node, names) for node in own_nodes) if on_the_way else None
@@ -263,15 +263,16 @@ class CalledRecords:
         texts = _list_texts_of_calls(args for tool, args in self._part.proposed_calls if tool not in notices)
         return [node for node in self._graph.nodes if not texts.isdisjoint(node.ids)]
 
-    def _list_parts_and_referenced(self, node: GraphNode) -> list[GraphNode]:
+    def _list_inner_and_referenced(self, node: GraphNode) -> list[GraphNode]:
         return [*self._graph.list_nodes_within(node), *self._graph.find_records_named_by_fields(node)]
 
     def _is_other_of_kind_meant(self, reference: RecordReference) -> bool:
         """Whether the part means another record of the reference's kind.
 
-        If the reference's own record was read: yes, if it belongs to somebody else than the part says, or if the part
-        names others and no text mentions it. If it was not read: yes, if it belongs to somebody else, or several of its
-        kind were read; but no, if another record that the part names refers to it.
+        If the reference's own record was read: yes, if no text mentions it, and it belongs to somebody else than the
+        part says, or the part names others; where the part leaves open which are meant, only if it refers to another
+        record than the part names. If it was not read: yes, if it belongs to somebody else, or several of its kind were
+        read; but no, if another record that the part names refers to it.
         """
         read_nodes = (node for node in self._mentioned.nodes_read_by_model if node.ids)
         nodes = [node for node in read_nodes if are_same_kind(reference.noun, node.kind)]
@@ -503,8 +504,7 @@ def _list_titles(node: GraphNode) -> list[str]:
 
 def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], texts: Sequence[str]) -> bool:
     """Whether the texts have a word of the record's name that no name of the others has: "Moreau" of Moreau Freres.
-
-    That is enough for a record that a call names, unless the texts have a whole name of one of the others.
+    False if the texts have a whole name of one of the others.
     """
     if any(is_name_in_text(title, text) for other in others for title in _list_titles(other) for text in texts):
         return False
@@ -529,8 +529,8 @@ def _singulars_in(text: str) -> set[str]:
 
 
 def _has_name_from_record(text: str, node: GraphNode) -> bool:
-    """Whether the text has a name of several words from any field of the record, such as of an account's holder, or
-    quotes one of a field's: the position "Repairs".
+    """Whether the text has a name of several words from any field of the record, such as that of an account's holder,
+    or has a name from a field in quotes: the position "Repairs".
     """
     values, quoted_texts = [leaf.value for leaf in find_leaves(node.record)], {*_QUOTED_TEXT_PATTERN.findall(text)}
     names = [value for value in values if isinstance(value, str) and value[:1].isupper()]
@@ -551,7 +551,7 @@ def _name_as_written(name: str, text: str) -> str:
 
 
 def _is_name_written(name: str, text: str, is_code: bool = False) -> bool:
-    """Whether the text has the name. One of two letters, unless it is a code, needs capitals: IT is not "it"."""
+    """Whether the text has the name. Unless a code, two letters need capitals (IT is not "it"), and one is no name."""
     if len(name) <= 2 and not is_code:
         has_two_capitals = len(name) > 1 and name.isalpha() and name.isupper()
         if not has_two_capitals or not re.search(rf"\b{re.escape(name)}\b", text):

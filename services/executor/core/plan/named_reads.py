@@ -74,7 +74,7 @@ def find_records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fa
 
 
 def _propose_reads_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
-    """The proving read, if it shows such a record or nothing else does; else the reads of the kind, or none."""
+    """The catalogue's read-back, if it shows the kind or no other read does; else ``_propose_reads_by_noun``."""
     proving_read_call = find_catalogue_read_of_record(call, toolbox, reference)
     if proving_read_call and _shows_referenced_kind(proving_read_call.tool, call, reference, toolbox):
         return [proving_read_call]
@@ -92,7 +92,7 @@ def _shows_referenced_kind(tool: Tool, call: PlannedCall, reference: RecordRefer
 
 
 def _propose_reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
-    """The reads declared to show one record of the kind; else one named after it that takes its id; else its list."""
+    """The reads declared for the kind; else one named after it, which takes its id or needs no argument; else none."""
     keys, kind = toolbox.keys, _kind_of_reference(call, reference, toolbox)
     tools_beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
     readers = [tool for tool in tools_beside if tool.tool_class is ToolClass.READ]
@@ -110,7 +110,7 @@ def _propose_reads_by_noun(call: PlannedCall, reference: RecordReference, toolbo
 
 
 def _find_id_argument(tool: Tool, kind: Noun, key: str, keys: RecordKeys) -> str | None:
-    """The argument by which alone the tool asks for one record of the kind, or None. ``key``: a declared key known."""
+    """The argument by which alone the tool finds one record of the kind, or None. ``key``: the declared key, if any."""
     names = [name for name in tool.parameters if tool.required <= {name}]
     id_arguments = [name for name in names if _is_id_argument_of_kind(name, kind, key, keys)]
     return next((name for name in id_arguments if name in tool.required), id_arguments[0] if id_arguments else None)

@@ -45,8 +45,8 @@ def build_unconfirmed_sentence(change_count: int) -> str:
 
 
 def with_notice_sentences(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan in which each notice with a free text holds the sentence that it may need about unproved changes, so
-    that this is frozen, approved and hashed with it.
+    """The plan in which each notice with a free text holds the sentence on unproved changes that it may need, so that
+    the sentence is frozen, approved and hashed with the plan.
     """
     return plan.model_copy(update={"calls": tuple(_add_notice_sentence(call, plan, toolbox) for call in plan.calls)})
 
@@ -55,7 +55,7 @@ def append_sentence_to_notice(arguments: JsonObject, tool: Tool, sentence: str) 
     """A notice's arguments with the sentence at the end of its free text; None if it is unclear which text that is, or
     the sentence does not fit there.
 
-    It is an argument with a usual name for a text, also inside an object; else the only text of several words.
+    The free text is an argument with a usual name for one, also inside an object; else the only text of several words.
     """
     texts = list(_texts_of_arguments(arguments, tool.parameters))
     bodies = [text for name in _BODY_ARGUMENT_NAMES for text in texts if words_of(text.path[-1])[-1:] == [name]]
@@ -98,7 +98,7 @@ def _list_changes_told_by_notice(notice: PlannedCall, plan: WritePlan) -> list[P
     """The changes that a notice tells of: those of its own part and of no part; if there are none, or it has no part
     itself, all of the plan.
 
-    "Close it, and tell somebody that it is closed" has the notice in a part of its own.
+    In "Close it, and tell somebody that it is closed", the notice has a part of its own.
     """
     own_calls = [call for call in plan.changes if None in (notice.part, call.part) or notice.part == call.part]
     return own_calls or list(plan.changes)
@@ -193,7 +193,7 @@ async def append_missing_notice_to_answer(ctx: TurnContext, progress: Progress) 
 
 
 def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
-    """The texts in the facts under the party's name: who they are, and where they are reached."""
+    """Yields, in lower case, the texts in the facts under the party's name, such as its people's addresses."""
     for fact in facts:
         if fact.ok:
             yield from _find_texts_under_party_name(fact.result, party, under=contains_phrase(fact.tool, party))
@@ -211,7 +211,7 @@ def _find_texts_under_party_name(value: Json, party: str, *, under: bool) -> Ite
 
 
 async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
-    """A sentence if a change was made of which no notice of its plan, or a later one, told the party; else empty."""
+    """A sentence if a plan has changes, and no notice of it or of a later plan told the party; else empty."""
     party, is_untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():

@@ -68,7 +68,7 @@ class ProposalContext(NamedTuple):
 
 def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], context: ProposalContext) -> Proposal:
     """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal`` if it is for no
-    part to be done, fills the field of our key, or has references or arguments that do not fit.
+    part to be done, fills the field of the idempotency key, or has references or arguments that do not fit.
     """
     parts, corrections, reply = context.parts, context.corrections, context.reply
     part_number, sources = _read_reserved_argument(use.input.get(RESERVED_ARGUMENT))

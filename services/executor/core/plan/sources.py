@@ -185,7 +185,7 @@ class SourceFinder:
                 yield ArgumentToCheck(*leaf, argument_at(arguments, leaf.path), hints, tuple(numbers))
 
     def _find_unsourced_arguments(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Yields a fault for each argument that has no source and needs one, or only reads that code made for it."""
+        """Yields a fault for each argument that lacks the source it needs, or has it only in reads that code made."""
         for argument in call.scalars:
             has_none = _lacks_needed_source(argument) and not self._derived.is_implied(argument, call)
             if has_none or self._is_shown_by_code_reads_alone(argument):
@@ -211,7 +211,7 @@ class SourceFinder:
         return not self._records.is_id_mentioned(argument.text)
 
     def _find_values_from_free_text(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Yields a fault for each argument that stands only in a free text of a read."""
+        """Yields a fault for each argument that stands only in a free text which is no allowed source."""
         for argument in call.scalars:
             if reason := self._free_texts.why_refused(argument):
                 yield CallFault(argument.path, reason, Severity.REFUSED)
@@ -304,7 +304,7 @@ class SourceFinder:
             value = call.find_value(argument) if argument.kind is ArgumentKind.AMOUNT else None
             operands = (operand for _, operand in trace_operands(value, self._values)) if value else ()
             literals = (operand.literal for operand in operands if operand.source == "task")
-            stale_literals = (literal for literal in literals if not self._user_figure_finder.is_in_user_texts(literal))
+            stale_literals = (literal for literal in literals if not self._user_figure_finder.is_in_texts(literal))
             if stale_literal := next(stale_literals, ""):
                 yield argument.build_fault(f"only an earlier answer says {stale_literal}: read it again")
 
@@ -358,8 +358,8 @@ class SourceFinder:
                 yield number.text
 
     def _has_source(self, name: str, *texts: str, is_sent: bool = False) -> bool:
-        """Whether a value has a source in one of its notations (``texts``), as an argument called ``name``. For one
-        that ``is_sent`` to somebody, a free text alone is none.
+        """Whether a value has a source in one of its notations (``texts``), as an argument called ``name``. For a value
+        that ``is_sent`` to somebody, a free text alone is no source.
         """
         traces = [trace_scalar(name, {}, text, self._sources) for text in texts]
         sourced = [argument for argument in traces if argument.origin is not OriginKind.NONE]
@@ -396,7 +396,7 @@ class SourceFinder:
         return trace.find_untraced_figures(text, self._sources)
 
     def find_untraced_days(self, stated: Sequence[trace.StatedDay]) -> tuple[str, ...]:
-        """The days of an answer that are neither today nor have a source, in the user's zone or the server's."""
+        """The days of an answer, except today, that no source has, as written or in the user's zone."""
         return tuple(stated_day.text for stated_day in stated if not any(map(self._is_known_day, stated_day.days)))
 
     def _is_known_day(self, day: date) -> bool:

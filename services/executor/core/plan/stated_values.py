@@ -314,7 +314,7 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
 
 
 def _asks_the_same(text: str, question: str) -> bool:
-    """Whether a text is a question without "not", and all keywords of it are in ``question``, or the reverse."""
+    """Whether ``text`` is a question without "not" whose keywords are all in ``question``, or the reverse."""
     own_words, words = (
         set(extract_keywords(" ".join(_LOWER_CASE_WORD_PATTERN.findall(words)))) for words in (text, question)
     )
