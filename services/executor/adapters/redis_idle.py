@@ -120,7 +120,9 @@ class Archiver:
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
         shared_names = {name for step in steps_stored for name in step.shared_text_names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
-        steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
+        steps = to_json(
+            [_fill_in_shared_texts(step, texts) for step in steps_stored if step.kind != TEXT_KIND]
+        ).decode()
         writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in parse_pairs(ledger).items()]
         decisions = [row for key, row in parse_pairs(approvals).items() if key != "latest"]
         event_texts = [
@@ -131,7 +133,7 @@ class Archiver:
         return ("{" + ",".join((*members, f'"events":[{",".join(event_texts)}]')) + "}").encode()
 
 
-def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
+def _fill_in_shared_texts(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
     """A journal step with its shared texts filled in. ``lost`` lists the names of texts that no longer exist."""
     lost_names = [name for name in step.shared_text_names if name not in texts]
     all_texts = {**texts, **dict.fromkeys(lost_names, _LOST_TEXT_JSON)}

@@ -59,14 +59,15 @@ class AnswerChecks:
         reply: ModelReply,
         progress: Progress,
         uncalled_parts: Sequence[int] | None,
-        unnamed_ids: Mapping[int, Sequence[str]],
+        ids_without_call: Mapping[int, Sequence[str]],
     ) -> str:
         """The text that tells the model what is wrong with its answer; empty if the answer is accepted.
 
-        It is journaled and remembered: one fault is told at most three times, and not twice while nothing has changed.
+        This text is journaled and remembered: one fault is told at most three times, and not twice while nothing has
+        changed.
 
         ``key`` names the reply in the journal. ``uncalled_parts``: the parts to be done that have no call; None if the
-        model has called no tool at all. ``unnamed_ids``: by part, the listed identifiers that no call names. Raises
+        model has called no tool at all. ``ids_without_call``: by part, the listed ids that no call names. Raises
         ``Failed`` if the answer is empty, nothing was written, and the model was told so before.
         """
         self._cut_text = reply.text if reply.is_cut else ""
@@ -82,7 +83,7 @@ class AnswerChecks:
             ("cut", self._find_format_problem(reply, progress)),
             ("unread", self._write_request_to_read(progress, uncalled_parts is not None) if reply.text.strip() else ""),
             ("lacking", _write_request_for_calls(progress, uncalled_parts) if uncalled_parts else ""),
-            ("unnamed", _write_request_for_unnamed_ids(unnamed_ids) if unnamed_ids else ""),
+            ("unnamed", _write_request_for_ids_without_call(ids_without_call) if ids_without_call else ""),
             ("untraced", _write_request_to_trace(self._untraced_tokens) if self._untraced_tokens else ""),
             ("unanswered", self._write_request_to_leave_parts(reply.text, progress, uncalled_parts, writes)),
         )
@@ -273,9 +274,10 @@ def _write_request_to_trace(tokens: Sequence[str]) -> str:
     )
 
 
-def _write_request_for_unnamed_ids(unnamed_ids: Mapping[int, Sequence[str]]) -> str:
+def _write_request_for_ids_without_call(ids_without_call: Mapping[int, Sequence[str]]) -> str:
     clauses = [
-        f"part {number}: no call names {', '.join(ids[:_MOST_FIGURES_NAMED])}" for number, ids in unnamed_ids.items()
+        f"part {number}: no call names {', '.join(ids[:_MOST_FIGURES_NAMED])}"
+        for number, ids in ids_without_call.items()
     ]
     return (
         f"{'; '.join(clauses)}. Make the calls that are missing now; where they must not be made, `leave_part` with "

@@ -20,7 +20,7 @@ from services.executor.core.conversation.understanding import (
     build_learned_sections_of_process,
     choose_process,
     find_still_unaddressed_sentences,
-    with_parts_and_form,
+    with_parts_and_answer_form,
     with_process,
 )
 from services.executor.core.figures.calculate import CALCULATE_DEFINITION
@@ -87,7 +87,7 @@ class ProgressTracker:
         """Sets the task's parts, process and strategy; returns the context, with what was learned of a new process."""
         if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, understanding)
-        self.progress = with_parts_and_form(ctx, self.progress, understanding)
+        self.progress = with_parts_and_answer_form(ctx, self.progress, understanding)
         return ctx
 
     async def enter_state_once(self, ctx: TurnContext, state: FsmState) -> None:
@@ -170,10 +170,12 @@ class Conversation:
         )
         if not only_changes or is_of_several or self.progress.dossier.answer_format != "prose":
             return False
-        return not (self.draft.held or self.draft.list_parts_without_effect(self._parts) or self.unnamed_ids_by_part)
+        return not (
+            self.draft.held or self.draft.list_parts_without_effect(self._parts) or self.ids_without_call_by_part
+        )
 
     @property
-    def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
+    def ids_without_call_by_part(self) -> Mapping[int, tuple[str, ...]]:
         """By part number, the ids in a list of the part that no call names, while calls name others of that list."""
         calls = [call for plan in self.draft.plans for call in plan.calls]
         parts = [part for part in list_parts_to_do(self._parts) if not part.unmet]
@@ -458,9 +460,9 @@ class Conversation:
         """Accepts the reply as the answer, or tells the model what is wrong with it and returns False."""
         self._update_progress()
         lacking = self.draft.list_parts_without_effect(self._parts) if self._is_understood else None
-        self._local.asked_about |= self.unnamed_ids_by_part.keys()
+        self._local.asked_about |= self.ids_without_call_by_part.keys()
         if problem := await self._answers.find_problem(
-            self.reply_key, reply, self.progress, lacking, self.unnamed_ids_by_part
+            self.reply_key, reply, self.progress, lacking, self.ids_without_call_by_part
         ):
             self._message_history.add_message(problem)
             return False

@@ -169,7 +169,7 @@ class LocalTools:
         is_asked_about = part.number in self.asked_about  # then some of what it lists may be left
         if not is_asked_about and (tool_names := await self._join_tools_called_for(part)):
             raise ValueError(f"{tool_names} was called for this part already, so it is not left: say so in the answer")
-        return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
+        return {"part": part.number, "left": True, **self._mark_part_left_undone(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
         """The policy service's verdict on a hypothetical call, for the model; a journal step. Raises ``ValueError`` for
@@ -207,7 +207,7 @@ class LocalTools:
         number = call.arguments.get(_PART_ARGUMENT)
         return next((part for part in self.progress.dossier.parts if part.number == number), None)
 
-    def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
+    def _mark_part_left_undone(self, part: PartOfTask, because: str) -> JsonObject:
         """Stores why a part is left undone. Returns a note for the model if no text of the task states a condition."""
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
@@ -235,7 +235,7 @@ class LocalTools:
         if part and value.value == "false":
             if tool_names := await self._join_tools_called_for(part):
                 return {"note": f"{tool_names} was called for this part already: say so in the answer"}
-            return self._mark_part_left(part, _describe_condition(value, call.facts, self.all_values))
+            return self._mark_part_left_undone(part, _describe_condition(value, call.facts, self.all_values))
         if part and value.value == "true":
             self.unmet.pop(part.number, None)
         return {}

@@ -337,7 +337,7 @@ def build_learned_sections_of_process(ctx: TurnContext, progress: Progress) -> d
     return {"known": {**news}} if news else {}
 
 
-def with_parts_and_form(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
+def with_parts_and_answer_form(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
     """The progress with the understanding's parts and its form of the answer. For a request of the solver endpoint the
     form is the one that its caller chose.
     """

@@ -30,7 +30,9 @@ class RecordLinks:
         self._graph = graph
         self.records = [node.seen for node in graph.nodes]
 
-    def find_nearest(self, anchors: Sequence[SeenRecord], is_wanted: Callable[[SeenRecord], bool]) -> list[SeenRecord]:
+    def find_nearest_records(
+        self, anchors: Sequence[SeenRecord], is_wanted: Callable[[SeenRecord], bool]
+    ) -> list[SeenRecord]:
         """The wanted records that are the fewest links away from the anchors; empty if no path leads to one.
 
         Only references count as links at first; if they lead nowhere, equal texts do, too. A path leads through no
@@ -157,7 +159,7 @@ def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operati
     def is_wanted(record: SeenRecord) -> bool:
         return record.find_field(pattern.fields) is not None and of_kind(record)
 
-    records = links.find_nearest(anchors, is_wanted) or [
+    records = links.find_nearest_records(anchors, is_wanted) or [
         record for record in links.records if is_wanted(record) and not links.belongs_to_another(record, anchors)
     ]
     field_by_record = [
@@ -193,7 +195,7 @@ def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
     if not all(record.is_of_complete_list for record in records):
         raise NoClearOperand(f"not all rows of the list of {_describe_kind(pattern)} were read")
     conditions = [
-        *(_choice_conditions(choice, records, inputs) for choice in pattern.choices),
+        *(_build_choice_conditions(choice, records, inputs) for choice in pattern.choices),
         _list_owner_conditions(pattern, records, inputs),
     ]
     alternatives = tuple(tuple(chain.from_iterable(chosen)) for chosen in product(*conditions))
@@ -285,7 +287,9 @@ def _is_list_within_anchor(place: tuple[str, str], anchors: Sequence[SeenRecord]
     return any(anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path) for anchor in anchors)
 
 
-def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs: FigureInputs) -> list[tuple[str, ...]]:
+def _build_choice_conditions(
+    choice: RowChoice, records: Sequence[SeenRecord], inputs: FigureInputs
+) -> list[tuple[str, ...]]:
     """A choice of the pattern as alternatives for these rows, each of conditions that must all hold. Values that a
     field may have are one alternative each; values that it must not have are one together; ``[()]`` chooses every row.
 

@@ -232,7 +232,7 @@ def build_process_policy(
     template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys, asks_about_unknown: bool
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan; empty without rules. ``asks_about_unknown``: unknown inputs need an approval."""
-    rules_for_unknown = _rules_for_unknown(template, dossier, results, keys) if asks_about_unknown else ()
+    rules_for_unknown = _rules_for_unknown_inputs(template, dossier, results, keys) if asks_about_unknown else ()
     rules = (*template.rules, *rules_for_unknown, *_rules_for_deviations(template, dossier.present_plan, results))
     return (
         (Policy(id=f"{PROCESS_POLICY_PREFIX}{template.process_type}", rules=rules, judges_records=True),)
@@ -245,7 +245,7 @@ def describe_unknown_inputs(
     template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> tuple[str, ...]:
     """Sentences for the approver on what the plan needs and nobody could find out."""
-    return tuple(rule.reason or "" for rule in _rules_for_unknown(template, dossier, results, keys))
+    return tuple(rule.reason or "" for rule in _rules_for_unknown_inputs(template, dossier, results, keys))
 
 
 def _find_governed_arguments(
@@ -283,7 +283,7 @@ def _agrees_with_figure(name: str, value: Json, figure: Decimal) -> bool:
     return number == (figure * 100 if words_without_minor_unit(name) != singular_words(name) else figure)
 
 
-def _rules_for_unknown(
+def _rules_for_unknown_inputs(
     template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> Iterator[Rule]:
     """A rule that asks a person for each figure or field that is not known, and for lists that were read in part."""

@@ -174,7 +174,7 @@ class TaskReader:
         fact = _build_reserved_fact(ref, use, tool).model_copy(
             update={
                 "result_json": dumps(reading.answer.content),
-                "ok": reading.is_source,
+                "ok": reading.is_source_of_facts,
                 "note": reading.note,
                 "by_machine": by_machine,
                 "again": by_machine and any(other.ref != ref for other in self._find_facts_of_same_read(use, tool)),

@@ -242,7 +242,7 @@ async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress)
         raise Failed(f"the inputs cannot be read again, so nothing was written: {error}") from error
     arguments, corrections = loads_object(fact.arguments_json), list_known_renames(ctx, progress)
     reading = await read_with_recovery(ctx, key, tool, arguments, corrections)
-    update = {"result_json": dumps(reading.answer.content), "ok": reading.is_source, "note": reading.note}
+    update = {"result_json": dumps(reading.answer.content), "ok": reading.is_source_of_facts, "note": reading.note}
     return fact.model_copy(update={**update, "again": True})
 
 
@@ -264,7 +264,7 @@ class ServerRead:
         self._notes: list[str] = []
 
     @property
-    def is_source(self) -> bool:
+    def is_source_of_facts(self) -> bool:
         """Whether the answer is a source of facts: no error, and not just a repetition of the call."""
         return not (self.answer.is_error or echoes_call(self.tool.name, self.answer.content))
 
@@ -483,7 +483,7 @@ class ServerRead:
         """Adds renamed fields under the names that were asked for or are expected; notes them in the journal."""
         content = schema_drift.add_old_names(self.answer.content, self.names)
         self.answer = self.answer._replace(content=content)
-        if not self.is_source:
+        if not self.is_source_of_facts:
             return
         call = {"connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}
         content, note = with_expected_names(self._ctx, Fact(ref="", **call, result_json=dumps(content)))

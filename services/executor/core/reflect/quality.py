@@ -263,10 +263,10 @@ class EndedRun(NamedTuple):
     @property
     def is_wrongly_idle(self) -> bool:
         """Whether a run that was to act planned no call, without a stated reason for every part to be done."""
-        return self.has_to_act and not self.calls and not self.are_all_parts_unmet
+        return self.has_to_act and not self.calls and not self.are_all_parts_left_undone
 
     @property
-    def are_all_parts_unmet(self) -> bool:
+    def are_all_parts_left_undone(self) -> bool:
         """Whether each part to be done was left undone for a stated reason; False without such parts."""
         parts = [part for part in self.dossier.parts if part.is_to_do]
         return bool(parts) and all(part.unmet for part in parts)

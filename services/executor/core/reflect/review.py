@@ -72,7 +72,7 @@ def find_wanted_improvement(run: EndedRun, formula: QualityFormula = QualityForm
         faults.append("give an answer: there is none")
     if untraced:
         faults.append("these stand neither in the task nor in what was found: " + ", ".join(untraced))
-    elif evidence.needs_met and not (evidence.is_grounded or evidence.is_idle or run.are_all_parts_unmet):
+    elif evidence.needs_met and not (evidence.is_grounded or evidence.is_idle or run.are_all_parts_left_undone):
         faults.append("say what was found, with its figures")
     return WantedImprovement(outputs, tuple(faults))
 

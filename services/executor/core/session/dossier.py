@@ -270,7 +270,7 @@ def list_dry_run_artifacts(record: TaskRecord, progress: Progress | None) -> tup
 
 
 def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
-    rows = [_format_row(call) for call in plan.calls]
+    rows = [_format_call_row(call) for call in plan.calls]
     verdict_line = describe_verdict(verdict) if verdict else "Policy: no rule was asked."
     parts = [
         "Dry run: nothing was written and nobody was told. The plan:",
@@ -283,7 +283,7 @@ def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
     return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
 
 
-def _format_row(call: PlannedCall) -> str:
+def _format_call_row(call: PlannedCall) -> str:
     arguments = ", ".join(f"{name}={dumps(value)}" for name, value in call.arguments.items())
     proof = call.read_back.tool if call.read_back else "-"
     cells = (call.call_id, call.tool, arguments, call.tool_class.value, proof, call.on_failure)

@@ -123,9 +123,9 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
     return {
         "doubt": entry.doubt_id,
         **describe_write(entry),
-        "before": _limit_json(entry.before_json),
-        "after": _limit_json(entry.proof_json),
-        "answered": entry.refusal or _limit_json(entry.result_json),
+        "before": _load_or_cut_json(entry.before_json),
+        "after": _load_or_cut_json(entry.proof_json),
+        "answered": entry.refusal or _load_or_cut_json(entry.result_json),
         "sent": entry.sending_at.isoformat() if entry.sending_at else None,
         "waited_until": entry.open_until.isoformat() if entry.open_until else None,
         "since": entry.doubted_at.isoformat() if entry.doubted_at else None,
@@ -185,7 +185,7 @@ def _describe_times(entry: LedgerEntry) -> str:
     return f"{times}; without an answer the server may apply it later: look there before you say retry"
 
 
-def _limit_json(text: str | None) -> Json:
+def _load_or_cut_json(text: str | None) -> Json:
     if text is None:
         return None
     return loads(text) if len(text) <= _LONGEST_JSON else f"{text[:_LONGEST_JSON]}…"

@@ -291,7 +291,7 @@ async def _store_pause_for_tenant_stop(opened: OpenedTurn, stopped: TenantStoppe
 _OUTCOMES_KEY = "plan:{}:outcomes"  # the journal's name for what became of the calls of a plan
 
 
-class _CarriedPlan(NamedTuple):
+class _CarriedOutPlan(NamedTuple):
     """A plan that was carried out, or outdated before that. ``outcomes``: what the model is told, by call id."""
 
     progress: Progress
@@ -332,7 +332,7 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
         if ctx.record.request.is_dry_run:
             return AnsweredTask(with_plan_as_answer(progress, describe_needed_approval(ctx, progress)))
         carried = await _run_closed_plan(ctx, progress, plan)
-        if not isinstance(carried, _CarriedPlan):
+        if not isinstance(carried, _CarriedOutPlan):
             return carried
         await conversation.add_outcomes(carried.progress, carried.outcomes)
         if ctx.tenant.answer_from_ledger and conversation.may_answer_from_ledger:
@@ -345,17 +345,17 @@ async def _finish_with_ledger_answer(conversation: Conversation) -> AnsweredTask
 
 async def _finish_answered_task(conversation: Conversation, progress: Progress) -> AnsweredTask:
     return await _build_answered_task(
-        conversation.ctx, progress, conversation.draft.last_errors_by_part, conversation.unnamed_ids_by_part
+        conversation.ctx, progress, conversation.draft.last_errors_by_part, conversation.ids_without_call_by_part
     )
 
 
 async def _run_closed_plan(
     ctx: TurnContext, progress: Progress, plan: WritePlan
-) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
+) -> _CarriedOutPlan | WaitsForDecision | WaitsForTime:
     """Carries out the plan; returns the outcomes of its calls (a journal step), or what the run waits for."""
     stored = ctx.journal.get_from_earlier_attempt(_OUTCOMES_KEY.format(plan.round))
     if stored is not None:
-        return _CarriedPlan(progress, loads_object(stored))
+        return _CarriedOutPlan(progress, loads_object(stored))
     match await carry_out_plan(ctx, progress):
         case WaitsForDecision() as waits:
             return waits._replace(changes=_list_changes_since_outdated_plan(ctx, plan))
@@ -367,13 +367,13 @@ async def _run_closed_plan(
             return await _store_outcomes(ctx, plan, carried_progress)
 
 
-async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:
+async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedOutPlan:
     """Stores what became of the plan's calls. ``outdated``: why none was made, empty if the plan was carried out."""
     reasons = {left_out.call.call_id: left_out.reason for left_out in list_left_out_calls(ctx, plan)}
     outcomes = await describe_outcomes(ctx, plan, reasons, outdated)
     outcomes_entry = JournalEntry(_OUTCOMES_KEY.format(plan.round), "note", dumps(outcomes))
     ctx.journal.save_progress(progress, f"carried{plan.round}", (outcomes_entry,))
-    return _CarriedPlan(progress, outcomes)
+    return _CarriedOutPlan(progress, outcomes)
 
 
 def _record_outdated_plan(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
@@ -440,12 +440,12 @@ async def _with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _build_answered_task(
-    ctx: TurnContext, progress: Progress, corrections: Mapping[int, str], unnamed_ids: Mapping[int, Sequence[str]]
+    ctx: TurnContext, progress: Progress, corrections: Mapping[int, str], ids_without_call: Mapping[int, Sequence[str]]
 ) -> AnsweredTask:
     """The answered task, with the remarks below its answer and the parts that were not done.
 
     Both mappings are by part number. ``corrections``: what was wrong with calls that never entered a plan;
-    ``unnamed_ids``: ids that a part lists and no call names. Raises ``Failed`` if there is no answer or a write is
+    ``ids_without_call``: ids that a part lists and no call names. Raises ``Failed`` if there is no answer or a write is
     not settled, and ``Rejected`` if nothing was written and rules forbid the task's text.
     """
     if progress.dossier.answer is None:
@@ -458,8 +458,10 @@ async def _build_answered_task(
         raise Failed("the conversation ended before it was known what became of a write")
     reasons_by_call = {left_out.call.call_id: left_out.reason for left_out in list_calls_not_made(ctx, dossier)}
     parts_left = list_parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons_by_call, corrections)
-    parts_with_unnamed_ids = ((part, unnamed_ids[part.number]) for part in dossier.parts if part.number in unnamed_ids)
-    parts_left += [(part, f"no call names {', '.join(ids)}") for part, ids in parts_with_unnamed_ids]
+    parts_with_such_ids = (
+        (part, ids_without_call[part.number]) for part in dossier.parts if part.number in ids_without_call
+    )
+    parts_left += [(part, f"no call names {', '.join(ids)}") for part, ids in parts_with_such_ids]
     if not ledger and any(part.is_to_do for part, _ in parts_left):
         _refuse_forbidden_text(progress)
     not_done = [f"part {part.number} ({part.quote[:120]}): {reason}" for part, reason in parts_left]

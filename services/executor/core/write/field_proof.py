@@ -250,7 +250,7 @@ class _ComparedReads:
         claims = (claim for claim in self.claims if claim.name in node.record and not has_value_of(node, claim))
         return any(sum(has_value_of(other, claim) for other in neighbours) == 1 for claim in claims)
 
-    def count_rows_setting_alike(self, names: Collection[str], node: RecordNode) -> int:
+    def count_rows_with_same_values(self, names: Collection[str], node: RecordNode) -> int:
         """How many rows, with this one, are about the record or what is in it, and set the named fields alike; one if
         the call sets these fields for all rows.
         """
@@ -537,7 +537,7 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
     field_values = {leaf.path: leaf.value for leaf in (*compared.new.values(), *(leaf for _, leaf in ids))}
     own_id = node.record_id if reads.is_named_by_call(node) else None
     after, before = (_count_with_fields(nodes, field_values, own_id) for nodes in (reads.after, reads.before))
-    expected_count = reads.count_rows_setting_alike({*compared.new, *(claim.name for claim, _ in ids)}, node)
+    expected_count = reads.count_rows_with_same_values({*compared.new, *(claim.name for claim, _ in ids)}, node)
     if after - before != expected_count:
         return ProofFinding(miscount=max(after - before, 0), expected_count=expected_count)
     return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim, _ in ids])
