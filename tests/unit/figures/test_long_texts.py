@@ -12,7 +12,7 @@ import pytest
 from stdnum import luhn
 
 from services.executor.core.figures.finance import run_calculator
-from services.executor.core.figures.identifiers import find_case_specific_words, strip_strange_addresses
+from services.executor.core.figures.identifiers import find_ids_and_figures, strip_strange_addresses
 from services.executor.core.figures.mentions import find_mentions, find_number_notations
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.trace import FactsIndex, TraceSources
@@ -182,7 +182,7 @@ def test_long_passwords_that_begin_alike_are_told_apart_in_a_long_text() -> None
 
 @each_row("piece", ["a", "a."])
 def test_what_belongs_to_one_case_is_found_in_a_long_word(piece: str) -> None:
-    assert find_case_specific_words(f"{repeated(piece)} EXP-7") == {"exp-7"}
+    assert find_ids_and_figures(f"{repeated(piece)} EXP-7") == {"exp-7"}
 
 
 def test_euros_and_cents_far_apart_are_read() -> None:

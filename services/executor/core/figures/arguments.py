@@ -138,7 +138,7 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
     is_number = isinstance(value, int | Decimal)
     kind = _kind_of_number(words, schema) if is_number else _kind_of_text(words, str(value or ""), schema)
     if kind is ArgumentKind.OTHER and len(steps) > 1:
-        return _kind_of_party(frozenset(words_of(steps[-2]))) or kind  # ``payee.name``, ``recipients[0]``
+        return _account_or_recipient_kind(frozenset(words_of(steps[-2]))) or kind  # ``payee.name``, ``recipients[0]``
     return kind
 
 
@@ -191,7 +191,7 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     last_word = words[-1] if words else ""
     is_counted = "of" in word_set or not word_set.isdisjoint(_QUANTITY_NAMES)  # "number of nights"
     if last_word in ("id", "ids") or (last_word in _IDENTIFIER_NAMES and not is_counted):
-        return _kind_of_party(word_set) or ArgumentKind.IDENTIFIER
+        return _account_or_recipient_kind(word_set) or ArgumentKind.IDENTIFIER
     if word_set & _ACCOUNT_NAMES and not word_set & _AMOUNT_WORDS:
         return ArgumentKind.ACCOUNT
     if last_word in _WORDS_THAT_END_DATE_NAMES:
@@ -235,7 +235,7 @@ def read_epoch(name: str, value: Json, zone: tzinfo | None) -> datetime | None:
     return datetime.fromtimestamp(seconds, zone or UTC)
 
 
-def _kind_of_party(words: frozenset[str]) -> ArgumentKind | None:
+def _account_or_recipient_kind(words: frozenset[str]) -> ArgumentKind | None:
     if words & _ACCOUNT_NAMES:
         return ArgumentKind.ACCOUNT
     return ArgumentKind.RECIPIENT if words & _RECIPIENT_NAMES else None

@@ -43,7 +43,7 @@ _SPECIAL_IDENTIFIER_PATTERN = re.compile(
 _CODE_PATTERN = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
 _ORDINAL_PATTERN = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
 _DIGIT_PATTERN = re.compile(r"\d")
-_CASE_DETAIL_PATTERN = re.compile(r"(?<![\w.@+-])[\w.@+-]*[\d@][\w.@+-]*")
+_WORD_WITH_DIGIT_OR_AT_PATTERN = re.compile(r"(?<![\w.@+-])[\w.@+-]*[\d@][\w.@+-]*")
 ADDRESS_KINDS = frozenset({IdentifierKind.LINK, IdentifierKind.EMAIL})  # one mark more or less is another address
 _KINDS_WITH_GAPS = frozenset({IdentifierKind.IBAN, IdentifierKind.PHONE})
 _FEWEST_ACCOUNT_DIGITS = 12  # digits in groups that only a card or an account has
@@ -82,9 +82,9 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
             start += len(part) + 1
 
 
-def find_case_specific_words(text: str) -> frozenset[str]:
-    """The words with a digit or ``@``, in lower case: the identifiers, amounts, dates and addresses of one case."""
-    return frozenset(word.strip(".-+").lower() for word in _CASE_DETAIL_PATTERN.findall(text))
+def find_ids_and_figures(text: str) -> frozenset[str]:
+    """The words with a digit or ``@``, in lower case: identifiers, amounts, dates and addresses of one task."""
+    return frozenset(word.strip(".-+").lower() for word in _WORD_WITH_DIGIT_OR_AT_PATTERN.findall(text))
 
 
 def has_digit(text: str) -> bool:

@@ -325,10 +325,10 @@ class OperandFinder:
         amount = read_amount(text)
         if amount is not None:
             return (
-                _read_constant(amount, text, allowed_constants & _LIKELY_CONSTANTS)
+                _build_allowed_constant(amount, text, allowed_constants & _LIKELY_CONSTANTS)
                 or self._find_in_values(amount)
                 or self._find_in_facts(text)
-                or _read_constant(amount, text, allowed_constants)
+                or _build_allowed_constant(amount, text, allowed_constants)
             )
         if is_currency_code(text) or read_possible_dates(text):
             return self._find_in_facts(text)
@@ -440,7 +440,7 @@ def _may_be_same_number(notation: str, figure: str) -> bool:
     return number is None or other_number is None or Fraction(number.number) == Fraction(other_number.number)
 
 
-def _read_constant(amount: WrittenAmount, figure: str, allowed_constants: frozenset[int]) -> Operand | None:
+def _build_allowed_constant(amount: WrittenAmount, figure: str, allowed_constants: frozenset[int]) -> Operand | None:
     is_free = not amount.style and any(Fraction(amount.number) == number for number in allowed_constants)
     return Operand(source="constant", literal=figure) if is_free else None
 

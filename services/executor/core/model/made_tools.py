@@ -17,7 +17,7 @@ from services.executor.core.figures.calculator import (
     has_few_digits,
     parse_made_tool_outcome,
 )
-from services.executor.core.figures.identifiers import find_case_specific_words
+from services.executor.core.figures.identifiers import find_ids_and_figures
 from services.executor.core.figures.operations import CALCULATORS_DESCRIPTION, OPERATIONS
 from services.executor.core.model.model_calls import (
     HelperUnavailable,
@@ -624,7 +624,7 @@ def _build_general_spec(gap: _MissingCalculator, task: str) -> MadeToolSpec:
     """
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
-    details_of_task = find_case_specific_words(task) & find_case_specific_words(f"{purpose} {names}")
+    details_of_task = find_ids_and_figures(task) & find_ids_and_figures(f"{purpose} {names}")
     if find_protected_values(purpose) or any(len(detail) > _LONGEST_HARMLESS_DETAIL for detail in details_of_task):
         raise NoToolMade(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(MadeToolSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.identifiers import find_case_specific_words
+from services.executor.core.figures.identifiers import find_ids_and_figures
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states import machine
 from services.executor.ports.services import LearnedStore
@@ -185,7 +185,7 @@ def _build_approval_rule(process_type: str, reason: str) -> Rule:
 def _refuse_case_details(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts have details of the example task, or what the privacy guard marks."""
     joined_text = " ".join(texts)
-    if find_protected_values(joined_text) or find_case_specific_words(example) & find_case_specific_words(joined_text):
+    if find_protected_values(joined_text) or find_ids_and_figures(example) & find_ids_and_figures(joined_text):
         raise machine.BadTemplate("it speaks of the one task that it was made for")
 
 

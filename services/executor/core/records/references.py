@@ -60,7 +60,7 @@ def _find_named_id(answer: Json, name: str) -> Json:
 
 def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
     """The ids on the outermost level with any: by the full name, else of the record of that name, else its number."""
-    finders = ((_values_by_name, words), (_ids_by_noun, noun), (_ids_by_number_words, noun))
+    finders = ((_values_by_name, words), (_ids_by_noun, noun), (_ids_by_noun_and_number_word, noun))
     for (find, sought_words), level in product(finders, levels):
         values = (value for record in level for value in find(record, sought_words))
         if ids := [value for value in values if _may_be_id(value)]:
@@ -103,7 +103,7 @@ def _ids_by_noun(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     return [*own_ids, *filter(_looks_like_id, named_values)]
 
 
-def _ids_by_number_words(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
+def _ids_by_noun_and_number_word(record: JsonObject, noun: tuple[str, ...]) -> list[Json]:
     numbered_keys = (key for key in record if {*words_of(key)[-1:]} & {*_ID_WORDS})
     return [record[key] for key in numbered_keys if _stem_words(key)[:-1] == noun]
 
