@@ -19,8 +19,8 @@ async def run_for_json(
 ) -> JsonObject:
     """Run ``python -m`` with the arguments in its own process; returns the JSON object in its last line.
 
-    ``environ``: its whole environment, by default this one. Raises ``CommandError`` with the process's own sentence,
-    and with ``code``, if it fails, or is not done within ``seconds``.
+    ``environ``: its whole environment, by default this process's. Raises ``CommandError`` with the process's own
+    sentence, and with ``code``, if it fails, or is not done within ``seconds``.
     """
     with show_spinner(err, doing):
         process = await asyncio.create_subprocess_exec(

@@ -94,7 +94,7 @@ class WebhookWiring:
 
     @asynccontextmanager
     async def open(self, model_notice: str) -> AsyncIterator[None]:
-        """Deliver queued webhooks while the context lasts; ``listener`` must be open. ``model_notice``: as in tasks."""
+        """Deliver queued webhooks while the context lasts; ``listener`` must be open. Tasks show ``model_notice``."""
         if self.queue is None:
             yield
             return

@@ -103,7 +103,7 @@ class GivenConfirmation(Contract):
 
 
 class ConfirmationStep(Contract):
-    """One of several confirmations that are asked for in sequence: the ``number``-th (from 1) ``of`` so many."""
+    """One of the confirmations that are asked for in sequence: the ``number``-th (from 1) ``of`` all."""
 
     about: str
     number: int

@@ -166,7 +166,7 @@ class PastCall(PolicyContract):
 class Confirmation(PolicyContract):
     """A person's confirmation of calls of a tool. ``level``: the person's, if any.
 
-    It covers the calls that have its ``fields`` and, if set, its ``call_id``.
+    The confirmation covers the calls that have its ``fields`` and, if set, its ``call_id``.
     """
 
     tool: str

@@ -22,7 +22,7 @@ class AddressRange(StrEnum):
 
 
 def find_address_range(address: Address) -> AddressRange:
-    """The range of an address. One that embeds an IPv4 address has that address's range, unless that is public."""
+    """The range of an address. If it embeds an IPv4 address whose range is not public, that range counts."""
     embedded = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
     embedded_range = find_address_range(embedded) if embedded else AddressRange.PUBLIC
     if embedded_range is not AddressRange.PUBLIC:

@@ -130,7 +130,7 @@ def _refuse_float(_: float) -> str:
 
 
 class _DumpersByType(dict[type, Callable[..., str]]):
-    """The writer of each exact type. That of a derived type is its base's, looked up once."""
+    """The function that writes values of each exact type. A derived type gets its base's, looked up once."""
 
     def __missing__(self, kind: type) -> Callable[..., str]:
         for base in (str, dict, list, tuple, Decimal, float):

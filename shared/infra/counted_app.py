@@ -105,10 +105,9 @@ log = structlog.get_logger()
 
 
 class LoggedApp:
-    """Gives each request an id (the caller's ``X-Request-Id`` if usable), and logs its response.
+    """Gives each request an id (the caller's ``X-Request-Id`` if usable), which the response carries, too.
 
-    The response carries the id, too. It is logged at DEBUG, or at WARNING for a server error; without path, query or
-    address.
+    The response is logged at DEBUG, or at WARNING for a server error; without path, query or address.
     """
 
     def __init__(self, app: ASGIApp) -> None:

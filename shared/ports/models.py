@@ -70,7 +70,7 @@ class ToolResult(NamedTuple):
 class ImageBlock(NamedTuple):
     """An image for a model. ``data``: a JPEG in base64; empty if it no longer exists.
 
-    ``digest`` identifies its content; ``tokens``: what it counts as.
+    ``digest`` identifies its content; ``tokens``: how many tokens it counts as.
     """
 
     digest: str

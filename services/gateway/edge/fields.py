@@ -86,7 +86,7 @@ def parse_time(text: str | None, path: str) -> datetime | None:
 
 
 def encode_page_token(kind: str, position: str) -> str:
-    """Encode where a page begins as an opaque token. ``kind``: a word that tells sorts of places apart."""
+    """Encode where a page begins as an opaque token. ``kind``: a word for the kind of place, such as ``store``."""
     return base64.urlsafe_b64encode(f"{kind} {position}".encode()).decode().rstrip("=")
 
 

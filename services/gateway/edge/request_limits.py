@@ -152,7 +152,7 @@ class RequestLimiter:
             self.open_requests -= 1
 
     def build_refusal(self, scope: Scope) -> JSONResponse | None:
-        """The error response to a request whose URL or headers exceed a limit, or which is one too many; else None."""
+        """The error response to a request that exceeds a limit of URL, headers or open requests; None for any other."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
             return error_reply(414, f"the URL is over the limit of {limits.url_bytes} bytes")

@@ -31,7 +31,7 @@ USERS_CHAT = "user-assistant"  # the conversation in which the user speaks with 
 
 
 class WorldRefused(Exception):
-    """The world refused an action; it was not changed."""
+    """The world refused an action, and was not changed."""
 
 
 class ConnectedWorld:
@@ -80,7 +80,7 @@ class Operation(BaseModel):
 
 
 class MessageChange(Operation):
-    """A change of one mail or text message, by the action that its permission names; ``expect`` is its result."""
+    """A change of one mail or text message by the action that ``permission`` names; its result has ``expect``."""
 
     message_id: str
 
@@ -106,13 +106,13 @@ def make_message_change(
 
 
 def select_record_fields(answer: SimulatorAnswer, *left_out: str) -> JsonObject:
-    """The answer's fields as JSON, without empty ones and those left out."""
+    """The answer's fields as JSON, without empty ones and those named in ``left_out``."""
     fields = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
     return {name: value for name, value in _to_exact_json(fields).items() if value not in ([], {}, "")}
 
 
 def select_row_fields(answer: SimulatorAnswer, *left_out: str) -> JsonObject:
-    """The answer's fields for a row of a list: without empty ones, those at their defaults and those left out."""
+    """The answer's fields for a row of a list: without empty ones, those at their defaults and ``left_out``."""
     fields = type(answer).model_fields.items()
     usual = (
         name for name, field in fields if name not in _FIELDS_ALWAYS_SHOWN and getattr(answer, name) == field.default

@@ -57,7 +57,7 @@ def _read_case_log(rows: Iterable[str]) -> list[StoredCase]:
 
 
 def _read_version(row: str) -> str:
-    """The version in the row of a loaded object; an earlier revision kept the result of loading in the rest."""
+    """The version of a loaded object, the first line of its row. (Earlier revisions stored further lines.)"""
     return row.partition("\n")[0]
 
 

@@ -86,7 +86,7 @@ _BUSY_LEARNER_SECONDS = 0.1
 async def keep_following(
     follower: OutcomeFollower, outcomes: RedisOutcomes, learner: Learner, every_seconds: float, stop: asyncio.Event
 ) -> None:
-    """Runs the follower after the learner, rarely while that is busy, until ``stop`` is set; then releases its
+    """Runs the follower after the learner, rarely while the learner is busy, until ``stop`` is set; then releases
     partitions.
     """
     learned_count = -1

@@ -137,7 +137,7 @@ def _compile_fast_path(
 
 
 def _add_position_to_errors(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> DecideCondition:
-    """A closure that compares operands and adds ``position`` to its errors."""
+    """A closure that compares operands; raises ``ConditionError`` with ``position`` for a ``TypeClash``."""
     readers = tuple(map(_make_reader, operands))
 
     def compare_or_locate(context: Context) -> Truth:

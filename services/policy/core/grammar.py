@@ -221,7 +221,7 @@ class _Parser:
         return Constant(value, position)
 
     def _parse_right_of_in(self) -> Node:
-        """A list of values, or a field that holds one."""
+        """A list of values, or a field that holds such a list. Raises ``ConditionError``."""
         if self._next.kind == "NAME" and self._next.text not in _VALUE_WORDS:
             return self._parse_term()
         choices, position = list[Node](), self._next.position

@@ -29,7 +29,7 @@ class RuleWithoutEffect(NamedTuple):
 
 
 class ReportOnlyFinding(NamedTuple):
-    """A finding of a report-only rule: what it would have done."""
+    """A finding of a report-only rule: what the rule would have done."""
 
     finding: contracts.TriggeredRule | contracts.CallRefusal
 

@@ -33,7 +33,7 @@ class ConditionError(Exception):
 
 
 class TypeClash(Exception):
-    """An operator got values of types that it does not support. Its caller adds the position (``ConditionError``)."""
+    """An operator got values of types that it does not support. A ``ConditionError`` then adds the position."""
 
 
 class Amount(NamedTuple):

@@ -97,7 +97,7 @@ def _get_prepared_policies(
 ) -> PreparedPolicies:
     """The prepared policies of the given hash, or those in the document if there is no hash.
 
-    Raises ``RequestRejected`` if they are unknown, invalid, or given beside a hash, ``RequestTooLarge`` if too many.
+    Raises ``RequestRejected`` if they are unknown, invalid, or given beside a hash, ``RequestTooLarge`` if too large.
     """
     if policy_hash is None:
         return cache.get_or_prepare(_read_policies(document))

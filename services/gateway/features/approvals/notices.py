@@ -38,7 +38,7 @@ _LONGEST_BLOCK = 2_900  # characters of a block; Slack refuses a message with a 
 
 
 class ApprovalNews(NamedTuple):
-    """An event of an approval that notice targets are to hear of. ``step``: how many levels it had passed by then."""
+    """An event of an approval to notify targets of. ``step``: how many levels the approval had passed by then."""
 
     event: NoticeEvent
     step: str

@@ -82,7 +82,7 @@ _STATUS_NUMBER, _TASK_NUMBER = 1_000_000, 1_000_001  # numbers of parts: results
 
 
 class WebhookUpdate(NamedTuple):
-    """One update to deliver. ``name`` is unique among the task's; ``progress``: that of the deliveries after it."""
+    """One update to deliver. ``name`` is unique among the task's; ``progress``: once this update is delivered."""
 
     name: str
     update: updates.Update

@@ -26,7 +26,7 @@ _MOST_DUE_OF_PARTITION = 10_000  # of one partition in one look: of more, later 
 
 
 class _DeliveryKeys(NamedTuple):
-    """The Redis keys of a webhook or notice. ``is_removed_once_delivered``: as notices are."""
+    """The Redis keys of a webhook or notice. ``is_removed_once_delivered``: true for notices."""
 
     deliveries: str
     hash: str

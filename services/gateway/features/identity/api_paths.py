@@ -43,7 +43,7 @@ class _ApiPathMark(NamedTuple):
 
 
 def api_path(verb: str, path: str, *, requires_operator: bool | None = None) -> Callable[[Method], Method]:
-    """Mark a method of ``ApiEndpoints`` as the handler of a path. ``requires_operator``: if not as its class says."""
+    """Mark a method of ``ApiEndpoints`` as the handler of a path. ``requires_operator``: overrides its class's."""
 
     def attach_path(method: Method) -> Method:
         method.__dict__["api_path"] = _ApiPathMark(verb, path, requires_operator)

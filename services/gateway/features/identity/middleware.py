@@ -58,7 +58,7 @@ _CREDENTIAL_HEADERS = ("authorization", "x-api-key")
 class CallerMiddleware:
     """Middleware that identifies the caller of each request and stores it in the scope.
 
-    It answers requests that are refused itself.
+    It answers refused requests itself.
     """
 
     def __init__(self, app: ASGIApp, identity: Identity, settings: IdentitySettings) -> None:

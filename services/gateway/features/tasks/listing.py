@@ -65,7 +65,7 @@ class TaskLists(ScriptedStore):
     async def read_page(
         self, tenant: str, query: TaskQuery, position: TaskListPosition | None, owner: str | None = None
     ) -> TaskListPage:
-        """The tasks of a tenant after a place, whatever the query's token; may raise ``StoreUnavailable``.
+        """The tasks of a tenant after ``position``, ignoring the query's token; may raise ``StoreUnavailable``.
 
         ``owner``: whose tasks they are, None for everybody's.
         """

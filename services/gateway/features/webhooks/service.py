@@ -52,7 +52,7 @@ class WebhookService:
 
     async def register(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool = False) -> None:
         """Register a webhook for updates from now on, or from the task's start. It replaces the task's webhook of the
-        same id; without one, it has the task's id. Raises ``InvalidField`` for its URL, or if the task has too many.
+        same id; a webhook without id gets the task's. Raises ``InvalidField`` for its URL, or if the task has too many.
         """
         self.check(webhook)
         identified = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})

@@ -137,7 +137,8 @@ def parse_day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, 
 def _has_had_approval(record: TaskRecord) -> bool:
     """Whether the last turn of a task asked for an approval or decided one, or a person confirmed a step of its plan.
 
-    A wait for an operator, or for the answer to an agent's question, is none."""
+    A wait for an operator, or for the answer to an agent's question, does not count.
+    """
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
 
