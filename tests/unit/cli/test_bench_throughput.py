@@ -171,6 +171,16 @@ def test_a_target_that_is_missed_is_named_and_others_costs_do_not_count() -> Non
     assert [sentence.split(":")[0] for sentence in missed] == ["read"]
 
 
+@pytest.mark.promise("bench.overhead")
+@pytest.mark.parametrize(("sdk_ms", "target"), [(1.0, "12"), (1.1, "16")])
+def test_a_slow_machine_is_told_by_the_sdk_and_has_wider_targets(sdk_ms: float, target: str) -> None:
+    figures = OverheadFigures(1, 1, _costs(0), {"read": _costs(100), "write": _costs(0)}, {}, sdk_ms=sdk_ms)
+
+    [missed, *_] = missed_of_overhead(figures)
+
+    assert missed.endswith(f"ms of CPU a task, target at most {target}")
+
+
 @pytest.mark.promise("bench.scale")
 def test_a_fifth_more_is_flat_and_more_is_not() -> None:
     assert Growth("rules", "a verdict", 1, 2, 1.0, 1.2).is_flat

@@ -1,8 +1,9 @@
 """``python -m tools.bench.floor.worker REDIS_URL MODEL_PORT COMPANY_PORT``: the least that a durable worker can cost.
 
 A yardstick, not a product: every step is stored before the next, a write is intended before it is sent and read back
-after it, and nothing else is done. A line on standard input is a batch, ``{"tasks": [...], "at_once": 4}``; its answer
-is a line with the CPU time of this process and the time that each task took, in milliseconds.
+after it, and nothing else is done. A line on standard input is a batch, ``{"tasks": {NAME: TEXT}, "at_once": 4}``; its
+answer is a line with the CPU time of this process and the time that each task took, in milliseconds. The line
+``{"sdk_calls": 100}`` asks for so many calls of the official SDK instead; its answer is the CPU time of one.
 """
 
 import asyncio
@@ -12,10 +13,12 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter, process_time, time
+from typing import Any
 
 import uvloop
 from redis.asyncio import Redis
 
+from tools.bench.floor.sdk_call import measure_sdk_call
 from tools.bench.floor.steps import FloorTurn
 from tools.bench.gateway.client import BenchConnection, encode_request, open_connections
 
@@ -100,6 +103,11 @@ class Floor:
             lines = zip(to_model, to_company, strict=True)
             yield [FloorWorker(self._redis, model, company, self._opening) for model, company in lines]
 
+    async def answer(self, asked: Mapping[str, Any]) -> Mapping[str, object]:
+        if calls := asked.get("sdk_calls"):
+            return {"cpu_ms": await measure_sdk_call(self._model_port, calls)}
+        return await self.play(asked["tasks"], asked["at_once"])
+
     async def play(self, tasks: Mapping[str, str], at_once: int) -> Mapping[str, object]:
         waiting, took = iter(tasks.items()), list[float]()
 
@@ -127,8 +135,7 @@ async def main(redis_url: str, model_port: int, company_port: int) -> None:
         floor = Floor(redis, model_port, company_port, await worker.list_tools())
     _write_line("ready")
     while line := await asyncio.to_thread(sys.stdin.readline):
-        batch = json.loads(line)
-        _write_line(json.dumps(await floor.play(batch["tasks"], batch["at_once"])))
+        _write_line(json.dumps(await floor.answer(json.loads(line))))
     await redis.aclose()
 
 

@@ -47,6 +47,10 @@ class FloorProcess:
             statistics.median(spent["took_ms"]),
         )
 
+    async def measure_sdk_call(self, calls: int) -> float:
+        """CPU milliseconds of a call of a model by the official SDK."""
+        return float(json.loads(await self._send_line(json.dumps({"sdk_calls": calls})))["cpu_ms"])
+
     async def _send_line(self, line: str) -> bytes:
         assert self._process.stdin  # noqa: S101  started with a pipe
         self._process.stdin.write(line.encode() + b"\n")

@@ -44,6 +44,7 @@ _SETTLED_SECONDS, _LOOK_SECONDS = 60.0, 0.25
 _TENANT = "default"
 _ROUNDS = 3  # of the stack and of the floor, in turns
 _ALONE = 10  # tasks one at a time, for the time on the clock
+_SDK_CALLS = 50  # after each round
 _BY_FLOOR = ("read", "write")
 
 
@@ -51,6 +52,7 @@ class OverheadFigures(NamedTuple):
     """``a_second``: tasks a second at this load on this machine, which says more of the machine than of the product.
 
     ``floor``: the least that a durable worker can cost, in the same run. ``p50_ms``: on the clock, one at a time.
+    ``sdk_ms``: CPU of a call of a model by the official SDK, in turns with the rounds; 0 if it was not measured.
     """
 
     tasks: int
@@ -60,6 +62,7 @@ class OverheadFigures(NamedTuple):
     a_second: Mapping[str, float]
     p50_ms: Mapping[str, float] = {}
     floor: Mapping[str, FloorCosts] = {}
+    sdk_ms: float = 0.0
 
 
 class RoundCosts(NamedTuple):
@@ -154,6 +157,7 @@ class _OverheadLoad:
         a_second: dict[str, float] = {}
         p50: dict[str, float] = {}
         floors: dict[str, FloorCosts] = {}
+        sdk = list[float]()
         for name, kind in KINDS.items():
             with err.status(f"{tasks} tasks: {name} ..."):
                 ours, floor = list[RoundCosts](), list[FloorCosts]()
@@ -162,13 +166,14 @@ class _OverheadLoad:
                 for count in each:
                     ours.append(await self._measure_round(kind, count, idle))
                     floor += [await self._play_floor(kind, count, self._at_once)] if name in _BY_FLOOR else []
+                    sdk.append(await self._floor.measure_sdk_call(_SDK_CALLS))
                 kinds[name] = mean_costs([(costs.of_task, costs.tasks) for costs in ours])
                 a_second[name] = tasks / sum(costs.seconds for costs in ours)
                 p50[name] = await self._time_alone(kind)
                 if floor:
                     alone = await self._play_floor(kind, _ALONE, 1)
                     floors[name] = _mean_floor(floor)._replace(p50_ms=alone.p50_ms)
-        return OverheadFigures(tasks, self._at_once, idle, kinds, a_second, p50, floors)
+        return OverheadFigures(tasks, self._at_once, idle, kinds, a_second, p50, floors, statistics.median(sdk))
 
     async def _measure_round(self, kind: ChaosTaskKind, tasks: int, idle: Costs) -> "RoundCosts":
         before = await self._read_spent()
