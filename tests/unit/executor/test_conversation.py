@@ -1020,6 +1020,28 @@ async def test_a_notice_to_one_of_a_list_who_has_nothing_to_do_with_the_change_i
 
 @pytest.mark.promise("conversation.untold_records")
 @each_row(
+    ("tool", "who", "told", "is_sent_back"),
+    ("write_to_client", "client_id", "P-4", True),  # a change by its name, and yet it only tells somebody
+    ("write_to_client", "client_id", "P-3", False),
+    ("send_letter", "account_id", "P-4", True),
+    ("send_letter", "account_id", "P-3", False),
+    ("call_off_visit", "client_id", "P-4", False),  # which tells nobody
+)
+async def test_a_message_to_somebody_who_has_nothing_to_do_with_the_change_is_sent_back_whatever_its_class(
+    tool: str, who: str, told: str, is_sent_back: bool
+) -> None:
+    parts, tell = (TASK, "write to the client"), use(tool, 2, **{who: told}, text="It is approved.")
+    stage = Stage(" and ".join(parts), [READ, READ_2], *[[MINE, tell]] * (1 + is_sent_back), parts=parts)
+    for name, client in (("C-1", "P-3"), ("C-2", "P-4")):
+        stage.claims.rows.setdefault(name, {"id": name, "amount": "7.00", "status": "open"})[who] = client
+    stage.servers.add(tool, lambda _: {"queued": True}, ToolClass.CHANGE, schema(who, "text"))
+    record = await stage.run()
+    assert ("no word of the task tells of this record" in stage.told) is is_sent_back
+    assert (record.state is WAITS, bool(stage.servers.called(tool))) == (is_sent_back, not is_sent_back)
+
+
+@pytest.mark.promise("conversation.untold_records")
+@each_row(
     ("parts", "told", "is_sent_back"),
     (("Tell the client of claim C-1 that it is being checked",), "P-4", True),
     (("Tell the client that claim C-1 is being checked",), "P-4", True),

@@ -231,6 +231,19 @@ def test_an_account_is_the_one_that_the_task_writes_out_or_of_whom_the_named_rec
     assert any(origin.untold for origin in found.call.origins) == is_told
 
 
+@pytest.mark.parametrize("account", ["UA-1", "UA-2"])
+def test_a_name_in_an_object_within_a_record_tells_of_the_record(account: str) -> None:
+    tariffs: Json = {"tariff_id": "T-1", "name": "Steady", "memo": "No remarks."}
+    accounts: Json = {
+        name: {"customer": {"holder": holder}, "memo": memo}
+        for name, holder, memo in (("UA-1", "Ada Berg", ""), ("UA-2", "Tom Vale", "No remarks."))
+    }
+    facts = (_read("r1", "list_tariffs", [tariffs]), _read("r2", "list_accounts", {"accounts": accounts}))
+    called = _tool("confirm_tariff", "account_id", "tariff_id")
+    found = _find("Put Ada Berg and Tom Vale on Steady.", called, {"account_id": account, "tariff_id": "T-1"}, facts)
+    assert not any(origin.untold for origin in found.call.origins)
+
+
 @each_row(
     ("task", "fee", "is_told"),
     ("Waive the open fees of J-1.", 902, False),
@@ -608,12 +621,13 @@ def test_an_integer_id_that_a_text_brought_up_is_not_made_good_by_reading_it(
     ("Raise the 465 by 20 euros.", "485", "465", ""),
     ("Set it to what you said.", "465", "", ""),
     ("Set it to 465 euros.", "465", "", ""),
+    ("Raise it by 20 euros.", "775", "755", ""),  # which was read again
 )
 def test_an_amount_of_an_earlier_answer_is_read_again(task: str, amount: str, literal: str, why: str) -> None:
     operands = (Operand(source="task", literal=literal), Operand(source="task", literal="20"))
     values = (NamedValue(name="new", operation="sum", operands=operands, value=amount),) if literal else ()
     given: JsonObject = {"invoice_id": "V-703", "amount": int(amount)}
-    texts = (task, "How much is it?", "It is 465 euros.")
+    texts = (task, "How much is it?", f"It is {literal or 465} euros.")
     found = SourceFinder(KnownSources(texts, FACTS, values, NOW, texts[:2])).find_sources(
         _call(PAY, given), PAY, PartContext(task)
     )
@@ -656,7 +670,17 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     ("End all plans, but leave Old Mill out.", {5}),
     ("End all plans except Mill and Old Mill.", {4, 5}),
     ("Do not end River Inn; end all other plans.", {6}),
+    ("End every plan except the one of Ida Vale.", {3}),  # a value of the record
+    ("End all plans but those of Ida Vale.", {3}),
     # right work
+    ("End the plans of Ida Vale.", set()),
+    ("End none of the plans except the one of Ida Vale.", set()),
+    ("End every plan, but leave Ida Vale informed.", set()),
+    ("End all plans, not just the one of Ida Vale.", set()),
+    ("Every plan except the one of Ida Vale is paid. End that one.", set()),
+    ("Keep the one of Ida Vale going until May, and end the rest.", set()),
+    ("Move all plans but the one of Ida Vale to Tuesday, hers to Friday.", set()),
+    ("Not the one of Ida Vale's colleague: end Mestein Web.", set()),
     ("Leave Colund Audit a note and point out the delay.", set()),
     ("Skip Colund Audit's delivery in May.", set()),
     ("Please do not contact Ann Lee by phone any more.", set()),
@@ -666,7 +690,10 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
 )
 def test_a_record_that_the_part_excepts_by_its_name_is_sent_back(task: str, told: set[int]) -> None:
     names = ("Colund Audit", "Deker Research", "Mestein Web", "Mill", "Old Mill", "River Inn", "Ann Lee")
-    rows: list[Json] = [{"workspace_id": 7000 + number, "name": name} for number, name in enumerate(names, 1)]
+    owners = {"Mestein Web": "Ida Vale"}
+    rows: list[Json] = [
+        {"workspace_id": 7000 + number, "name": name, "owner": owners.get(name)} for number, name in enumerate(names, 1)
+    ]
     called, facts = _tool("end_plan", "workspace_id"), (_read("r1", "list_workspaces", rows),)
     numbers = range(1, len(names) + 1)
     doubts = {
@@ -727,6 +754,8 @@ def test_politeness_leaves_nothing_open() -> None:
     ("Book a visit for P-1 six weeks after V-1, at the same time of day.", "09:30", False),
     ("Book a visit for P-1 six weeks after V-1 at 9:30.", "10:30", True),
     ("Book a visit for P-1 six weeks after V-1.", "10:30", False),
+    ("Swap the visits V-1 and V-2, day and time both.", "22:00", True),
+    ("Swap the visits V-1 and V-2, day and time both.", "09:30", False),
     ("Book P-1 a visit in 3 days, an hour after the one at 9:30.", "10:30", False),
     ("Book P-1 a visit 7 days after V-1 between 9:00 and 12:00.", "10:30", False),  # any hour within the bounds
     ("Book P-1 a visit 7 days after V-1, but not at the same time.", "14:00", False),

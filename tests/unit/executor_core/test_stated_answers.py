@@ -115,6 +115,14 @@ def test_a_read_of_another_record_than_the_question_names_is_no_answer(
     assert ("the answer is paid: true" in reason) is is_told, reason
 
 
+@each_row(("room", "is_told"), [("RM-1", True), ("RM-2", False)])
+def test_a_read_names_a_record_by_its_id_as_the_question_does_by_its_number(room: str, is_told: bool) -> None:
+    rooms = fact([{"room_id": "RM-1", "number": 12}, {"room_id": "RM-2", "number": 13}], "r1", "list_rooms")
+    free = fact({"room_id": room, "free": False}, "r2", "check_room", asked={"room_id": room})
+    reason = _read_reason(_find(FREE, "If it is, move B-7", rooms, free))
+    assert ("the answer is free: false" in reason) is is_told, reason
+
+
 def test_a_question_in_other_words_may_have_the_contrary_answer() -> None:
     no_longer = _ask({"reply": "Yes, it does."}, "Would you like another day?")
     reversed_question = _ask({"reply": "Yes, it does."}, "Does Tuesday not suit you?")

@@ -1,6 +1,6 @@
 """What the tests of readings share: a fixed Wednesday, and short ways to ask."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
@@ -45,10 +45,10 @@ def sources(
     *,
     earlier: tuple[str, ...] = (),
     calculated: Mapping[str, CalculatedResult] | None = None,
+    in_cents: Set[str] = frozenset(),
 ) -> TraceSources:
-    return TraceSources(
-        read(task), FactsIndex(as_facts(facts or {}), NOW), NOW, tuple(map(read, earlier)), calculated or {}
-    )
+    index = FactsIndex(as_facts(facts or {}), NOW)
+    return TraceSources(read(task), index, NOW, tuple(map(read, earlier)), calculated or {}, in_cents)
 
 
 def trace(name: str, value: Json, known: TraceSources, schema: JsonObject | None = None) -> ArgumentTrace:

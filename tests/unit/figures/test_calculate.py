@@ -133,6 +133,8 @@ def test_groups_are_summed_and_compared_by_name() -> None:
 def test_a_sought_row_is_named_by_the_field_that_is_asked_for_and_ties_are_told() -> None:
     found = asked("which_has_most", "r1.items[*].qty", give="due date")
     assert (found.kind, found.value) == ("date", "2026-01-19")
+    ordered = asked("which_has_most", "r1.items[*].qty", give="due date", date_order="day_first")
+    assert (ordered.kind, ordered.value) == ("date", "2026-01-19")
     known = OperandSources((fact([{"id": "A", "n": 2}, {"id": "B", "n": 2}], "r1"),))
     assert "as much: B" in asked("which_has_most", "r1.n", known=known).note
 
@@ -145,6 +147,17 @@ def test_an_earlier_value_is_an_operand_with_its_currency() -> None:
     assert asked("percentage", "left over", "20%", known=known).currency == "USD"
     with pytest.raises(CannotCalculate, match="different currencies"):
         asked("sum", "left_over", "r3[0].total", known=known)
+
+
+@each_row(
+    ("operands", "unit"),
+    (["r2.amount_cents", "3"], "cents"),
+    (["r2.amount_cents", "r1.items[0].qty"], "cents"),
+    (["r2.amount_cents", "r1.items[0].amount"], ""),  # how often one amount goes into another
+    (["r2.amount_cents", "r2.amount_cents"], ""),
+)
+def test_what_cents_are_shared_out_to_is_in_cents(operands: list[str], unit: str) -> None:
+    assert asked("quotient", *operands).unit == unit
 
 
 def test_a_share_is_told_from_its_percentage() -> None:

@@ -428,6 +428,7 @@ def _build_grammar_words(
 ) -> list[_GrammarWord]:
     """The tokens as role characters for the patterns; ``.`` is any other word, ``|`` the end of a phrase."""
     numbers = {number.start_index: number for number in spelled if number.value <= _MOST_SPELLED_DAYS}
+    hours = {*numbers, *(place for place, token in enumerate(tokens) if token.text.isdecimal())}
     starts = [mention.start for mention in in_digits]
     words: list[_GrammarWord] = []
     place = end = 0
@@ -441,13 +442,22 @@ def _build_grammar_words(
         if number is not None and number.is_ordinal and next_word in _QUARTERS:
             next_place, end = next_place + 1, tokens[next_place].end  # "second quarter"
             words.append(_GrammarWord("q", int(number.value), token.start, end))
-        elif _lies_in_mention(token.start, starts, in_digits) or _ends_identifier(text, tokens, place):
+        elif (
+            _lies_in_mention(token.start, starts, in_digits)
+            or _ends_identifier(text, tokens, place)
+            or (place + 1 in hours and _is_past_of_hour(tokens, place))
+        ):
             words.append(_GrammarWord("#", 0, token.start, end))
         else:
             roles = _find_roles_in_date(token, number)
             words += [_GrammarWord(role.sign, role.value, token.start, end) for role in roles]
         place = next_place
     return words
+
+
+def _is_past_of_hour(tokens: Sequence[WrittenToken], place: int) -> bool:
+    """Whether a word before an hour is the one of "a quarter past eleven"."""
+    return tokens[place].folded == "past" and place > 0 and tokens[place - 1].folded in _QUARTERS
 
 
 def _ends_identifier(text: str, tokens: Sequence[WrittenToken], place: int) -> bool:

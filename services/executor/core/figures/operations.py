@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dateutil.relativedelta import relativedelta
 
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
 from services.executor.core.figures.calculator import (
     RATIO_PLACES,
     Calculator,
@@ -40,7 +41,7 @@ from services.executor.core.figures.columns import (
     require_one_unit,
     require_single_cell,
 )
-from services.executor.core.figures.dates import DateOrder, has_iso_time, move_day, read_possible_dates
+from services.executor.core.figures.dates import DateOrder, has_iso_time, move_day, read_date, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.numbers import (
     WIDE_CONTEXT,
@@ -278,7 +279,9 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
     if call.operation in ("product", "quotient", "percentage"):
         units = {amount.unit for amount in amounts}
         first_unit = amounts[0].unit if amounts else ""
-        return first_unit if units <= {first_unit, ""} and call.operation != "quotient" else ""
+        if call.operation == "quotient":
+            return "cents" if first_unit == "cents" and _is_count(call.list_cells()[1]) else ""
+        return first_unit if units <= {first_unit, ""} else ""
     percents = [amount.style == "percent" for amount in amounts]
     if call.operation in ("sum", "difference") and any(percents) and not all(percents):
         pairs = zip(call.list_cells(), percents, strict=True)
@@ -288,6 +291,18 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
                 "percentage"
             )
     return require_one_unit(amounts, call.operation)
+
+
+def _is_count(cell: Cell) -> bool:
+    """Whether a cell is a field with a whole number of things, so that what is divided by it is only shared out."""
+    is_whole = isinstance(cell.value, int) and not isinstance(cell.value, bool)
+    has_unit = bool(read_cell_amount(cell, "quotient").unit)
+    return (
+        is_whole
+        and not has_unit
+        and bool(cell.field)
+        and (kind_of_argument(cell.field, {}, cell.value) is ArgumentKind.QUANTITY)
+    )
 
 
 def _scale_percent(amount: WrittenAmount, operation: str) -> Number:
@@ -371,11 +386,13 @@ def _find_row_name(cell: Cell, call: CalculationCall) -> Json:
 
 
 def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationResult:
-    """A row's field as a result: a truth value, a number, a date (of one meaning, and without ``order``), or a text."""
+    """A row's field as a result: a truth value, a number, a date if it has one meaning or ``order`` says which, or a
+    text.
+    """
     if isinstance(value, bool | int | Decimal):
         return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
-    days = read_possible_dates(value)
-    return OperationResult(days[0] if len(days) == 1 and not order else as_text(value), note=note)
+    day = None if has_iso_time(value) else read_date(value, order)
+    return OperationResult(day or as_text(value), note=note)
 
 
 def _change_by_percent(call: CalculationCall) -> OperationResult:

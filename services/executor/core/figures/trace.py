@@ -1,7 +1,7 @@
 """Finds where each argument of a call comes from: the task, earlier turns, answers, calculations or the schema."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -554,7 +554,8 @@ CalculatedResult = Decimal | str
 @dataclass(frozen=True)
 class TraceSources:
     """All that an argument may come from. ``now``: an aware time in the requester's zone. ``earlier``: the session's
-    turns before the task. ``calculated``: figures, days and texts by the name of their value.
+    turns before the task. ``calculated``: figures, days and texts by the name of their value; ``calculated_in_cents``:
+    the names of those that are in cents.
     """
 
     task: Mentions
@@ -562,6 +563,7 @@ class TraceSources:
     now: datetime
     earlier: Sequence[Mentions]
     calculated: Mapping[str, CalculatedResult]
+    calculated_in_cents: Set[str] = frozenset()
 
     @property
     def texts(self) -> tuple[Mentions, ...]:
@@ -684,7 +686,8 @@ def _is_valid_source(origin: ReadField, name: str, kind: ArgumentKind) -> bool:
 def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:
     """The name of the calculated value that equals this one; else None."""
     for name, figure in sources.calculated.items():
-        if _equals_calculated(value, figure, hints, sources.now):
+        own_hints = hints._replace(is_in_minor_units=False) if name in sources.calculated_in_cents else hints
+        if _equals_calculated(value, figure, own_hints, sources.now):
             return name
     return None
 

@@ -412,7 +412,9 @@ def find_disagreements_of_notice(notice: CallToCheck) -> Iterator[CallFault]:
 
 
 def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for each record that the user names as an exception, by an id or a title: "all but not EXP-7"."""
+    """Yields a fault for each record that the user names as an exception: by an id or a title ("all but not EXP-7"), or
+    by a value that it has ("all but the one to Old Mill").
+    """
     quote, all_titles = change.part_mentions.text, change.all_titles
     for argument in change.scalars:
         name, is_excepted = argument.field_name, False
@@ -421,9 +423,14 @@ def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
             is_excepted = any(
                 exclusions.is_named_as_exception(argument.text, words, text) for text in change.user_mentions
             )
-        titles = change.titles.get(argument.text.casefold(), ()) if _is_record_identifier(argument) else ()
-        names = filter(_looks_like_name, titles)
-        if is_excepted or any(exclusions.is_title_excepted(title, all_titles, quote) for title in names):
+        if _is_record_identifier(argument) and not is_excepted:
+            titles = filter(_looks_like_name, change.titles.get(argument.text.casefold(), ()))
+            fields = change.fields.list_fields_of_records({argument.text})
+            values = {field.value for field in fields if isinstance(field.value, str) and _looks_like_name(field.value)}
+            is_excepted = any(exclusions.is_title_excepted(title, all_titles, quote) for title in titles) or any(
+                exclusions.is_excepted_by_value(value, quote) for value in values
+            )
+        if is_excepted:
             yield argument.build_fault("the task names it as an exception")
 
 

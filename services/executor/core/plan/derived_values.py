@@ -11,6 +11,7 @@ from services.executor.core.figures.arguments import FIGURE_KINDS, ArgumentKind,
 from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
 from services.executor.core.figures.trace import OriginKind, TraceSources, read_duration_of_mention
+from services.executor.core.figures.vocabulary import SWAP_WORD_PATTERN
 from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
 from services.executor.core.plan.stated_values import read_share
 from shared.domain.exact_json import Json, as_text
@@ -88,8 +89,9 @@ class DerivedValues:
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
-        """Whether the session's texts state a time of day, or say that it stays the same, and state no length of time
-        except whole days, from which another time of day could follow. False if a time is a bound: "after 5 pm".
+        """Whether the session's texts state a time of day, or say that it stays the same or is swapped, and state no
+        length of time except whole days, from which another time of day could follow. False if a time is a bound:
+        "after 5 pm".
         """
         texts = self._sources.texts
         before_hours = (
@@ -100,7 +102,8 @@ class DerivedValues:
         ):
             return False
         lengths = (read_duration_of_mention(number) for text in texts for number in text.numbers)
-        is_given = any(text.times or _SAME_TIME_PATTERN.search(text.text) for text in texts)
+        patterns = (_SAME_TIME_PATTERN, SWAP_WORD_PATTERN)
+        is_given = any(text.times or any(pattern.search(text.text) for pattern in patterns) for text in texts)
         return is_given and not any(length is not None and length % timedelta(days=1) for length in lengths)
 
     def _is_day_moved_as_asked(self, day: date, call: CallToCheck) -> bool:

@@ -34,7 +34,7 @@ _WORD_FOR_ALL_OR_REST_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _BACKWARD_PRONOUN_PATTERN = re.compile(
-    r"\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
+    r"\b(?:it|that|this|th[eo]se|them|theirs|hers?|him|his|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
 )
 _LIST_SEPARATOR_PATTERN = re.compile(
     r"(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$", re.IGNORECASE
@@ -57,6 +57,7 @@ FILLER_WORDS = frozenset(
     "the a for of to from this that those one ones only just with number no der die das den dem für an zu le la les "
     "pour à".split()
 )
+_WORDS_FOR_ONE_THING = frozenset("one ones those that".split())
 CHARACTERS_BEFORE_IDENTIFIER = 160  # characters before an identifier in which the words for it stand
 
 
@@ -102,6 +103,23 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     for other in sorted(titles, key=len, reverse=True):  # the rest of the list
         following = following.replace(other, ",")
     return _LEFT_ALONE_PATTERN.match(following) is not None
+
+
+def is_excepted_by_value(value: str, text: str) -> bool:
+    """Whether a text has the value once, and excepts the one thing that has it: "all but the one to Old Mill". False
+    where a pronoun points back to that thing, and for "leave the one to Old Mill alone".
+    """
+    places = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w|['’]s\b)", text)]
+    if len(places) != 1 or _BACKWARD_PRONOUN_PATTERN.search(text, places[0][1]):
+        return False
+    [(start, end)] = places
+    before = text[max(0, start - CHARACTERS_BEFORE_IDENTIFIER) : start].rstrip(_QUOTES)
+    exclusion = _EXCLUSION_PHRASE_PATTERN.search(before)
+    if exclusion is None or exclusion["no_others"] or _LEAVING_VERB_PATTERN.search(exclusion[0]):
+        return False
+    words_between = set(exclusion["between"].casefold().split())
+    is_one_thing = not words_between.isdisjoint(_WORDS_FOR_ONE_THING) and words_between.isdisjoint({"only", "just"})
+    return is_one_thing and words_between <= FILLER_WORDS and _leaves_others_to_act_on(exclusion, text[end:])
 
 
 def _is_within_longer_title(title: str, titles: Collection[str], text: str, place: int) -> bool:

@@ -42,9 +42,10 @@ from services.executor.core.records.seen_records import (
     singular_words,
 )
 from services.executor.core.session.values import Fact
+from services.executor.core.tools.classes import NOTIFY_VERBS, split_tool_name
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import RecordKeys, find_leaves, is_id_name
-from shared.domain.exact_json import JsonObject, as_text, loads_object, walk_json
+from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
 from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
@@ -56,6 +57,9 @@ _DIGITS_PATTERN = re.compile(r"\d+")
 _WORD_BEFORE_NUMBER_PATTERN = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
 _CONTACT_KINDS = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
 _DESCRIPTION_FIELD_PATTERN = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # the name of a field
+_LONGEST_ABBREVIATION = 3  # characters
+_MESSAGE_VERBS = NOTIFY_VERBS | frozenset("send email mail message write contact call tell".split())
+_PARTICLES = frozenset("off in out up back down".split())  # which make another verb of them: "write off"
 _SENTENCE_ENDS = frozenset(".!?")
 _MOST_STEPS_FROM_CHANGE = 2  # from a changed record to who is told of it: claim, employee, the employee's manager
 _PLAIN_ID_DIGITS = 4  # a number of so many digits names a record even without a word for its kind
@@ -105,11 +109,13 @@ class MentionedRecords:
         return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
     def is_mentioned(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
-        """Whether a text of the session has the record's id or name, or a value that none of ``others`` has."""
+        """Whether a text of the session has the record's id or name, or a value that none of ``others`` has, or a name
+        that stands in an object within the record.
+        """
         texts = self.sources.texts
         if _ids_in_texts(node, texts) or _is_mentioned_by_short_name(node, others, [text.text for text in texts]):
             return True
-        for key, value in node.record.items():
+        for key, value in (*node.record.items(), *self._find_inner_names(node)):
             if any(other.record.get(key) == value for other in others):
                 continue
             number, moment = read_figure(value), None
@@ -121,6 +127,13 @@ class MentionedRecords:
             if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
                 return True
         return False
+
+    def _find_inner_names(self, node: GraphNode) -> Iterator[tuple[str, Json]]:
+        """Yields the fields with a name in the objects without an id that stand in the record, at any depth."""
+        for inner in self.graph.list_nodes_within(node):
+            if not inner.ids:
+                yield from ((key, value) for key, value in inner.record.items() if _may_be_own_name(value))
+                yield from self._find_inner_names(inner)
 
     def is_known_to_user(self, node: GraphNode) -> bool:
         """Whether a text of the session mentions a record, or its read was asked with something that the user wrote."""
@@ -173,8 +186,11 @@ class CalledRecords:
         text, keys = argument.text, self._mentioned.keys
         if argument.origin is not OriginKind.FACT:
             return False
+        tool = self._call.tool
+        reference = reference_of(argument.field_name, argument.value, noun_of_tool(tool.name, keys), keys)
         if argument.kind is ArgumentKind.ACCOUNT:
-            return self._is_other_account_meant(text)
+            is_unconcerned = reference is not None and self._is_message and self._is_recipient_unconcerned(reference)
+            return is_unconcerned or self._is_other_account_meant(text)
         if argument.kind not in NAMING_KINDS and not keys.kind_of(argument.field_name):
             return False
         is_contact = kind_of_identifier(text) in _CONTACT_KINDS and not self._leaves_choice_open
@@ -182,13 +198,20 @@ class CalledRecords:
             return True
         if not (self._does_part_name_range or argument.is_only_in_free_text) and self._is_other_id_written(text):
             return True
-        tool = self._call.tool
-        reference = reference_of(argument.field_name, argument.value, noun_of_tool(tool.name, keys), keys)
         if reference is None or reference.text in self._mentioned.calculated_texts:
             return False
-        if tool.tool_class is ToolClass.NOTIFY and self._is_recipient_unconcerned(reference):
+        if self._is_message and self._is_recipient_unconcerned(reference):
             return True
         return self._is_other_of_kind_meant(reference)
+
+    @cached_property
+    def _is_message(self) -> bool:
+        """Whether the call tells somebody something: a notice, or a text to the one record that the call names."""
+        tool, kinds = self._call.tool, [argument.kind for argument in self._call.scalars]
+        texts, words = kinds.count(ArgumentKind.FREE_TEXT), split_tool_name(tool.name)
+        is_text_to_one = texts > 0 and len(kinds) - texts == 1
+        is_verb_of_message = words[0] in _MESSAGE_VERBS and _PARTICLES.isdisjoint(words[1:2])
+        return tool.tool_class is ToolClass.NOTIFY or (is_text_to_one and is_verb_of_message)
 
     @cached_property
     def _text_mentions(self) -> Mentions:
@@ -478,6 +501,11 @@ def _has_plural_of_kind(text: str, kind: Noun) -> bool:
 def _names_in_text(node: GraphNode, mentions: Mentions) -> set[str]:
     titles = (_name_as_written(title, mentions.text) for title in _list_titles(node))
     return {*_ids_in_texts(node, (mentions,)), *filter(None, titles)}
+
+
+def _may_be_own_name(value: Json) -> bool:
+    """Whether a value may name somebody or something: "Ada Berg", not "EUR" or "open"."""
+    return isinstance(value, str) and value[:1].isupper() and len(value) > _LONGEST_ABBREVIATION
 
 
 def _ids_and_references(node: GraphNode) -> Iterator[tuple[Noun, str]]:

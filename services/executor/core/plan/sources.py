@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import NamedTuple
 
 from services.executor.core.figures import trace
@@ -13,6 +13,7 @@ from services.executor.core.figures.arguments import (
     FIGURE_KINDS,
     RECORD_KINDS,
     SOURCED_KINDS,
+    ArgumentHints,
     ArgumentKind,
     FieldContentKind,
     ReadField,
@@ -134,6 +135,7 @@ class SourceFinder:
                 value.name: value.value if (number := read_figure(value.value)) is None else number
                 for value in known.values
             },
+            calculated_in_cents={value.name for value in known.values if value.unit == "cents"},
         )
         self._records = MentionedRecords(self._facts, self._user_texts, self._sources, known.keys)
         self._derived = DerivedValues(self._sources)
@@ -295,8 +297,8 @@ class SourceFinder:
                 yield argument.build_fault(sentence, Severity.UNMENTIONED)
 
     def _find_amounts_of_earlier_answers(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Yields a fault for each amount calculated from a figure that only an earlier answer states, and that a record
-        may have otherwise by now.
+        """Yields a fault for each amount calculated from a figure that an earlier answer states, and neither the user
+        nor a read of this task: a record may have it otherwise by now.
         """
         if not self._has_answers or call.tool.tool_class is not ToolClass.CHANGE:
             return
@@ -304,9 +306,15 @@ class SourceFinder:
             value = call.find_value(argument) if argument.kind is ArgumentKind.AMOUNT else None
             operands = (operand for _, operand in trace_operands(value, self._values)) if value else ()
             literals = (operand.literal for operand in operands if operand.source == "task")
-            stale_literals = (literal for literal in literals if not self._user_figure_finder.is_in_texts(literal))
-            if stale_literal := next(stale_literals, ""):
+            untold_literals = (literal for literal in literals if not self._user_figure_finder.is_in_texts(literal))
+            if stale_literal := next(filterfalse(self._is_read, untold_literals), ""):
                 yield argument.build_fault(f"only an earlier answer says {stale_literal}: read it again")
+
+    def _is_read(self, literal: str) -> bool:
+        """Whether a field that was read holds the number."""
+        number = read_figure(literal)
+        fields = self._sources.facts.find_origins(number, ArgumentHints()) if number is not None else ()
+        return any(field.is_whole for field in fields)
 
     @cached_property
     def _user_figure_finder(self) -> OperandFinder:

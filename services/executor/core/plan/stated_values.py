@@ -26,6 +26,7 @@ from services.executor.core.plan.faults import (
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, Operand, trace_operands
+from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import as_text, loads_object, walk_json
@@ -261,7 +262,8 @@ def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
     is_yes_needed = condition.lastgroup is None
     named = {normalize_identifier(code.text) for code in change.user_mentions[0].identifiers if code.text in question}
     facts = [fact for fact in change.facts if fact.ok and not fact.by_machine]
-    answers = [(fact, answer) for fact in facts if (answer := _read_answer(fact, question, named)) is not None]
+    facts = [fact for fact in facts if not named or named <= _list_shown_names(fact, change.fields)]
+    answers = [(fact, answer) for fact in facts if (answer := _read_answer(fact, question)) is not None]
     own_answers = [answer for fact, answer in answers if not change.texts.isdisjoint(_list_argument_texts(fact))]
     answers_that_count = own_answers or [answer for _, answer in answers]
     if answers_that_count and all(answer.is_yes is not is_yes_needed for answer in answers_that_count):
@@ -284,10 +286,18 @@ def _find_part_before(change: CallToCheck) -> str:
     return places[max(earlier_places)] if earlier_places else ""
 
 
-def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Answer | None:
+def _list_shown_names(fact: Fact, fields: ReadFields) -> set[tuple[str, ...]]:
+    """The ids and numbers that a read shows or was asked with, and those in the records whose ids it was asked with."""
+    codes = [code.text for code in find_code_like_tokens(fact.arguments_json + fact.result_json)]
+    asked = fields.list_fields_of_records(set(_list_argument_texts(fact)))
+    names = (as_text(field.value) for field in asked if is_identifying_name(field.field_name))
+    return {normalize_identifier(name) for name in (*codes, *names)}
+
+
+def _read_answer(fact: Fact, question: str) -> _Answer | None:
     """What a read answers to the question: the only truth value whose field's name has no words but the question's; or,
     if the read put the question to somebody, also the only yes or no in a field for an answer, if its result has no
-    other text. None without a single answer, or if the read shows not all ids of the question (``named``).
+    other text. None without a single answer.
     """
     arguments, answers = _list_argument_texts(fact), list[_Answer]()
     is_put = any(_asks_the_same(text, question) for text in arguments)
@@ -308,9 +318,8 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
                 )
             elif is_answer or len(_LOWER_CASE_WORD_PATTERN.findall(value)) > 1:
                 return None
-    shown = (normalize_identifier(code.text) for code in find_code_like_tokens(fact.arguments_json + fact.result_json))
     answers = [answer for answer in answers if answer.is_yes is None] or answers
-    return answers[0] if len(answers) == 1 and named.issubset(shown) else None
+    return answers[0] if len(answers) == 1 else None
 
 
 def _asks_the_same(text: str, question: str) -> bool:
