@@ -37,7 +37,7 @@ from services.gateway.features.memory import MemoryEndpoints, TenantMemories
 from services.gateway.features.records import TenantRecordEndpoints, TenantRecordService, find_policy_problems
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver import SolverEndpoint
-from services.gateway.features.streams.routes import RestEndpoints
+from services.gateway.features.streams.routes import TaskAndProbeEndpoints
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.service import MessageRules, TaskService
@@ -204,7 +204,7 @@ def _add_a2a_routes(
     methods = A2aMethods(services, identity, settings, card)
     rest_endpoint, rpc = A2aRest(methods, settings), JsonRpcEndpoint(methods, settings)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
-    task_paths = RestEndpoints(
+    task_paths = TaskAndProbeEndpoints(
         services.tasks, identity, readiness.find_problems, settings.model_notice, rest_endpoint.get_task_in_1_0
     )
     card_paths = card_routes(card, utc_now(), settings)

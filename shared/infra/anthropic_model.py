@@ -245,16 +245,18 @@ class AnthropicModel(Model):
         self._annotate_span(model, request)
         for attempt in range(self._limits.retries):
             try:
-                return await self._ask_once(model, request)
+                return await self._ask_without_refused_features(model, request)
             except ModelBusy as busy:
                 pause = busy.retry_after if busy.retry_after is not None else _FIRST_PAUSE_SECONDS * 2**attempt
                 if pause > _LONGEST_PAUSE_SECONDS:
                     raise
             await asyncio.sleep(pause)
-        return await self._ask_once(model, request)
+        return await self._ask_without_refused_features(model, request)
 
-    async def _ask_once(self, model: str, request: ModelRequest) -> ModelReply:
-        """Sends one request without the features that this model's endpoint is known to refuse."""
+    async def _ask_without_refused_features(self, model: str, request: ModelRequest) -> ModelReply:
+        """Sends a request without the features that this model's endpoint refuses; again if it refuses another one.
+        Raises ``InvalidModelRequest`` if leaving out what was refused does not help.
+        """
         without = self._without.get(model, frozenset())
         body = encode_model_request(model, request, without)
         while True:

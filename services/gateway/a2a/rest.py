@@ -103,7 +103,7 @@ class A2aRest:
         return router
 
     async def get_task_in_1_0(self, request: Request) -> Response:
-        """GetTask of protocol 1.0; the path also serves the gateway's own form of the task, by ``RestEndpoints``."""
+        """GetTask of protocol 1.0; ``TaskAndProbeEndpoints`` serves the gateway's own form of the task at this path."""
         return await self._answer_request(self._get_task_path, request)
 
     async def _answer_request(self, path: RestPath, request: Request) -> Response:

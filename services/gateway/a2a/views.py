@@ -66,7 +66,10 @@ def _build_reply_view(record: TaskRecord, model_notice: str) -> JsonFields:
 def build_update_view(
     update: Update, update_name: str, record: TaskRecord, model_notice: str, length: int | None = None
 ) -> JsonFields:
-    """An update as JSON of protocol 1.0: one field, named after its kind. ``update_name``: unique within the task."""
+    """An update as JSON of protocol 1.0: one field, named after its kind. ``update_name``: unique within the task.
+    ``length``: how many of its latest messages a task shows; all if None. ``model_notice``: what the metadata says of
+    the model.
+    """
     match update:
         case Snapshot():
             gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}

@@ -16,8 +16,8 @@ from services.executor.core.session.budget import (
     Settlement,
     Tariff,
     TaskSpending,
+    compute_highest_cost,
     compute_reply_cost,
-    estimate_cost,
     measure_request,
     parse_settlement,
 )
@@ -175,7 +175,7 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
 def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usage, doubt: str) -> None:
     reply = ModelReply((TextBlock("x" * 40),), "end_turn", usage, "m")
     amount, why = compute_reply_cost(reply, SMALL, PRICE, 1_000)
-    assert amount == estimate_cost(SMALL, 10, PRICE)
+    assert amount == compute_highest_cost(SMALL, 10, PRICE)
     assert doubt in why
     settled = json.dumps({"spent": Settlement("n", amount, "d", doubt=why).as_json()})
     assert parse_settlement(settled) == Settlement("n", amount, "d", doubt=why)
@@ -245,7 +245,7 @@ def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Ca
         if dies:
             spending = TaskSpending(entries)
             continue
-        cost = estimate_cost(size, used, PRICE)
+        cost = compute_highest_cost(size, used, PRICE)
         settlement = Settlement(reservation.name, cost, "d")
         entries.append(JournalEntry(f"k{number}", "model", json.dumps({"spent": settlement.as_json()})))
         spending.settle_reservation(settlement)

@@ -90,8 +90,8 @@ class ProgressTracker:
         self.progress = with_parts_and_answer_form(ctx, self.progress, understanding)
         return ctx
 
-    async def enter_state_once(self, ctx: TurnContext, state: FsmState) -> None:
-        """Enters a state, unless an earlier attempt passed through it."""
+    async def enter_state_unless_reply_stored(self, ctx: TurnContext, state: FsmState) -> None:
+        """Enters a state, unless the stored progress already has what the last reply led to."""
         if not self.was_reply_stored:
             await self.enter_state(ctx, state)
 
@@ -263,7 +263,9 @@ class Conversation:
         self._tracker.count_model_calls(calls + extra_calls, were_counted=were_counted)
 
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
-        """Carries out the calls of one reply; returns whether they close a plan."""
+        """Carries out the reads and local tools of a reply, and adds its writes to the draft; sends no write. Returns
+        whether the draft is closed as a plan now; False for a reply that was cut off.
+        """
         uses = self._list_complete_calls(reply)
         is_first = self._should_set_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
@@ -271,7 +273,7 @@ class Conversation:
         self._message_history.reset_results({**understood, **dispatch.results})
         self._message_history.calls_so_far += dispatch.calls_as_data
         if any(use.name == CALCULATE_DEFINITION.name for use in uses):
-            await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
+            await self._tracker.enter_state_unless_reply_stored(self.ctx, FsmState.COMPUTE)
         self._update_progress()
         if is_first and self._uses_local_model and (use_ids := dispatch.proposed.write_call_ids):
             self._message_history.add_results(
@@ -299,7 +301,9 @@ class Conversation:
         """Carries out the reply's reads, then its local tools, and collects the writes that it proposes."""
         called_tools = (self.ctx.toolbox.tools.get(unwrap_use_tool(use).name) for use in uses)
         if any(tool and tool.tool_class not in WRITE_CLASSES for tool in called_tools):
-            await self._tracker.enter_state_once(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
+            await self._tracker.enter_state_unless_reply_stored(
+                self.ctx, FsmState.ASSESS
+            )  # before the first of them goes out (I1)
         self._local.progress = self.progress
         dispatch = ReplyDispatch(self.ctx, self.reader, self.reply_key, uses)
         with open_state_span(self.ctx, self.progress):

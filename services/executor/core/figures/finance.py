@@ -312,8 +312,8 @@ def _mean(values: Figures) -> Decimal:
     return add_figures(values) / require_positive(Decimal(len(values)), "the number of values")
 
 
-def _weighted_average(*figures: Decimal) -> Decimal:
-    values, weights = split_into_lists(figures, 2)
+def _weighted_average(*values_then_weights: Decimal) -> Decimal:
+    values, weights = split_into_lists(values_then_weights, 2)
     return _sum_of_products(values, weights) / require_positive(add_figures(weights), "the sum of the weights")
 
 

@@ -616,7 +616,10 @@ def find_untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
 
 
 def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> ArgumentTrace:
-    """The source of one scalar value of an argument."""
+    """The source of one value of an argument: the task, the schema, a calculated figure, a read, an earlier turn, or a
+    combination; the first that fits. None and an empty text count as the schema's. Without a source the origin is
+    ``NONE``; ``is_sourced`` is False if the argument's kind needs a source and has no good one.
+    """
     hints = hints_of_argument(name, schema, value)
     kind = hints.kind
     if kind is ArgumentKind.DATE and read_compact_day(value) is not None:

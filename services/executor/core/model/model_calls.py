@@ -20,8 +20,8 @@ from services.executor.core.session.budget import (
     Reservation,
     Settlement,
     choose_call_mode,
+    compute_highest_cost,
     compute_reply_cost,
-    estimate_cost,
     format_dollars,
     measure_request,
 )
@@ -368,7 +368,7 @@ def can_afford_all(ctx: TurnContext, requests: Iterable[models.ModelRequest], sh
     ceilings = ctx.limits.ceilings
     total = ctx.journal.spending.counted_cost
     for request in requests:
-        total += estimate_cost(
+        total += compute_highest_cost(
             measure_request(request), request.max_tokens, ceilings.tariff.get_tier_price(request.tier)
         )
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))

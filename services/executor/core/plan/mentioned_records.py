@@ -290,12 +290,12 @@ class CalledRecords:
         return [*self._graph.list_nodes_within(node), *self._graph.find_records_named_by_fields(node)]
 
     def _is_other_of_kind_meant(self, reference: RecordReference) -> bool:
-        """Whether the part means another record of the reference's kind.
+        """Whether the part of the task that the call carries out means another record of the reference's kind.
 
-        If the reference's own record was read: yes, if no text mentions it, and it belongs to somebody else than the
-        part says, or the part names others; where the part leaves open which are meant, only if it refers to another
-        record than the part names. If it was not read: yes, if it belongs to somebody else, or several of its kind were
-        read; but no, if another record that the part names refers to it.
+        The record was read, and the part leaves open which records are meant, or names a range: only if it refers to
+        another record than the part names. It was read, and the part means certain records: if no text mentions it, and
+        the part names others of its kind or it belongs to somebody else. It was not read: if it belongs to somebody
+        else, or several of its kind were read; but not if another record that the part names refers to it.
         """
         read_nodes = (node for node in self._mentioned.nodes_read_by_model if node.ids)
         nodes = [node for node in read_nodes if are_same_kind(reference.noun, node.kind)]

@@ -155,7 +155,7 @@ class ReadsOfNamedRecords:
             try:
                 await self._reader.read_or_reuse(read.key, ref, read.use, read.tool, by_machine=True)
             except CallRefused as refusal:
-                self._reader.mark_as_unrepeatable(ref, str(refusal))
+                self._reader.record_failed_repetition(ref, str(refusal))
         return bool(self._reads)
 
     def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_ReadToMake]:

@@ -9,7 +9,7 @@ from services.executor.core.records.references import literal_scalars, reference
 from services.executor.core.records.seen_records import contains_phrase
 from services.executor.core.session.context import TurnContext, is_left_out, list_left_out_calls
 from services.executor.core.session.dossier import Progress, TimedWait
-from services.executor.core.session.ledger import index_plan_entries, is_verified_or_confirmed
+from services.executor.core.session.ledger import index_plan_entries, is_verified_or_declared_done
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.toolbox import Toolbox
@@ -80,7 +80,7 @@ def check_notice(
     that was frozen without a sentence needs proof, too.
     """
     changes = _list_changes_told_by_notice(notice, plan)
-    unproved = [change for change in changes if not is_verified_or_confirmed(ledger.get(change.call_id))]
+    unproved = [change for change in changes if not is_verified_or_declared_done(ledger.get(change.call_id))]
     if not unproved:
         return NoticeCheck()
     doubtful = [change for change in unproved if not _is_only_acknowledged(ledger.get(change.call_id))]

@@ -200,7 +200,7 @@ class TaskReader:
         if ref in self._facts and not self._facts[ref].result_json:
             del self._facts[ref]
 
-    def mark_as_unrepeatable(self, ref: str, reason: str) -> None:
+    def record_failed_repetition(self, ref: str, reason: str) -> None:
         """Records under ``ref`` that a read could not be repeated: ``ok`` is false, and ``reason`` the result, so that
         the old one no longer counts. If the read was never made before, the reference is dropped.
         """

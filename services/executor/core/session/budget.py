@@ -111,7 +111,7 @@ class RequestSize(NamedTuple):
         return self.prefix + self.fresh + self.repeated
 
 
-def estimate_cost(size: RequestSize, output: int, price: Price) -> CallCost:
+def compute_highest_cost(size: RequestSize, output: int, price: Price) -> CallCost:
     """The highest cost of a request with ``output`` tokens of answer: its fresh tokens, and the price of all tokens."""
     return CallCost(size.fresh + output, size.total * price.highest_input_price + output * price.output)
 
@@ -251,10 +251,10 @@ class TaskSpending:
         tokens_left = self._count_answer_tokens_left(size, ceilings, price, share)
         affordable = min(output, limit_answer_tokens(tokens_left, needs_full_length=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST_ANSWER_TOKENS):
-            raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
+            raise BudgetSpent(self._describe_refusal(compute_highest_cost(size, 0, price), ceilings, share))
         self._reservation_count += 1
         name = f"reserve:{self._reservation_count}:{key}"
-        reservation = Reservation(name, estimate_cost(size, affordable, price), affordable)
+        reservation = Reservation(name, compute_highest_cost(size, affordable, price), affordable)
         self._open_reservations[reservation.name] = reservation.amount
         return reservation
 
@@ -290,7 +290,7 @@ class TaskSpending:
         What calls of earlier runs have reserved counts against the ceilings, but not against the ``share``: a task
         whose process died in a call could otherwise rarely make that call again.
         """
-        spent, lost, request = self.counted_cost, self._reserved_before, estimate_cost(size, 0, price)
+        spent, lost, request = self.counted_cost, self._reserved_before, compute_highest_cost(size, 0, price)
         tokens_left = []
         if ceilings.tokens is not None:
             limit = min(share.get_portion(ceilings.tokens) + lost.tokens, ceilings.tokens)
@@ -378,7 +378,7 @@ def compute_reply_cost(reply: models.ModelReply, size: RequestSize, price: Price
     """
     usage = reply.usage
     if doubt := _describe_doubtful_usage(reply, size, longest):
-        return estimate_cost(size, estimate_tokens(sum(map(_measure_block, reply.blocks))), price), doubt
+        return compute_highest_cost(size, estimate_tokens(sum(map(_measure_block, reply.blocks))), price), doubt
     estimated_fresh = -(-usage.all_input * size.fresh // size.total) if size.total else usage.all_input
     fresh_input = min(max(estimated_fresh, size.fresh), usage.input + usage.cache_write)
     return CallCost(fresh_input + usage.output, price.cost_of(usage)), ""

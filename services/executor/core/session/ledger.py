@@ -52,7 +52,7 @@ def has_begun(entry: LedgerEntry) -> bool:
     return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE_STATUSES and is_retried))
 
 
-def is_verified_or_confirmed(entry: LedgerEntry | None) -> bool:
+def is_verified_or_declared_done(entry: LedgerEntry | None) -> bool:
     """Whether a write is verified, or unverified and an operator said that it was done; False without an entry."""
     if entry is None:
         return False

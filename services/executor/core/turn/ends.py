@@ -346,7 +346,7 @@ async def build_early_task_end(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     if isinstance(early, BudgetSpent):
         early = choose_end_without_budget(early, progress or NO_PROGRESS, await opened.store.read_ledger())
         answer = (
-            _write_partial_answer(early.reason, progress or NO_PROGRESS, writes) if early.is_partial else early.reason
+            _format_partial_answer(early.reason, progress or NO_PROGRESS, writes) if early.is_partial else early.reason
         )
     elif isinstance(early, Canceled):
         answer = _write_cancel_answer(early.reason, progress or NO_PROGRESS, writes)
@@ -378,7 +378,7 @@ def choose_end_without_budget(spent: BudgetSpent, progress: Progress, ledger: Ma
     return Partial(spent.reason)
 
 
-def _write_partial_answer(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
+def _format_partial_answer(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
     """The answer of a partial result: why it is partial, and the figures known so far."""
     values = [f"- {value.name}: {value.value}" for value in drop_unrealized_remainders(progress, writes)]
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])

@@ -32,7 +32,7 @@ from services.executor.core.session.context import (
     run_in_parallel,
 )
 from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
-from services.executor.core.session.ledger import has_begun, index_plan_entries, is_verified_or_confirmed
+from services.executor.core.session.ledger import has_begun, index_plan_entries, is_verified_or_declared_done
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands, with_figures
 from services.executor.core.states import machine
 from services.executor.core.states.machine import EarlyEnd, Escalated, Failed, Rejected
@@ -239,14 +239,14 @@ async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     earlier_calls = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
     entries, compensated, problem = await index_plan_entries(ctx.store, plan), list[str](), ""
     for call in reversed(earlier_calls):
-        if call.compensation is None or not is_verified_or_confirmed(entries.get(call.call_id)):
+        if call.compensation is None or not is_verified_or_declared_done(entries.get(call.call_id)):
             continue
         if problem := await _make_compensation(write, call.compensation):
             break
         compensated.append(f"{call.call_id} {call.tool}")
     entries = await index_plan_entries(ctx.store, plan)
     compensated_ids = {
-        entry.compensates for entry in entries.values() if entry.compensates and is_verified_or_confirmed(entry)
+        entry.compensates for entry in entries.values() if entry.compensates and is_verified_or_declared_done(entry)
     }
     still_done = [
         f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
@@ -267,7 +267,7 @@ async def _make_compensation(write: PlannedWrite, call: PlannedCall) -> str:
         entry = await make_and_settle(write._replace(call=call, state=FsmState.MUTATE))
     except (NotSent, Failed, Escalated, Rejected) as error:
         return f" ({error})"
-    return "" if is_verified_or_confirmed(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
+    return "" if is_verified_or_declared_done(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"
 
 
 _PROPOSE_AGAIN_TEXT = "Propose it again if it is still right"

@@ -35,7 +35,7 @@ from services.executor.core.write.claimed_fields import (
 )
 from services.executor.core.write.record_match import (
     CallSubjects,
-    EarlierRecords,
+    EarlierStateIndex,
     RecordsOfAnswer,
     find_changes,
     find_subjects,
@@ -176,12 +176,12 @@ class _RecordsOfBothReads(NamedTuple):
 
     before: RecordsOfAnswer
     after: RecordsOfAnswer
-    earlier: EarlierRecords
+    earlier: EarlierStateIndex
 
     @classmethod
     def of_reads(cls, before: Json, after: Json) -> "_RecordsOfBothReads":
         records_before, records_after = RecordsOfAnswer(before), RecordsOfAnswer(after)
-        return cls(records_before, records_after, EarlierRecords(records_before.nodes, records_after.nodes))
+        return cls(records_before, records_after, EarlierStateIndex(records_before.nodes, records_after.nodes))
 
 
 class _ComparedReads:
@@ -333,7 +333,10 @@ def _prove_by_removed_values(reads: _ComparedReads) -> ProofFinding:
     evidence, proofs = reads.evidence, list[str]()
     if evidence.before is None or evidence.after is None or not reads.words.is_removal:
         return ProofFinding()
-    claims, earlier_records = find_leaves(evidence.arguments), EarlierRecords(reads.before.direct, reads.after.direct)
+    claims, earlier_records = (
+        find_leaves(evidence.arguments),
+        EarlierStateIndex(reads.before.direct, reads.after.direct),
+    )
     for node in reads.after.direct:
         earlier = earlier_records.find_earlier_state(node)
         leaves_after = {leaf.path: leaf for leaf in find_leaves(node.record)}

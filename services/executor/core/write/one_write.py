@@ -532,7 +532,9 @@ async def _find_unproved_before(write: PlannedWrite) -> Sequence[tuple[PlannedCa
 def _lets_plan_continue(entry: LedgerEntry | None) -> bool:
     """Whether a change is proved, or an operator confirmed it or let the plan continue without it."""
     word = entry.operator_decision if entry else None
-    return ledger.is_verified_or_confirmed(entry) or (word is not None and word.resolution is DoubtResolutionKind.SKIP)
+    return ledger.is_verified_or_declared_done(entry) or (
+        word is not None and word.resolution is DoubtResolutionKind.SKIP
+    )
 
 
 def _did_nothing(entry: LedgerEntry | None) -> bool:

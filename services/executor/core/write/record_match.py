@@ -125,7 +125,7 @@ def _is_any_of(value: Json, values: Iterable[Json]) -> bool:
 _MOST_RECORDS_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
 
 
-class EarlierRecords:
+class EarlierStateIndex:
     """Pairs each record of the read after with the same record of the read before, by its place and its ids.
 
     Of several ids the call may have changed one: a record is paired with the one that shares the most ids, and no

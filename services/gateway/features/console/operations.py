@@ -137,7 +137,7 @@ _MOST_CARDS = 24  # processes that are drawn, the most used ones
 
 class LearningPages(PageGroup):
     async def show_progress(self, request: Request, visitor: Visitor) -> Response:
-        """The page on learning. It shows numbers only, so it is for all visitors of the tenant."""
+        """The page on learning: numbers for all visitors of the tenant, those of predictions for operators alone."""
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.learned.read_totals(tenant), await services.learned.read_history(tenant)
         cards = build_process_cards(learning.arms, history.arms)

@@ -134,7 +134,9 @@ class RedisDeliveryQueue:
         delivery_keys: _DeliveryKeys,
         row: rows.DeliveryRow,
     ) -> deliveries.DeliveryWork | None:
-        """What a stored row is to deliver; None if the webhook's task is gone. Raises ``ValueError``."""
+        """What a stored row is to deliver: ``UnreadableDelivery`` if it cannot be decrypted, None if the webhook's task
+        is gone. Raises ``ValueError`` if its content has a wrong form.
+        """
         try:
             content = self._seal.decrypt(row.sealed)
         except CannotDecrypt:

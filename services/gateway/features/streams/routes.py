@@ -83,7 +83,9 @@ GetTaskIn1_0 = Callable[[Request], Awaitable[Response]]
 ListReadinessProblems = Callable[[], Awaitable[tuple[str, ...]]]
 
 
-class RestEndpoints:
+class TaskAndProbeEndpoints:
+    """The gateway's own routes besides A2A: a task, its events and files, and what is asked to see whether it lives."""
+
     def __init__(
         self,
         tasks: TaskService,

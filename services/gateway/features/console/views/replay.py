@@ -191,7 +191,7 @@ def _turn_starts(run: Run) -> Mapping[int, datetime]:
 
 
 def _updates_of_turn(run: Run, turn: int) -> list[JsonObject]:
-    """The assessor's updates between the beginning of a turn and that of the next."""
+    """What the assessor said in a turn, until the next or the evaluation begins; in turn 0, before the first."""
     updates: list[JsonObject] = []
     current_turn = 0
     for update in run.updates:
