@@ -130,7 +130,7 @@ def _say_not_found(question: str, situation: Situation) -> str:
     uninterpreted_note = f": not understood: {', '.join(uninterpreted)}" if uninterpreted else ""
     if related and related.why:
         uninterpreted_note = f": nothing shows {related.why}"
-    return f'Could not be found out: "{question}"{uninterpreted_note}.'
+    return f'Could not be found out: "{situation.as_said(question)}"{uninterpreted_note}.'
 
 
 _STATEMENT_PATTERN = re.compile(
@@ -205,11 +205,13 @@ def _sentences_on_undone(situation: Situation, told_answer: ToldAnswer) -> list[
     for step in told_answer.steps:
         if not step.calls:
             reason = step.reason.why or "it is asked for above already"
-            lines.append(f'Not done: "{step.intent.clause}": {reason}.')
+            lines.append(f'Not done: "{situation.as_said(step.intent.clause)}": {reason}.')
         lines += [f"Left out: {value}." for value in step.left_out]
     planned_clauses = {step.intent.clause for step in told_answer.steps}
     return lines + [
-        f'Not understood: "{clause}".' for clause in situation.reading.unknown if clause not in planned_clauses
+        f'Not understood: "{situation.as_said(clause)}".'
+        for clause in situation.reading.unknown
+        if clause not in planned_clauses
     ]
 
 

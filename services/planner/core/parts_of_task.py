@@ -55,7 +55,7 @@ def original_words(clause: str, situation: Situation) -> str:
         return (
             of or max(sentences, key=lambda foreign_sentence: len(text_stems(foreign_sentence.english) & word_stems))
         ).said.rstrip(" .!;")
-    text = situation.text
+    clause, text = situation.as_said(clause), situation.original
     if clause in text:
         return clause
     pieces = [sentence.strip() for sentence in text.replace("\n", ". ").split(". ")]

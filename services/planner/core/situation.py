@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from services.planner.core.foreign import in_english
@@ -12,9 +13,9 @@ from services.planner.core.intents import TaskReading, understand
 from services.planner.core.mentions import Mention, MentionKind, find_mentions
 from services.planner.core.process import process_of
 from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, own_id, read_figure, records_of
-from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, now_of, objects
+from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, ToolSpec, as_object, now_of, objects
 from services.planner.core.spoken_times import find_days_without_year
-from services.planner.core.words import STOP, parts, stem, text_stems, text_words
+from services.planner.core.words import STOP, nouns, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -65,7 +66,7 @@ class SituationMemo:
 class Situation(NamedTuple):
     """The planner's knowledge at one moment. ``made``: things that the plan so far creates. ``memo``: its cache.
 
-    ``original``: the task as it was said; ``text``: the same in English.
+    ``original``: the task as it was said; ``text``: the same in English, with kinds by their full names.
     """
 
     reading: TaskReading
@@ -80,6 +81,7 @@ class Situation(NamedTuple):
     absent: tuple[str, ...] = ()  # identifiers that the task names and of which a read says that there is no such thing
     documents: tuple[str, ...] = ()  # the words, in lower case, by which the task asks for what somebody else writes
     terms: frozenset[str] = frozenset()  # the stems of the words by which tools are called and described
+    named_in_full: tuple[str, ...] = ()  # kinds of which the task says the last word alone: ``expense claims``
 
     @property
     def text(self) -> str:
@@ -96,6 +98,12 @@ class Situation(NamedTuple):
     @property
     def stems(self) -> frozenset[str]:
         return text_stems(self.reading.text)
+
+    def as_said(self, words: str) -> str:
+        """The words with kinds as the task calls them: ``claims`` for ``expense claims``."""
+        for full_name in self.named_in_full:
+            words = words.replace(full_name, full_name.partition(" ")[2])
+        return words
 
     def without_documents(self, question: str) -> str:
         """The question without the words for the documents that it asks for: ``write a report of K-1`` becomes ``of
@@ -114,7 +122,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
 
     ``writers``: the tools whose results are outcomes, not facts.
     """
-    text = in_english(request.task)
+    text, named_in_full = _name_kinds_in_full(in_english(request.task), request.tools)
     mentions = _with_spoken_days(find_mentions(text), text, now_of(request))
     history = request.sections.get("history", "")
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
@@ -141,7 +149,35 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
         _find_absent(request, mentions, writers, records),
         documents,
         terms,
+        named_in_full,
     )
+
+
+_WORDS_OF_OBJECT = 6  # the first words of a tool's description, in which it says what it is about
+_MEASURES = stems("amount cost date day number price rate state total value".split())  # of a kind, and no kinds
+
+
+def _name_kinds_in_full(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tuple[str, ...]]:
+    """The text with the full name of each kind of which it says the last word alone, where several tools use the full
+    one of one kind alone: ``expense claims`` in place of ``claims``; and these names.
+
+    A description may have but the word that the tool's name lacks: ``list_expenses`` with ``claims``.
+    """
+    nouns_of_tools = frozenset().union(*(nouns(tool.name) for tool in tools))
+    first_words: dict[str, list[str]] = {}  # {the last word's stem: the word before it in each tool}
+    for tool in tools:
+        words = text_words(tool.description)
+        described = [*parts(tool.name)[-1:], *words] if len(words) == 1 else words[:_WORDS_OF_OBJECT]
+        for first, last in pairwise(described):
+            if stem(first) in nouns(tool.name) and stem(last) not in nouns_of_tools | _MEASURES and last not in STOP:
+                first_words.setdefault(stem(last), []).append(first.lower())
+    said, named = text_stems(text), list[str]()
+    for last, firsts in first_words.items():
+        if last in said and len(firsts) > 1 and len(kinds := stems(firsts)) == 1 and said.isdisjoint(kinds):
+            for word in dict.fromkeys(word for word in text_words(text) if stem(word) == last):
+                named.append(f"{min(firsts, key=len)} {word}")
+                text = re.sub(rf"\b{word}\b(?! that\b)", named[-1], text)
+    return text, tuple(named)
 
 
 def _find_absent(

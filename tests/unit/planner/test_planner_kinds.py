@@ -2,9 +2,10 @@
 
 import pytest
 
+from services.planner.core.situation import observe_situation
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import calls, fact, planned, proposed, said, tool
+from tests.unit.planner.planner_requests import asked, calls, fact, planned, proposed, said, tool
 
 pytestmark = pytest.mark.promise("planner.never_invents")
 
@@ -100,3 +101,27 @@ def test_whom_a_record_names_without_an_identifier_is_searched_for_where_a_notic
     seen = [fact("f1", "get_crate", {"crate_id": "CRA-7"}, _CRATE)]
     task = "Close crate CRA-7 and notify Blue Cafe."
     assert said({"task": task, "so_far": seen}, tools).calls == (("search_shops", {"query": "Blue Cafe"}),)
+
+
+@each_row(
+    ("task", "described", "text"),
+    ("Which hill trips are open?", ("trips", "trip"), "Which hill ride trips are open?"),
+    (
+        "Which trips are open?",
+        ("Ride trips, by day.", "One ride trip by id."),
+        "Which ride trips are open?",
+    ),
+    ("Close trip T-1.", ("trips", "trip"), "Close ride trip T-1."),
+    ("Which hill rides are open?", ("trips", "trip"), "Which hill rides are open?"),
+    ("Which ride trips are open?", ("trips", "trip"), "Which ride trips are open?"),
+    ("Which trips are open?", ("trips", "places"), "Which trips are open?"),  # tools agree on no name
+    ("Ann trips that RID-1 is open.", ("trips", "trip"), "Ann trips that RID-1 is open."),  # a verb
+    ("What is the price of RID-1?", ("prices", "price"), "What is the price of RID-1?"),  # a measure of rides
+    ("Which pilots are open?", ("pilots", "pilot"), "Which pilots are open?"),  # a kind of its own
+)
+def test_a_kind_has_its_full_name_where_the_tools_call_it_so(task: str, described: tuple[str, str], text: str) -> None:
+    names = zip(("list_rides", "get_ride"), described, strict=True)
+    tools: list[Json] = [_READS[0], *({**tool(name), "description": words} for name, words in names)]
+    situation = observe_situation(asked({"task": task}, tools))
+    assert situation.text == text
+    assert situation.as_said(situation.text) == task
