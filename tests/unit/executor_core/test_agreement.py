@@ -664,6 +664,7 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     ("Arrête tous les plans sauf Colund Audit et Deker Research.", {1, 2}),
     ("End all plans. Do not end Deker Research.", {2}),
     ("End every plan but Colund Audit, and tell Deker Research.", {1}),
+    ("End every plan but Colund Audit, and send Tom his receipt.", {1}),
     ("Pause every plan but Colund Audit, and end that one.", set()),  # which is then meant
     ("End all plans except Old Mill and River Inn.", {5, 6}),
     ("End all plans except Mill and River Inn.", {4, 6}),

@@ -34,8 +34,9 @@ _WORD_FOR_ALL_OR_REST_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _BACKWARD_PRONOUN_PATTERN = re.compile(
-    r"\b(?:it|that|this|th[eo]se|them|theirs|hers?|him|his|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
+    r"\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
 )
+_OWN_THING_PATTERN = re.compile(r"\b(?:hers|his|theirs)\b", re.IGNORECASE)
 _LIST_SEPARATOR_PATTERN = re.compile(
     r"(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$", re.IGNORECASE
 )
@@ -110,7 +111,8 @@ def is_excepted_by_value(value: str, text: str) -> bool:
     where a pronoun points back to that thing, and for "leave the one to Old Mill alone".
     """
     places = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w|['’]s\b)", text)]
-    if len(places) != 1 or _BACKWARD_PRONOUN_PATTERN.search(text, places[0][1]):
+    pronouns = (_BACKWARD_PRONOUN_PATTERN, _OWN_THING_PATTERN)
+    if len(places) != 1 or any(pattern.search(text, places[0][1]) for pattern in pronouns):
         return False
     [(start, end)] = places
     before = text[max(0, start - CHARACTERS_BEFORE_IDENTIFIER) : start].rstrip(_QUOTES)
