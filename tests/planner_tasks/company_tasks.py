@@ -94,6 +94,7 @@ _PEOPLE = (
     task("Who is the manager of employee EMP-404?", says=("EMP-118",)),
     task("Which travel claims are pending?", says=("EXP-1004", "EXP-1009")),
     task("What do the pending travel claims sum up to?", says=("3249.00",)),
+    task("Which department has the least budget left?", says=("Marketing",)),
     task(
         'Reserve 1,200.00 USD of the budget of Product for "Usability study".',
         call("reserve_budget", department="Product", amount=1200, purpose="Usability study"),

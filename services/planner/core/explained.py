@@ -5,7 +5,16 @@ from collections.abc import Iterable
 
 from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.records import FactRecord
-from services.planner.core.words import FAMILIES, STOP, field_stems, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    FAMILIES,
+    STOP,
+    field_stems,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+    with_words_for_rest,
+)
 
 _POSSESSIVE = re.compile(r"^['’]s\b")
 _FEWEST_COMMON_LETTERS = 3  # letters that two words begin with alike: ``owns`` and ``owner``
@@ -47,8 +56,9 @@ def unexplained_words(question: str, records: Iterable[FactRecord], with_values:
             known_stems |= _DAY_WORDS if _DAY_PATTERN.match(str(value)) else frozenset()
         for name, argument in record.fact.arguments.items():
             known_stems |= field_stems(name) | text_stems(str(argument))
+    explained_stems = with_words_for_rest(frozenset(known_stems))
     return frozenset(
-        word for word in asked_stems if not any(are_related(word, known_stem) for known_stem in known_stems)
+        word for word in asked_stems if not any(are_related(word, known_stem) for known_stem in explained_stems)
     )
 
 

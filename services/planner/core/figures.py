@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import NamedTuple
 
 from services.planner.core.records import MINOR, FactRecord, read_figure
-from services.planner.core.words import ID_WORDS, field_stems, parts, stems, text_stems
+from services.planner.core.words import ID_WORDS, field_stems, parts, stems, text_stems, with_words_for_rest
 from shared.domain.exact_json import Json, JsonObject
 
 _RATIO = Decimal("0.000001")
@@ -100,7 +100,7 @@ def numeric_fields(record: FactRecord) -> list[str]:
 def amount_field(record: FactRecord, text: str) -> str | None:
     """The figure of a record that a text means: the field with most of its words, else its amount, or its only one."""
     fields = numeric_fields(record)
-    word_stems = text_stems(text)
+    word_stems = with_words_for_rest(text_stems(text))
     scored = [(len(field_stems(name) & word_stems), -len(field_stems(name) - word_stems), name) for name in fields]
     top = max(scored, default=None, key=lambda item: item[:2])
     if top and top[0] > 0:

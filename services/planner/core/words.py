@@ -152,3 +152,11 @@ def concept(name: str, owner: frozenset[str]) -> frozenset[str]:
 @_remembered
 def is_identifier(name: str) -> bool:
     return bool(ID_WORDS.intersection(parts(name)))
+
+
+_REST = stems("available left remaining remainder rest unspent unused".split())
+
+
+def with_words_for_rest(word_stems: frozenset[str]) -> frozenset[str]:
+    """The stems, with all words for what is left if one of them is such a word: what is available is left."""
+    return word_stems | _REST if word_stems & _REST else word_stems
