@@ -1,7 +1,7 @@
 """What is known at one moment: the task as read, what it mentions, and the records found so far."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -61,6 +61,7 @@ class SituationMemo:
         self.subjects: list[FactRecord] | None = None
         self.held: dict[str, list[ArgumentCandidate]] = {}
         self.places: dict[str, list[tuple[FactRecord, str]]] | None = None
+        self.places_by_own_id: dict[str, list[int]] | None = None  # places in the situation's records
 
 
 class Situation(NamedTuple):
@@ -358,12 +359,19 @@ def records_about(situation: Situation, noun: frozenset[str]) -> list[FactRecord
     return [record for record in situation.records if noun & record.noun]
 
 
-def list_records_meant(ids: Container[str], situation: Situation) -> list[FactRecord]:
+def list_records_meant(ids: Set[str], situation: Situation) -> list[FactRecord]:
     """The records of the things that have these identifiers."""
-    return [record for record in situation.records if (own := own_id(record)) and str(own[1]) in ids]
+    places_by_own_id = situation.memo.places_by_own_id
+    if places_by_own_id is None:
+        places_by_own_id = situation.memo.places_by_own_id = {}
+        for place, record in enumerate(situation.records):
+            if own := own_id(record):
+                places_by_own_id.setdefault(str(own[1]), []).append(place)
+    places = sorted(place for one in ids for place in places_by_own_id.get(one, ()))
+    return [situation.records[place] for place in places]
 
 
-def list_records_judged(ids: Container[str], situation: Situation) -> list[FactRecord]:
+def list_records_judged(ids: Set[str], situation: Situation) -> list[FactRecord]:
     """The records of these things, those to which they refer, and those that refer to them."""
     meant = list_records_meant(ids, situation)
     own_ids = {str(own[1]) for record in meant if (own := own_id(record))}

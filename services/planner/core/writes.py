@@ -21,7 +21,15 @@ from services.planner.core.put_off import find_later_of_notice
 from services.planner.core.records import own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
+from services.planner.core.situation import (
+    CERTAIN,
+    LIKELY,
+    ArgumentCandidate,
+    Situation,
+    list_records_meant,
+    places_of,
+    records_about,
+)
 from services.planner.core.toolmatch import thing_of_other_tools, tools_for
 from services.planner.core.uninterpreted import find_choice, find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
@@ -435,7 +443,7 @@ def _why_not_found(plan: CallPlan, situation: Situation, readers: Sequence[ToolS
 def _why_nothing_changes(plan: CallPlan, situation: Situation) -> str:
     """A call that would write what its own record has, and the task does not say: what is meant was not understood."""
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
-    records = [record for record in situation.records if (id_pair := own_id(record)) and str(id_pair[1]) in ids]
+    records = list_records_meant(ids, situation)
     other_values = [(name, candidate) for name, candidate in plan.chosen if not is_reference(plan.tool, name)]
     same = [
         name
@@ -453,17 +461,18 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
     """
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
     verb_stem = stem(intent.verb)
-    for record in records_about(
-        situation, frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
-    ):
-        id_pair = own_id(record)
-        own = {str(id_pair[1])} if id_pair else set()
+    nouns_wanted = frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
+    about = {id(record) for record in records_about(situation, nouns_wanted)}
+    for record in list_records_meant(ids, situation):
+        if id(record) not in about:
+            continue
         states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
         state = next(
             (value for value in states if stem(value) == verb_stem and value != verb_stem and value.endswith("d")), ""
         )
-        if ids & own and state:
-            return f"{', '.join(sorted(ids & own))} is already {state}"
+        id_pair = own_id(record)
+        if state and id_pair:
+            return f"{id_pair[1]} is already {state}"
     return ""
 
 
