@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from services.planner.core.mentions import MentionKind, find_mentions
-from services.planner.core.records import FactRecord
+from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.words import (
     FAMILIES,
     STOP,
@@ -51,14 +51,14 @@ def unexplained_words(question: str, records: Iterable[FactRecord], with_values:
     for record in records:
         known_stems |= record.noun
         for name, value in record.fields.items():
-            known_stems |= field_stems(name)
+            is_figure = read_figure(value) is not None
+            known_stems |= with_words_for_rest(field_stems(name)) if is_figure else field_stems(name)
             known_stems |= text_stems(value) if with_values and isinstance(value, str) else frozenset()
             known_stems |= _DAY_WORDS if _DAY_PATTERN.match(str(value)) else frozenset()
         for name, argument in record.fact.arguments.items():
             known_stems |= field_stems(name) | text_stems(str(argument))
-    explained_stems = with_words_for_rest(frozenset(known_stems))
     return frozenset(
-        word for word in asked_stems if not any(are_related(word, known_stem) for known_stem in explained_stems)
+        word for word in asked_stems if not any(are_related(word, known_stem) for known_stem in known_stems)
     )
 
 

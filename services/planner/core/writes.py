@@ -28,7 +28,6 @@ from services.planner.core.situation import (
     Situation,
     list_records_meant,
     places_of,
-    records_about,
 )
 from services.planner.core.toolmatch import thing_of_other_tools, tools_for
 from services.planner.core.uninterpreted import find_choice, find_other_meant, find_uninterpreted_words_of_clause
@@ -462,9 +461,8 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
     verb_stem = stem(intent.verb)
     nouns_wanted = frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
-    about = {id(record) for record in records_about(situation, nouns_wanted)}
     for record in list_records_meant(ids, situation):
-        if id(record) not in about:
+        if nouns_wanted.isdisjoint(record.noun):
             continue
         states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
         state = next(
@@ -479,14 +477,14 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
 def _why_decided(plan: CallPlan, intent: Intent, situation: Situation) -> str:
     """Why nothing is to be done, if the thing is decided otherwise: ``approve`` for a rejected one; else empty."""
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
-    for record in situation.records if intent.family in _DECISION_WORDS else ():
+    for record in list_records_meant(ids, situation) if intent.family in _DECISION_WORDS else ():
         id_pair = own_id(record)
         states = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATE_WORDS]
         decided = next(
             (state for state in states if state.endswith("ed") and family(state) in _DECISION_WORDS - {intent.family}),
             "",
         )
-        if id_pair and str(id_pair[1]) in ids and decided:
+        if id_pair and decided:
             return f"{id_pair[1]} is already {decided}"
     return ""
 

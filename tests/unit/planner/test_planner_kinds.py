@@ -2,6 +2,7 @@
 
 import pytest
 
+from services.planner.core.explained import unexplained_words
 from services.planner.core.situation import observe_situation
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
@@ -125,3 +126,17 @@ def test_a_kind_has_its_full_name_where_the_tools_call_it_so(task: str, describe
     situation = observe_situation(asked({"task": task}, tools))
     assert situation.text == text
     assert situation.as_said(situation.text) == task
+
+
+@each_row(
+    ("field", "value", "is_explained"),
+    ("available", "600.00", True),
+    ("remaining", 4, True),
+    ("status", "available", False),  # a bike that is available is none that was left
+    ("amount", "600.00", False),
+)
+def test_what_is_left_is_a_figure_that_is_available(field: str, value: Json, is_explained: bool) -> None:
+    tools: list[Json] = [tool("list_bikes")]
+    seen = [fact("r1", "list_bikes", {}, [{"id": "BIK-1", field: value}])]
+    situation = observe_situation(asked({"task": "Which bikes are left?", "so_far": seen}, tools))
+    assert ("left" not in unexplained_words("Which bikes are left?", situation.records)) is is_explained

@@ -295,14 +295,9 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
 
 def _is_count(cell: Cell) -> bool:
     """Whether a cell is a field with a whole number of things, so that what is divided by it is only shared out."""
-    is_whole = isinstance(cell.value, int) and not isinstance(cell.value, bool)
-    has_unit = bool(read_cell_amount(cell, "quotient").unit)
-    return (
-        is_whole
-        and not has_unit
-        and bool(cell.field)
-        and (kind_of_argument(cell.field, {}, cell.value) is ArgumentKind.QUANTITY)
-    )
+    if not cell.field or not isinstance(cell.value, int) or read_cell_amount(cell, "quotient").unit:
+        return False
+    return kind_of_argument(cell.field, {}, cell.value) is ArgumentKind.QUANTITY  # of a truth value it is a choice
 
 
 def _scale_percent(amount: WrittenAmount, operation: str) -> Number:
