@@ -9,17 +9,7 @@ import typer
 from rich.table import Table
 
 from cli.console import err, format_local_time, join_values, out, plain_text, print_answer, print_json, text_table
-from cli.gateway.client import (
-    AsJson,
-    Gateway,
-    GatewayClient,
-    SpeakerName,
-    ask_gateway,
-    build_path,
-    build_speaker_claim,
-    print_rows,
-    run_with_gateway,
-)
+from cli.gateway import client as gateway
 from cli.gateway.messages import list_or_empty
 from cli.send import parse_escalation_levels
 from cli.task import print_task
@@ -40,36 +30,40 @@ approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's ye
 
 
 @approvals.command("list")
-def list_approvals(url: Gateway = "", as_json: AsJson = False) -> None:
+def list_approvals(url: gateway.Gateway = "", as_json: gateway.AsJson = False) -> None:
     """List the approvals that wait for a decision, the nearest deadline first.
 
     Example:
 
       purple approvals list
     """
-    answer = run_with_gateway(url, lambda client: client.read_all_pages("/approvals", "approvals", {"limit": "100"}))
-    print_rows(answer, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
+    answer = gateway.run_with_gateway(
+        url, lambda client: client.read_all_pages("/approvals", "approvals", {"limit": "100"})
+    )
+    gateway.print_rows(answer, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
 
 
 @approvals.command()
-def show(approval_id: ApprovalId, url: Gateway = "", as_json: AsJson = False) -> None:
+def show(approval_id: ApprovalId, url: gateway.Gateway = "", as_json: gateway.AsJson = False) -> None:
     """Show one approval: its calls with the source of each argument, why approval is needed, and the decisions so far.
 
     Example:
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    print_answer(ask_gateway(url, "GET", build_path("approvals", approval_id)), _print_approval, as_json=as_json)
+    print_answer(
+        gateway.ask_gateway(url, "GET", gateway.build_path("approvals", approval_id)), _print_approval, as_json=as_json
+    )
 
 
 @approvals.command()
 def approve(
     approval_id: ApprovalId,
     comment: Comment = "",
-    speaker: SpeakerName = "",
+    speaker: gateway.SpeakerName = "",
     level: Levels = None,
-    url: Gateway = "",
-    as_json: AsJson = False,
+    url: gateway.Gateway = "",
+    as_json: gateway.AsJson = False,
 ) -> None:
     """Approve the calls of one approval, wait for the task, and show its result.
 
@@ -87,10 +81,10 @@ def approve(
 def reject(
     approval_id: ApprovalId,
     comment: Comment = "",
-    speaker: SpeakerName = "",
+    speaker: gateway.SpeakerName = "",
     level: Levels = None,
-    url: Gateway = "",
-    as_json: AsJson = False,
+    url: gateway.Gateway = "",
+    as_json: gateway.AsJson = False,
 ) -> None:
     """Reject the calls of one approval: none of them is made, and the task ends as rejected.
 
@@ -104,11 +98,11 @@ def reject(
 def _submit_decision(
     decision: str, approval_id: str, comment: str, speaker: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
-    claim = build_speaker_claim(speaker, Role.APPROVER, parse_escalation_levels(level))
+    claim = gateway.build_speaker_claim(speaker, Role.APPROVER, parse_escalation_levels(level))
     body: JsonObject = {"decision": decision, "comment": comment, **claim}
     if as_json:
-        return print_json(dumps(ask_gateway(url, "POST", build_path("approvals", approval_id), body)))
-    return _print_decision(run_with_gateway(url, lambda client: _decide_and_wait(client, approval_id, body)))
+        return print_json(dumps(gateway.ask_gateway(url, "POST", gateway.build_path("approvals", approval_id), body)))
+    return _print_decision(gateway.run_with_gateway(url, lambda client: _decide_and_wait(client, approval_id, body)))
 
 
 class DecisionOutcome(NamedTuple):
@@ -123,8 +117,8 @@ class DecisionOutcome(NamedTuple):
     was_decided: bool
 
 
-async def _decide_and_wait(client: GatewayClient, approval_id: str, body: JsonObject) -> DecisionOutcome:
-    path = build_path("approvals", approval_id)
+async def _decide_and_wait(client: gateway.GatewayClient, approval_id: str, body: JsonObject) -> DecisionOutcome:
+    path = gateway.build_path("approvals", approval_id)
     approval = await client.request_json("GET", path)
     was_decided = approval.get("status") == _STATUS_BY_DECISION.get(str(body["decision"]))
     if not was_decided:
@@ -134,7 +128,9 @@ async def _decide_and_wait(client: GatewayClient, approval_id: str, body: JsonOb
         async with asyncio.timeout(_WAIT_SECONDS):
             async for _ in client.stream_events(task_id):  # until it has ended, or waits for somebody
                 pass
-    return DecisionOutcome(approval, await client.request_json("GET", build_path("tasks", task_id)), was_decided)
+    return DecisionOutcome(
+        approval, await client.request_json("GET", gateway.build_path("tasks", task_id)), was_decided
+    )
 
 
 def _print_decision(outcome: DecisionOutcome) -> None:

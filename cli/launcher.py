@@ -13,19 +13,9 @@ from itertools import groupby
 from pathlib import Path
 
 from cli.console import CommandError, indent_json
+from cli.stack import plan
 from cli.stack.child import Child, ReportProgress, ignore_progress, wait_until_ready
 from cli.stack.fork_server import start_fork_server
-from cli.stack.plan import (
-    HOST,
-    ProcessSpec,
-    StackOptions,
-    StackPorts,
-    default_tenant_file,
-    free_ports,
-    is_port_free,
-    model_notice,
-    plan_stack,
-)
 from shared.domain.address_ranges import why_open_host_refused
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import get_or_create_key
@@ -37,14 +27,14 @@ UNRULED_WRITES = "UNRULED_WRITES"
 UNRULED_WORDS = ("approve", "allow")
 
 
-def are_unruled_writes_undecided(options: StackOptions) -> bool:
+def are_unruled_writes_undecided(options: plan.StackOptions) -> bool:
     """Whether no tenant record, variable or earlier answer says if a write that no rule covers needs approval."""
     if options.uses_example_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES):
         return False
     return not _tenant_record_path(options).exists()
 
 
-def record_unruled_writes_choice(options: StackOptions) -> StackOptions:
+def record_unruled_writes_choice(options: plan.StackOptions) -> plan.StackOptions:
     """The options, with a ``TENANT_FILE`` that says whether writes that no rule covers need approval.
 
     The file is kept in the stack's folder. The record of the example company says ``allow``; for it a file is written
@@ -68,18 +58,18 @@ def record_unruled_writes_choice(options: StackOptions) -> StackOptions:
     return replace(options, environ={**options.environ, "TENANT_FILE": str(_write_tenant_record(options, word))})
 
 
-def _tenant_record_path(options: StackOptions) -> Path:
-    return options.folder / default_tenant_file(options).name
+def _tenant_record_path(options: plan.StackOptions) -> Path:
+    return options.folder / plan.default_tenant_file(options).name
 
 
-def _write_tenant_record(options: StackOptions, word: str) -> Path:
+def _write_tenant_record(options: plan.StackOptions, word: str) -> Path:
     """Write the stack's tenant record, with ``word`` (approve, allow or empty) for writes that no rule covers.
 
     It keeps the content of an existing record, which the user may have edited, else that of the default one. Returns
     the record's path.
     """
     record = _tenant_record_path(options)
-    source = record if record.exists() and not options.uses_example_company else default_tenant_file(options)
+    source = record if record.exists() and not options.uses_example_company else plan.default_tenant_file(options)
     try:
         content = loads_object(source.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -146,7 +136,7 @@ class Stack:
     ``redis``, ``queue``: the Redis servers that the launcher started, for state and queue; None if it started none.
     """
 
-    options: StackOptions
+    options: plan.StackOptions
     children: tuple[Child, ...]
     redis_url: str
     redis: EmbeddedRedis | None
@@ -154,7 +144,7 @@ class Stack:
 
     @property
     def model_notice(self) -> str:
-        return model_notice(self.options)
+        return plan.model_notice(self.options)
 
     @property
     def logs(self) -> Path:
@@ -201,7 +191,7 @@ def stop_on_signals() -> None:
         asyncio.get_running_loop().add_signal_handler(number, cancel)
 
 
-def make_stack_folder(options: StackOptions) -> None:
+def make_stack_folder(options: plan.StackOptions) -> None:
     """Makes the folder of data and logs. Raises ``CommandError`` where that cannot be."""
     try:
         (options.folder / "logs").mkdir(parents=True, exist_ok=True)
@@ -212,7 +202,7 @@ def make_stack_folder(options: StackOptions) -> None:
 
 
 @asynccontextmanager
-async def run_stack(options: StackOptions, tell: ReportProgress = ignore_progress) -> AsyncIterator[Stack]:
+async def run_stack(options: plan.StackOptions, tell: ReportProgress = ignore_progress) -> AsyncIterator[Stack]:
     """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``CommandError``."""
     _check_ports_free(options)
     _check_authentication(options)
@@ -233,21 +223,21 @@ async def run_stack(options: StackOptions, tell: ReportProgress = ignore_progres
             _embedded_redis(options, "queue", is_durable=False)
         )  # wakes may be lost
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
-        ports = StackPorts.assign(free_ports(StackPorts.count_needed(options.executors)))
-        specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
+        ports = plan.StackPorts.assign(plan.free_ports(plan.StackPorts.count_needed(options.executors)))
+        specs = plan.plan_stack(options, ports, redis_url, queue.url if queue else "")
         children = await stack_exit.enter_async_context(_start_children(specs, options.folder))
         await wait_until_ready(children, READY_SECONDS, tell)
         yield Stack(options, children, redis_url, redis, queue)
 
 
-def _check_ports_free(options: StackOptions) -> None:
-    ports_by_option = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, HOST)}
+def _check_ports_free(options: plan.StackOptions) -> None:
+    ports_by_option = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, plan.HOST)}
     for option, (port, host) in ports_by_option.items():
-        if port and not is_port_free(port, host):
+        if port and not plan.is_port_free(port, host):
             raise CommandError(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
 
 
-def _check_authentication(options: StackOptions) -> None:
+def _check_authentication(options: plan.StackOptions) -> None:
     """Raises ``CommandError`` for a host on which the gateway refuses to listen without authentication."""
     authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
     problem = why_open_host_refused(options.host, authentication, allow_open=allow_open.lower() in _YES_WORDS)
@@ -255,7 +245,7 @@ def _check_authentication(options: StackOptions) -> None:
         raise CommandError(problem)
 
 
-async def _check_redis_durable(options: StackOptions) -> None:
+async def _check_redis_durable(options: plan.StackOptions) -> None:
     """Raises ``CommandError`` if the Redis at ``REDIS_URL`` may lose data; the services check the rest."""
     try:
         redis = connect(options.environ["REDIS_URL"])
@@ -272,7 +262,9 @@ async def _check_redis_durable(options: StackOptions) -> None:
 
 
 @asynccontextmanager
-async def _embedded_redis(options: StackOptions, name: str, *, is_durable: bool) -> AsyncIterator[EmbeddedRedis | None]:
+async def _embedded_redis(
+    options: plan.StackOptions, name: str, *, is_durable: bool
+) -> AsyncIterator[EmbeddedRedis | None]:
     """Starts a Redis for the stack and yields it; None if a variable names one. Raises ``CommandError``."""
     if options.environ.get("REDIS_URL") or (name == "queue" and options.environ.get("QUEUE_REDIS_URL")):
         yield None
@@ -300,7 +292,7 @@ def _start_redis(server: EmbeddedRedis) -> None:
 
 
 @asynccontextmanager
-async def _start_children(specs: tuple[ProcessSpec, ...], folder: Path) -> AsyncIterator[tuple[Child, ...]]:
+async def _start_children(specs: tuple[plan.ProcessSpec, ...], folder: Path) -> AsyncIterator[tuple[Child, ...]]:
     children: list[Child] = []
     try:
         for spec in specs:

@@ -8,15 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import CommandError, err, out, own_command_name, print_json
-from cli.gateway.client import (
-    API_KEY_VARIABLE,
-    Gateway,
-    GatewayClient,
-    GatewayUnreachable,
-    SpeakerName,
-    build_speaker,
-    connect_gateway,
-)
+from cli.gateway import client as gateway
 from cli.gateway.live import LiveEventPrinter, follow_turn, send_message
 from cli.gateway.messages import OutgoingMessage, TaskView
 from shared.domain.exact_json import dumps, loads
@@ -30,8 +22,8 @@ def send(
     session: Annotated[
         str | None, typer.Option(help="Go on in this session: a model is told what was said in it.")
     ] = None,
-    url: Gateway = "",
-    speaker: SpeakerName = "",
+    url: gateway.Gateway = "",
+    speaker: gateway.SpeakerName = "",
     role: Annotated[list[Role] | None, typer.Option(help="Roles of the speaker, such as approver.")] = None,
     level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
     task: Annotated[str | None, typer.Option(help="A further turn of this task, such as an approval.")] = None,
@@ -58,7 +50,7 @@ def send(
     _check_policy_json(policy)
     message = OutgoingMessage(
         text,
-        build_speaker(speaker, tuple(role or ()), parse_escalation_levels(level)),
+        gateway.build_speaker(speaker, tuple(role or ()), parse_escalation_levels(level)),
         session,
         task,
         policy,
@@ -74,13 +66,13 @@ def send(
 
 
 async def _connect_and_send(url: str, message: OutgoingMessage, printer: LiveEventPrinter | None) -> TaskView:
-    async with connect_gateway(url) as client:
+    async with gateway.connect_gateway(url) as client:
         with printer or nullcontext():
             return await send_and_follow(client, message, printer, url)
 
 
 async def send_and_follow(
-    client: GatewayClient, message: OutgoingMessage, printer: LiveEventPrinter | None, url: str
+    client: gateway.GatewayClient, message: OutgoingMessage, printer: LiveEventPrinter | None, url: str
 ) -> TaskView:
     """Send a message and print its events; returns the task after the turn.
 
@@ -92,7 +84,7 @@ async def send_and_follow(
         printer.print_task_id(accepted.task_id)
     try:
         return (await follow_turn(client, accepted, printer))[0]
-    except GatewayUnreachable as error:
+    except gateway.GatewayUnreachable as error:
         raise CommandError(_describe_accepted_task(accepted.task_id, url), error.sentence) from error
     except asyncio.CancelledError as error:  # Ctrl-C: the command ends with this sentence
         raise CommandError(_describe_accepted_task(accepted.task_id, url)) from error
@@ -143,9 +135,9 @@ def _print_task_view(view: TaskView, url: str, *, is_answer: bool) -> None:
 def describe_how_to_approve(view: TaskView, url: str) -> str:
     """What a person types to approve what the task waits for, and with whose name or key: to be read, not run."""
     approve = f"{own_command_name()} approvals approve {view.metadata.get('approval_id')}"
-    if os.environ.get(API_KEY_VARIABLE):
+    if os.environ.get(gateway.API_KEY_VARIABLE):
         key_owner = f"an approver's key of level {view.level}" if view.level else "an approver's key"
-        return f"{approve}{_url_option(url)}, with {key_owner} in {API_KEY_VARIABLE}"
+        return f"{approve}{_url_option(url)}, with {key_owner} in {gateway.API_KEY_VARIABLE}"
     level = f" --level {view.level}" if view.level else ""
     return f"{approve} --as NAME{level}{_url_option(url)}"
 

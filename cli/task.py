@@ -6,16 +6,7 @@ import typer
 from rich.text import Text
 
 from cli.console import err, format_local_time, out, plain_text, print_answer, text_table
-from cli.gateway.client import (
-    AsJson,
-    Gateway,
-    GatewayClient,
-    SpeakerName,
-    ask_gateway,
-    build_path,
-    build_speaker_claim,
-    run_with_gateway,
-)
+from cli.gateway import client as gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 from shared.domain.words import DoubtResolutionKind, Role, TaskState
 
@@ -31,18 +22,20 @@ task = typer.Typer(no_args_is_help=True, help="Look at one task, cancel it, and 
 
 
 @task.command()
-def show(task_id: TaskId, url: Gateway = "", as_json: AsJson = False) -> None:
+def show(task_id: TaskId, url: gateway.Gateway = "", as_json: gateway.AsJson = False) -> None:
     """Show a task: its requester, text, state, answer and writes, and what is known of writes in doubt.
 
     Example:
 
       purple task show TASK
     """
-    print_answer(ask_gateway(url, "GET", build_path("tasks", task_id)), print_task, as_json=as_json)
+    print_answer(gateway.ask_gateway(url, "GET", gateway.build_path("tasks", task_id)), print_task, as_json=as_json)
 
 
 @task.command()
-def cancel(task_id: TaskId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def cancel(
+    task_id: TaskId, speaker: gateway.SpeakerName = "", url: gateway.Gateway = "", as_json: gateway.AsJson = False
+) -> None:
     """Cancel a task before its next call. Writes already made stay. Exit code 1 if the task had ended already.
 
     Example:
@@ -50,11 +43,11 @@ def cancel(task_id: TaskId, speaker: SpeakerName = "", url: Gateway = "", as_jso
       purple task cancel TASK
     """
 
-    async def cancel_and_reread(client: GatewayClient) -> JsonObject:
-        await client.cancel_task(task_id, build_speaker_claim(speaker, Role.CLIENT))
-        return await client.request_json("GET", build_path("tasks", task_id))
+    async def cancel_and_reread(client: gateway.GatewayClient) -> JsonObject:
+        await client.cancel_task(task_id, gateway.build_speaker_claim(speaker, Role.CLIENT))
+        return await client.request_json("GET", gateway.build_path("tasks", task_id))
 
-    print_answer(run_with_gateway(url, cancel_and_reread), print_task, as_json=as_json)
+    print_answer(gateway.run_with_gateway(url, cancel_and_reread), print_task, as_json=as_json)
 
 
 @task.command()
@@ -69,9 +62,9 @@ def resolve(
     ],
     call: Annotated[str, typer.Option(help="The call in doubt, such as c1: `purple task show` lists them.")],
     comment: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
-    speaker: SpeakerName = "",
-    url: Gateway = "",
-    as_json: AsJson = False,
+    speaker: gateway.SpeakerName = "",
+    url: gateway.Gateway = "",
+    as_json: gateway.AsJson = False,
 ) -> None:
     """Resolve a write in doubt: say whether it was made. Requires the role operator. Exit code 1 if it has no effect.
 
@@ -85,9 +78,13 @@ def resolve(
         "call": call,
         "resolution": resolution.value,
         "comment": comment,
-        **build_speaker_claim(speaker),
+        **gateway.build_speaker_claim(speaker),
     }
-    print_answer(ask_gateway(url, "POST", build_path("tasks", task_id, "resolve"), body), print_task, as_json=as_json)
+    print_answer(
+        gateway.ask_gateway(url, "POST", gateway.build_path("tasks", task_id, "resolve"), body),
+        print_task,
+        as_json=as_json,
+    )
 
 
 def print_task(record: JsonObject) -> None:

@@ -16,14 +16,8 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
+from cli.assess import report
 from cli.assess.assessor import AGENT_KEY_VARIABLE, RunParameters, connect_assessor, run_assessment
-from cli.assess.report import (
-    assessment_table,
-    compare_points,
-    comparison_table,
-    strip_control_characters,
-    summary_sentences,
-)
 from cli.console import CommandError, err, out, print_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
@@ -87,7 +81,9 @@ class AssessProgress:
         sentence = describe_update(update)
         if sentence and not self._is_quiet:
             style = "red" if isinstance(update, messages.ErrorOccurred) else "dim"
-            self._console.print(strip_control_characters(f"{self._prefix}{sentence}"), style=style, soft_wrap=True)
+            self._console.print(
+                report.strip_control_characters(f"{self._prefix}{sentence}"), style=style, soft_wrap=True
+            )
 
 
 def describe_update(update: messages.Update) -> str:
@@ -279,11 +275,11 @@ def compare(
 
       purple assess compare before.json after.json --json
     """
-    figures = compare_points(load_assessment(folder, before), load_assessment(folder, after))
+    figures = report.compare_points(load_assessment(folder, before), load_assessment(folder, after))
     if as_json:
         print_json(json.dumps(figures))
     else:
-        out.print(comparison_table(figures, (Path(before).stem, Path(after).stem)))
+        out.print(report.comparison_table(figures, (Path(before).stem, Path(after).stem)))
 
 
 @assess.command("schema")
@@ -323,8 +319,8 @@ def _print_assessment(assessment: Assessment, path: Path, page_url: str, as_json
         places = {"kept_in": str(path), **({"page": page_url} if page_url else {})}
         print_json(json.dumps({**assessment.model_dump(mode="json"), **figures, **places}))
         return
-    out.print(assessment_table(assessment))
-    for sentence in summary_sentences(assessment):
+    out.print(report.assessment_table(assessment))
+    for sentence in report.summary_sentences(assessment):
         out.print(sentence, soft_wrap=True)
     out.print(f"Kept as {assessment.name} in {path.parent}.", soft_wrap=True)
     if page_url:

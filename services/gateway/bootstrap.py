@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
+from services.gateway import wiring
 from services.gateway.a2a.card import build_agent_card, card_routes
 from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcFastPath
@@ -49,16 +50,6 @@ from services.gateway.features.webhooks.routes import WebhookEndpoints
 from services.gateway.openapi import DescribedApp, docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
-from services.gateway.wiring import (
-    WebhookWiring,
-    build_assessor_message_handler,
-    build_identity,
-    build_message_files,
-    build_notifier,
-    build_signing_keys,
-    serve_metrics,
-    utc_now,
-)
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.counted_app import CountedApp, RequestCounts
@@ -82,7 +73,7 @@ class _Connections(NamedTuple):
     signing_keys: SigningKeys | None
     identity: Identity
     metrics: Metrics
-    webhooks: WebhookWiring
+    webhooks: wiring.WebhookWiring
 
 
 def build_shutdown_state(settings: GatewaySettings) -> ShutdownState:
@@ -97,7 +88,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     shutdown = shutdown or build_shutdown_state(settings)
     opened = _connect(settings)
     services = _build_services(settings, opened, shutdown, tracer)
-    host = PartHost(settings, opened.state, opened.identity, services, utc_now)
+    host = PartHost(settings, opened.state, opened.identity, services, wiring.utc_now)
     parts = [cast(BuildPart, load_optional_part("gateway", name))(host) for name in settings.parts]
     lifespan = _make_lifespan(settings, opened, parts, shutdown)
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
@@ -117,10 +108,10 @@ def _connect(settings: GatewaySettings) -> _Connections:
     listener = ChannelListener(state)
     metrics = Metrics("gateway")
     is_embedded = settings.profile == "embedded"
-    webhooks = WebhookWiring(settings, state, listener, is_embedded=is_embedded, meter=metrics)
+    webhooks = wiring.WebhookWiring(settings, state, listener, is_embedded=is_embedded, meter=metrics)
     http = httpx.AsyncClient(trust_env=True, verify=client_tls_context())  # a proxy to the issuer is the operator's
-    signing_keys = build_signing_keys(settings, http)
-    identity = build_identity(settings, RateMeter(state), signing_keys)
+    signing_keys = wiring.build_signing_keys(settings, http)
+    identity = wiring.build_identity(settings, RateMeter(state), signing_keys)
     return _Connections(state, queue, listener, http, signing_keys, identity, metrics, webhooks)
 
 
@@ -131,9 +122,9 @@ def _make_lifespan(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, object]]:
-        notifier = build_notifier(webhooks, state, settings.card_url)
+        notifier = wiring.build_notifier(webhooks, state, settings.card_url)
         deliveries = webhooks.open(settings.model_notice)
-        metrics_server = serve_metrics(settings, state, opened.metrics)
+        metrics_server = wiring.serve_metrics(settings, state, opened.metrics)
         async with listener, opened.http, deliveries, metrics_server, AsyncExitStack() as stack:
             for part in parts:
                 await stack.enter_async_context(part.open())
@@ -167,7 +158,7 @@ def _build_services(
             settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"
         ),
         read_tenant_record=RedisTenantRecords(state).get_current_record,
-        files=build_message_files(settings),
+        files=wiring.build_message_files(settings),
         webhooks=opened.webhooks.service,
         ids_mark_repeats=settings.message_id_window > 0,
     )
@@ -178,18 +169,18 @@ def _build_services(
         rules=rules,
         wait_seconds=settings.blocking_limit,
         shutdown=shutdown,
-        handle_assessor_message=build_assessor_message_handler(settings, state, store),
+        handle_assessor_message=wiring.build_assessor_message_handler(settings, state, store),
     )
     signals = TaskSignals(store, tasks, _make_time_and_fresh_id)
     return FeatureServices(
         tasks=tasks,
         signals=signals,
         lists=TaskLists(state),
-        approvals=ApprovalService(Approvals(state), signals.send_signal, utc_now),
+        approvals=ApprovalService(Approvals(state), signals.send_signal, wiring.utc_now),
         tenants=TenantStates(state),
         learned=LearnedData(state),
         webhooks=opened.webhooks.service,
-        dead_letters=DeadLetters(state, TaskStore(state, opened.listener), wakes, utc_now),
+        dead_letters=DeadLetters(state, TaskStore(state, opened.listener), wakes, wiring.utc_now),
         memory=TenantMemories(state),
         audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(archive) if archive else None),
         assessments=AssessmentRepository(state),
@@ -207,7 +198,7 @@ def _add_a2a_routes(
     task_paths = TaskAndProbeEndpoints(
         services.tasks, identity, readiness.find_problems, settings.model_notice, rest_endpoint.get_task_in_1_0
     )
-    card_paths = card_routes(card, utc_now(), settings)
+    card_paths = card_routes(card, wiring.utc_now(), settings)
     # Described like any path; a request takes the short way of ``JsonRpcFastPath``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for router in (card_paths, rest_endpoint.list_routes(), task_paths.list_routes()):
@@ -223,7 +214,7 @@ def _build_own_routers(settings: GatewaySettings, opened: _Connections, services
         partial(find_policy_problems, settings.policy_url),
         addresses_for_operators(settings.tools_allowed_hosts),
         opened.webhooks.addresses,
-        utc_now,
+        wiring.utc_now,
     )
     endpoints = (
         ResolutionEndpoints(services.signals, settings.model_notice),
@@ -259,4 +250,4 @@ def _add_middleware(
 
 
 def _make_time_and_fresh_id() -> TimeAndFreshId:
-    return TimeAndFreshId(utc_now(), str(uuid4()))
+    return TimeAndFreshId(wiring.utc_now(), str(uuid4()))

@@ -7,14 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from services.gateway.features.identity.api_keys import (
-    CreatedKey,
-    KeyRequest,
-    OperatorExists,
-    build_key_view,
-    find_operator_id,
-    make_key,
-)
+from services.gateway.features.identity import api_keys
 from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
 from shared.infra.redis import StateSettings, connect
@@ -37,23 +30,25 @@ def run_first_key_command(arguments: Sequence[str]) -> int:
         )
     except (CannotStart, StoreUnavailable) as problem:
         return print_problem(problem)
-    except OperatorExists as problem:
+    except api_keys.OperatorExists as problem:
         sys.stderr.write(f"{problem}\n")
         return _EXIT_REFUSED
-    sys.stdout.write(json.dumps({**build_key_view(created.key, created.key.created_at), "token": created.token}) + "\n")
+    sys.stdout.write(
+        json.dumps({**api_keys.build_key_view(created.key, created.key.created_at), "token": created.token}) + "\n"
+    )
     return 0
 
 
-async def create_first_key(redis_url: str, tenant: str, principal_id: str, allows_another: bool) -> CreatedKey:
+async def create_first_key(redis_url: str, tenant: str, principal_id: str, allows_another: bool) -> api_keys.CreatedKey:
     """Create an operator's key. Unless ``allows_another``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
         keyring = Keyring(state)
-        operator = find_operator_id(await keyring.list_keys(tenant), datetime.now(UTC))
+        operator = api_keys.find_operator_id(await keyring.list_keys(tenant), datetime.now(UTC))
         if operator and not allows_another:
             sentence = f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create"
-            raise OperatorExists(f"{sentence} (or this with --again, if that key is lost)")
-        created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id)
+            raise api_keys.OperatorExists(f"{sentence} (or this with --again, if that key is lost)")
+        created = api_keys.make_key(api_keys.KeyRequest(principal_id, tuple(Role)), tenant, principal_id)
         await keyring.add(created.key)
         return created
     finally:

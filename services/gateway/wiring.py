@@ -12,6 +12,7 @@ import httpx
 from redis.asyncio import Redis
 
 from services.gateway.a2a.views import build_webhook_body
+from services.gateway.features import participation
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
@@ -24,11 +25,6 @@ from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import HttpJwks, SigningKeys
 from services.gateway.features.identity.store import RateMeter
 from services.gateway.features.identity.tokens import JwtIdentity
-from services.gateway.features.participation import (
-    AssessmentParticipationService,
-    AssessmentsOfWorker,
-    refuse_assessments,
-)
 from services.gateway.features.tasks.listing import TaskLists
 from services.gateway.features.tasks.service import PrepareMessageOrAnswer
 from services.gateway.features.webhooks.service import WebhookService
@@ -124,10 +120,10 @@ def build_notifier(push: WebhookWiring, state: Redis, public_url: str) -> Notifi
 
 def build_assessor_message_handler(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:
     if not (keys := settings.world_sealing_keys):
-        return refuse_assessments
+        return participation.refuse_assessments
     addresses = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
-    service = AssessmentParticipationService(
-        participations=AssessmentsOfWorker(state, keys),
+    service = participation.AssessmentParticipationService(
+        participations=participation.AssessmentsOfWorker(state, keys),
         tasks=tasks,
         lists=TaskLists(state),
         clock=utc_now,

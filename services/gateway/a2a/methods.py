@@ -13,25 +13,7 @@ from services.gateway.a2a import streams
 from services.gateway.a2a.card import OUTPUT_MODES
 from services.gateway.a2a.settings import A2aSettings
 from services.gateway.a2a.views import LEGACY_FORMAT, AnswerFormat, ClientView
-from services.gateway.edge.errors import (
-    InvalidField,
-    NoExtendedCard,
-    NoVisibleTask,
-    PushUnsupported,
-    Unsupported,
-    UnsupportedContent,
-)
-from services.gateway.edge.fields import (
-    flag_at,
-    id_at,
-    json_type_name,
-    list_at,
-    object_at,
-    parse_time,
-    required_id_at,
-    text_at,
-    whole_number_at,
-)
+from services.gateway.edge import errors, fields
 from services.gateway.edge.replies import encode_json
 from services.gateway.features.identity.model import Caller, Identity, may_set_webhooks
 from services.gateway.features.services import FeatureServices
@@ -141,7 +123,7 @@ class A2aMethods:
     async def get_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
-        read_id = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
+        read_id = fields.required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else fields.id_at
         config_id = read_id(call.params, "id", "id")
         record = await self._services.tasks.get_task(task_id, caller)
         webhook = await self._services.webhooks.find(record, config_id, task_id)
@@ -150,8 +132,8 @@ class A2aMethods:
     async def list_webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
-        after_id = text_at(call.params, "pageToken", "pageToken") or ""
-        size = min(whole_number_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
+        after_id = fields.text_at(call.params, "pageToken", "pageToken") or ""
+        size = min(fields.whole_number_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
         record = await self._services.tasks.get_task(task_id, caller)
         webhooks = [registered.webhook for registered in await self._services.webhooks.list_webhooks(record)]
         page = [webhook for webhook in webhooks if webhook.config_id > after_id]
@@ -163,46 +145,46 @@ class A2aMethods:
     async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
-        config_id = required_id_at(call.params, "id", "id")
+        config_id = fields.required_id_at(call.params, "id", "id")
         await self._services.webhooks.remove(await self._read_settable_task(task_id, caller), config_id)
         return answer_format.empty_result
 
     async def get_extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetExtendedAgentCard: the agent's card, for authenticated callers only."""
         if not self._settings.shows_extended_card:
-            raise Unsupported(NO_EXTENDED_CARD_TEXT)
+            raise errors.Unsupported(NO_EXTENDED_CARD_TEXT)
         if not self.identify_caller(call, answer_format).principal.verified:
-            raise NoExtendedCard("the extended card is for callers who have shown who they are")
+            raise errors.NoExtendedCard("the extended card is for callers who have shown who they are")
         return answer_format.show_card(self._card, self._settings.card_keys)
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
         caller = self._identity.caller_of(call.authenticated_caller, merged_metadata(call.params))
         names_tenant = answer_format.dialect is not A2aVersion.LEGACY
-        if names_tenant and text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
-            raise InvalidField("tenant", "is not the tenant that the request was let into")
+        if names_tenant and fields.text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
+            raise errors.InvalidField("tenant", "is not the tenant that the request was let into")
         return caller
 
     def _read_task_id_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
         caller = self.identify_caller(call, answer_format)
-        return required_id_at(call.params, "id", f"{answer_format.parameter_prefix}id"), caller
+        return fields.required_id_at(call.params, "id", f"{answer_format.parameter_prefix}id"), caller
 
     def _check_streaming_offered(self) -> None:
         if not self._settings.a2a_streaming == "on":
-            raise Unsupported(NO_STREAMS_TEXT)
+            raise errors.Unsupported(NO_STREAMS_TEXT)
 
     def _read_webhook_task_id_and_caller(
         self, call: streams.MethodCall, answer_format: AnswerFormat
     ) -> tuple[str, Caller]:
         if not self._services.webhooks.are_offered:
-            raise PushUnsupported
-        return required_id_at(call.params, "taskId", "taskId"), self.identify_caller(call, answer_format)
+            raise errors.PushUnsupported
+        return fields.required_id_at(call.params, "taskId", "taskId"), self.identify_caller(call, answer_format)
 
     async def _read_settable_task(self, task_id: str, caller: Caller) -> TaskRecord:
         """The task, if the caller may set its webhooks; raises ``NoVisibleTask``."""
         record = await self._services.tasks.get_task(task_id, caller)
         if not may_set_webhooks(caller.principal, record):
-            raise NoVisibleTask(record.task_id)
+            raise errors.NoVisibleTask(record.task_id)
         return record
 
     async def _add_file_contents(self, record: TaskRecord, answer_format: AnswerFormat) -> TaskRecord:
@@ -250,20 +232,20 @@ def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, i
     """
     if dialect is A2aVersion.LEGACY:
         return True, _read_history_length(params, "params.historyLength", dialect)
-    configuration = object_at(params, "configuration", "configuration")
+    configuration = fields.object_at(params, "configuration", "configuration")
     _check_output_modes(configuration)
     length = _read_history_length(configuration, "configuration.historyLength", dialect)
     if dialect is A2aVersion.A2A_1_0:
         _check_role(params)
-        return not flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length
-    return flag_at(configuration, "blocking", "configuration.blocking"), length
+        return not fields.flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length
+    return fields.flag_at(configuration, "blocking", "configuration.blocking"), length
 
 
 def _read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
     """Parse ``historyLength``; None if absent, before 1.0 also if zero: all messages, in the early protocol none."""
-    length = whole_number_at(source, "historyLength", path)
+    length = fields.whole_number_at(source, "historyLength", path)
     if length is not None and length >= 2**31 and dialect is not A2aVersion.LEGACY:
-        raise InvalidField(path, "is too large")
+        raise errors.InvalidField(path, "is too large")
     return length if dialect is A2aVersion.A2A_1_0 else length or None
 
 
@@ -273,44 +255,48 @@ def _read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]
     Returns which tasks are listed, how many messages each has, None for all, and whether they have their artifacts.
     """
     query = TaskQuery(
-        session_id=id_at(params, "contextId", "contextId"),
-        states=_parse_status_filter(text_at(params, "status", "status")),
-        since=parse_time(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
+        session_id=fields.id_at(params, "contextId", "contextId"),
+        states=_parse_status_filter(fields.text_at(params, "status", "status")),
+        since=fields.parse_time(
+            fields.text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"
+        ),
         size=_read_page_size(params),
-        page_token=text_at(params, "pageToken", "pageToken") or "",
+        page_token=fields.text_at(params, "pageToken", "pageToken") or "",
     )
     length = _read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
-    return query, length, flag_at(params, "includeArtifacts", "includeArtifacts")
+    return query, length, fields.flag_at(params, "includeArtifacts", "includeArtifacts")
 
 
 def _check_role(params: JsonObject) -> None:
     """Raises ``InvalidField`` for a message without a role, which only 1.0 requires."""
     message = params.get("message")
     if isinstance(message, dict) and not message.get("role"):
-        raise InvalidField("message.role", "is required: ROLE_USER")
+        raise errors.InvalidField("message.role", "is required: ROLE_USER")
 
 
 def _check_output_modes(configuration: JsonObject) -> None:
     key, path = "acceptedOutputModes", "configuration.acceptedOutputModes"
     if not configuration.get(key):
         return
-    modes = [_read_media_type(item, path) for item in list_at(configuration, key, path)]
+    modes = [_read_media_type(item, path) for item in fields.list_at(configuration, key, path)]
     if not _ACCEPTED_MODES.intersection(modes):
-        raise UnsupportedContent(f"{path}: the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
+        raise errors.UnsupportedContent(
+            f"{path}: the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these"
+        )
 
 
 def _read_media_type(item: Json, path: str) -> str:
     if not isinstance(item, str):
-        raise InvalidField(path, f"must be a list of media types; there is {json_type_name(item)} in it")
+        raise errors.InvalidField(path, f"must be a list of media types; there is {fields.json_type_name(item)} in it")
     return item.partition(";")[0].strip().lower()
 
 
 def _read_page_size(params: JsonObject) -> int:
-    size = whole_number_at(params, "pageSize", "pageSize")
+    size = fields.whole_number_at(params, "pageSize", "pageSize")
     if size is None:
         return USUAL_LISTED_TASKS
     if not 1 <= size <= MOST_LISTED_TASKS:
-        raise InvalidField("pageSize", f"must be from 1 to {MOST_LISTED_TASKS}")
+        raise errors.InvalidField("pageSize", f"must be from 1 to {MOST_LISTED_TASKS}")
     return size
 
 
@@ -320,5 +306,5 @@ def _parse_status_filter(word: str | None) -> tuple[TaskState, ...]:
     if word in _NO_SUCH_TASKS:
         return ()
     if word not in _STATES_BY_NAME:
-        raise InvalidField("status", f"must be one of {', '.join([*_STATES_BY_NAME, *_NO_SUCH_TASKS])}")
+        raise errors.InvalidField("status", f"must be one of {', '.join([*_STATES_BY_NAME, *_NO_SUCH_TASKS])}")
     return (_STATES_BY_NAME[word],)

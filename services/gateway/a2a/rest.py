@@ -20,16 +20,8 @@ from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_me
 from services.gateway.a2a.settings import A2aSettings
 from services.gateway.a2a.streams import BARE_ENVELOPE, JSON_TYPE, HandleMethodCall, MethodCall, build_response
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
+from services.gateway.edge import replies
 from services.gateway.edge.fields import check_content_type, read_object
-from services.gateway.edge.replies import (
-    PRIVATE_HEADERS,
-    AnyRefusal,
-    choose_media_type,
-    protocol_version_of,
-    require_protocol_0_3,
-    require_protocol_1_0,
-    rest_fault_reply,
-)
 from services.gateway.features.identity.middleware import caller_of_request
 from shared.contracts.tenant import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
@@ -109,20 +101,20 @@ class A2aRest:
     async def _answer_request(self, path: RestPath, request: Request) -> Response:
         """Call the path's method; returns its answer, or its refusal as an error of the path's protocol version."""
         try:
-            check = require_protocol_0_3 if path.is_0_3 else require_protocol_1_0
-            check(protocol_version_of(request), f"{request.method} {request.url.path}")
+            check = replies.require_protocol_0_3 if path.is_0_3 else replies.require_protocol_1_0
+            check(replies.protocol_version_of(request), f"{request.method} {request.url.path}")
             body = await self._read_body(path, request) if path.verb == "POST" else {}
             answer_format = _choose_answer_format(path, body)
             call = MethodCall(lambda: _read_params(path, request, body), request)
             answer, accepted = await path.handle(call, answer_format), request.headers.get("accept", "")
-            media_type = choose_media_type(accepted) if answer_format is FORMAT_1_0 else JSON_TYPE
-            return build_response(answer, BARE_ENVELOPE, media_type, PRIVATE_HEADERS)
+            media_type = replies.choose_media_type(accepted) if answer_format is FORMAT_1_0 else JSON_TYPE
+            return build_response(answer, BARE_ENVELOPE, media_type, replies.PRIVATE_HEADERS)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request
-            if not isinstance(fault, AnyRefusal):
+            if not isinstance(fault, replies.AnyRefusal):
                 log.exception("request_failed", path=request.url.path)
-            return rest_fault_reply(fault, is_0_3=path.is_0_3)
+            return replies.rest_fault_reply(fault, is_0_3=path.is_0_3)
 
     async def _read_body(self, path: RestPath, request: Request) -> JsonObject:
         check_content_type(request)

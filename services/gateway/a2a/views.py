@@ -20,13 +20,7 @@ from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.deliveries.model import WebhookUpdate, WebhookWork
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
-from services.gateway.features.tasks.views import (
-    ANSWER_NAME,
-    build_answer_text,
-    build_client_metadata,
-    build_legacy_view,
-    list_artifacts,
-)
+from services.gateway.features.tasks import views as task_views
 from services.gateway.features.webhooks.model import TaskWebhook, build_legacy_webhook_view, build_webhook_view_1_0
 from shared.contracts.task import FILE_ID_FIELD, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
@@ -45,21 +39,21 @@ def build_task_view(
         status=_build_status_view(record, record.state, record.reason, record.updated_at, "status"),
         artifacts=_build_artifact_views(record) if has_artifacts else [],
         history=[_build_message_view(record, message) for message in messages],
-        metadata=_build_metadata_view(build_client_metadata(record, model_notice)),
+        metadata=_build_metadata_view(task_views.build_client_metadata(record, model_notice)),
     )
 
 
 def _build_reply_view(record: TaskRecord, model_notice: str) -> JsonFields:
     """The answer and the results' data of an ended task, as an A2A message without a task id."""
-    answer = build_answer_text(record)
-    with_data = (artifact for artifact in list_artifacts(record) if artifact.data is not None)
+    answer = task_views.build_answer_text(record)
+    with_data = (artifact for artifact in task_views.list_artifacts(record) if artifact.data is not None)
     data = [part for artifact in with_data for part in _build_artifact_parts(artifact)]
     return {
         "messageId": f"{record.task_id}-reply",
         "contextId": record.session_id,
         "role": "ROLE_AGENT",
         "parts": [{"text": answer.text if answer else ""}, *data],
-        "metadata": _build_metadata_view(build_client_metadata(record, model_notice)),
+        "metadata": _build_metadata_view(task_views.build_client_metadata(record, model_notice)),
     }
 
 
@@ -73,7 +67,7 @@ def build_update_view(
     match update:
         case Snapshot():
             gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
-            metadata = _build_metadata_view({**build_client_metadata(update.record, model_notice), **gap})
+            metadata = _build_metadata_view({**task_views.build_client_metadata(update.record, model_notice), **gap})
             return {"task": {**build_task_view(update.record, model_notice, length), "metadata": metadata}}
         case updates.TasklessReply(replied):
             return {"message": _build_reply_view(replied, model_notice)}
@@ -88,7 +82,7 @@ def build_update_view(
 def _build_status_update_view(
     update: StatusUpdate, update_name: str, record: TaskRecord, model_notice: str
 ) -> JsonFields:
-    metadata = build_client_metadata(update.record, model_notice) if update.record else update.metadata
+    metadata = task_views.build_client_metadata(update.record, model_notice) if update.record else update.metadata
     status = _build_status_view(record, update.state, update.text, update.at, update_name)
     return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_build_metadata_view(metadata))}
 
@@ -109,13 +103,13 @@ def _build_status_view(
 
 def _build_artifact_views(record: TaskRecord) -> list[JsonValue]:
     """The worker's answer, then its results; if there is no answer, a sentence on the status after the results."""
-    answer = build_answer_text(record)
+    answer = task_views.build_answer_text(record)
     results: list[JsonValue] = [
-        _build_artifact_view(n, artifact) for n, artifact in enumerate(list_artifacts(record), 1)
+        _build_artifact_view(n, artifact) for n, artifact in enumerate(task_views.list_artifacts(record), 1)
     ]
     if answer is None:
         return results
-    answer_view = _build_artifact_view(0, Artifact(name=ANSWER_NAME, text=answer.text))
+    answer_view = _build_artifact_view(0, Artifact(name=task_views.ANSWER_NAME, text=answer.text))
     return [answer_view, *results] if answer.is_given else [*results, answer_view]
 
 
@@ -333,7 +327,7 @@ class LegacyFormat(AnswerFormat):
 
     @override
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        return build_legacy_view(record, view.shown_id, view.history_length, view.model_notice)
+        return task_views.build_legacy_view(record, view.shown_id, view.history_length, view.model_notice)
 
     @override
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:

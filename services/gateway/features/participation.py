@@ -22,12 +22,7 @@ from services.gateway.features.tasks.listing import TaskLists, TaskQuery
 from services.gateway.features.tasks.message import ClientMessage, to_json_values
 from services.gateway.features.tasks.signals import build_cancel_turn
 from services.gateway.features.tasks.views import is_assessment_turn
-from shared.contracts.assessment.messages import (
-    DEFAULT_ASSESSMENT_INSTRUCTIONS,
-    AssessmentMessage,
-    AssessmentStart,
-    TurnStart,
-)
+from shared.contracts.assessment import messages
 from shared.contracts.base import Contract
 from shared.contracts.task import PracticeRun, TaskRecord, TaskRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -38,7 +33,7 @@ from shared.infra.lua import Scripts
 from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 from shared.ports.tasks import Tasks
 
-_T = TypeVar("_T", bound=AssessmentMessage)
+_T = TypeVar("_T", bound=messages.AssessmentMessage)
 _WORLD_FIELDS = ("ues_url", "assessment_instructions", "initial_state_summary")
 _COMPLETION_REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
 _API_KEY_PHRASE_PATTERN = re.compile(r"api_?key", re.IGNORECASE)
@@ -73,17 +68,17 @@ def find_assessor_message(message: ClientMessage) -> AssessorMessage | None:
     return assessor_message
 
 
-def parse_start_message(data: JsonObject) -> AssessmentStart:
+def parse_start_message(data: JsonObject) -> messages.AssessmentStart:
     """Parse a start message; raises ``InvalidField``, without the invalid values."""
-    start = _validate_message(AssessmentStart, {"initial_state_summary": {}, **data})
+    start = _validate_message(messages.AssessmentStart, {"initial_state_summary": {}, **data})
     if not (start.api_key.isascii() and start.api_key.isprintable() and 0 < len(start.api_key) <= 4096):
         raise InvalidField(f"{AssessorMessageKind.START}.api_key", "must be 1 to 4096 printable characters of ASCII")
     return start
 
 
-def parse_turn_message(data: JsonObject) -> TurnStart:
+def parse_turn_message(data: JsonObject) -> messages.TurnStart:
     """Parse a turn message; raises ``InvalidField``."""
-    return _validate_message(TurnStart, data)
+    return _validate_message(messages.TurnStart, data)
 
 
 def _message_objects(message: ClientMessage) -> list[JsonObject]:
@@ -340,7 +335,7 @@ class AssessmentParticipationService:
         return message._replace(
             task_id=message.task_id if is_legacy else None,
             session_id=participation.session_id,
-            text=words or DEFAULT_ASSESSMENT_INSTRUCTIONS,
+            text=words or messages.DEFAULT_ASSESSMENT_INSTRUCTIONS,
             data=(),
             tools_endpoint=self._build_world_url(caller.tenant, participation.session_id, participation.assessment),
             practice=practice,

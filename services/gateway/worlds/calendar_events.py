@@ -5,33 +5,26 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.gateway.worlds.world import (
-    ConnectedWorld,
-    Operation,
-    build_created_ids,
-    build_list_page,
-    select_record_fields,
-    select_row_fields,
-)
+from services.gateway.worlds import world as worlds
 from shared.contracts.ues.modalities import CalendarEvent, Moment
 from shared.domain.exact_json import Json, JsonObject
 
 _UTC = "UTC"
 
 
-class GetCalendars(Operation):
+class GetCalendars(worlds.Operation):
     """The user's calendars and time zone."""
 
     tool, permission = "get_calendars", "calendar:state"
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         state = await world.ues.calendar.get_state()
         calendars: list[Json] = [{"calendar_id": c.calendar_id, "name": c.name} for c in state.calendars.values()]
         zone, default = state.user_timezone, state.default_calendar_id
         return {"default_calendar_id": default, "user_timezone": zone, "calendars": calendars}
 
 
-class ListCalendarEvents(Operation):
+class ListCalendarEvents(worlds.Operation):
     """Appointments that touch a span of time or have words in them, in order; every date of those that recur.
 
     Fields at their usual values are left out: confirmed, takes time, in the user's own calendar.
@@ -45,57 +38,57 @@ class ListCalendarEvents(Operation):
     limit: int = Field(200, ge=1, le=1000)
     offset: int = Field(0, ge=0)
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         has_span = True if self.start is not None and self.end is not None else None
         filters = self.model_dump(exclude_none=True)
         page = await world.ues.calendar.query(expand_recurring=has_span, **filters)
-        return build_list_page("events", [_build_row(event) for event in page.events], page.total_count)
+        return worlds.build_list_page("events", [_build_row(event) for event in page.events], page.total_count)
 
 
-class GetCalendarEvent(Operation):
+class GetCalendarEvent(worlds.Operation):
     """One appointment, by its event_id."""
 
     tool, permission = "get_calendar_event", "calendar:state"
 
     event_id: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         event = await _find_event(world, self.event_id)
         return {**_describe_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
 
 
-class FindCalendarEvents(Operation):
+class FindCalendarEvents(worlds.Operation):
     """Appointments with exactly this title, in capitals or not."""
 
     tool, permission = "find_calendar_events", "calendar:state"
 
     title: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         title = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
         matches = [event for event in events if event.title.strip().casefold() == title and not event.deleted_at]
-        return build_list_page("events", [_describe_event(event) for event in matches], len(matches))
+        return worlds.build_list_page("events", [_describe_event(event) for event in matches], len(matches))
 
 
-class GetInvitationResponse(Operation):
+class GetInvitationResponse(worlds.Operation):
     """What the user has answered to the invitation to an appointment, by its event_id."""
 
     tool, permission = "get_invitation_response", "calendar:state"
 
     event_id: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         event, user = await _find_event(world, self.event_id), (await world.user_address()).casefold()
         attendees = event.attendees if event else ()
         own_entry = next((attendee for attendee in attendees if attendee.email.casefold() == user), None)
         return {
             "event_id": self.event_id,
-            **(select_record_fields(own_entry, "email") if own_entry else {"invited": False}),
+            **(worlds.select_record_fields(own_entry, "email") if own_entry else {"invited": False}),
         }
 
 
-class _CalendarEventFields(Operation):
+class _CalendarEventFields(worlds.Operation):
     description: str | None = None
     location: str | None = None
     attendee_emails: tuple[str, ...] | None = Field(None, description="mail addresses of all who are invited")
@@ -110,7 +103,7 @@ class CreateCalendarEvent(_CalendarEventFields):
     start: Moment
     end: Moment
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
         create = world.ues.calendar.create(
             title=self.title,
@@ -122,7 +115,7 @@ class CreateCalendarEvent(_CalendarEventFields):
             location=self.location,
         )
         response = await world.carry_out_change(create)
-        return build_created_ids(response, "event_id")
+        return worlds.build_created_ids(response, "event_id")
 
 
 class UpdateCalendarEvent(_CalendarEventFields):
@@ -136,7 +129,7 @@ class UpdateCalendarEvent(_CalendarEventFields):
     end: Moment | None = None
     status: Literal["confirmed", "tentative", "cancelled"] | None = None
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         emails = self.attendee_emails
         update = world.ues.calendar.update(
             self.event_id,
@@ -153,7 +146,7 @@ class UpdateCalendarEvent(_CalendarEventFields):
         return {"event_id": self.event_id, **invited}
 
 
-class DeleteCalendarEvent(Operation):
+class DeleteCalendarEvent(worlds.Operation):
     """Delete an appointment."""
 
     tool, permission, expect = "delete_calendar_event", "calendar:delete", {"exists": False}
@@ -161,12 +154,12 @@ class DeleteCalendarEvent(Operation):
 
     event_id: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         await world.carry_out_change(world.ues.calendar.delete(self.event_id))
         return {"event_id": self.event_id, "exists": False}
 
 
-class RespondToInvitation(Operation):
+class RespondToInvitation(worlds.Operation):
     """Answer the invitation to an appointment in the user's name."""
 
     tool, permission, read_back = "respond_to_invitation", "calendar:respond", "get_invitation_response"
@@ -175,7 +168,7 @@ class RespondToInvitation(Operation):
     response: Literal["accepted", "declined", "tentative"]
     comment: str | None = None
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         user = await world.user_address()
         await world.carry_out_change(
             world.ues.calendar.respond_to_event(self.event_id, user, self.response, self.comment)
@@ -185,7 +178,7 @@ class RespondToInvitation(Operation):
 
 def _describe_event(event: CalendarEvent) -> JsonObject:
     return {
-        **select_record_fields(event),
+        **worlds.select_record_fields(event),
         "invited": _join_addresses(tuple(attendee.email for attendee in event.attendees)),
     }
 
@@ -193,8 +186,8 @@ def _describe_event(event: CalendarEvent) -> JsonObject:
 def _build_row(event: CalendarEvent) -> JsonObject:
     """An appointment as a row of a list. Times are in UTC, so the time zone is shown only if it is another one."""
     zone = ("timezone",) if event.timezone == _UTC else ()
-    row = select_row_fields(event, "created_at", "updated_at", *zone)
-    guests: list[Json] = [select_row_fields(guest) for guest in event.attendees]
+    row = worlds.select_row_fields(event, "created_at", "updated_at", *zone)
+    guests: list[Json] = [worlds.select_row_fields(guest) for guest in event.attendees]
     return {**row, **({"attendees": guests} if guests else {})}
 
 
@@ -203,7 +196,7 @@ def _join_addresses(emails: tuple[str, ...]) -> str:
     return ", ".join(sorted(email.casefold() for email in emails)) or "nobody"
 
 
-async def _find_event(world: ConnectedWorld, event_id: str) -> CalendarEvent | None:
+async def _find_event(world: worlds.ConnectedWorld, event_id: str) -> CalendarEvent | None:
     event = (await world.ues.calendar.get_state()).events.get(event_id)
     return None if event is None or event.deleted_at else event
 

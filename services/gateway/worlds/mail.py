@@ -7,17 +7,7 @@ from typing import cast
 from pydantic import Field
 from typing_extensions import override
 
-from services.gateway.worlds.world import (
-    ConnectedWorld,
-    MessageChange,
-    Operation,
-    WorldRefused,
-    build_created_ids,
-    build_list_page,
-    make_message_change,
-    select_record_fields,
-    select_row_fields,
-)
+from services.gateway.worlds import world as worlds
 from shared.contracts.ues.modalities import Email
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.ues.connection import FieldValue
@@ -26,12 +16,12 @@ _REPLY_PREFIX = "re:"
 _HIDDEN_FIELDS = ("body_html", "reply_to_address")
 
 
-class GetMailbox(Operation):
+class GetMailbox(worlds.Operation):
     """The user's own mail address, the folders with how many mails lie in each, and the labels in use."""
 
     tool, permission = "get_mailbox", "email:state"
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
         folders: list[Json] = [{"folder": name, "emails": state.count_in_folder(name)} for name in state.folders]
         return {
@@ -43,7 +33,7 @@ class GetMailbox(Operation):
         }
 
 
-class ListEmails(Operation):
+class ListEmails(worlds.Operation):
     """Mails that fit all that is given, newest first, with all of their text. Addresses and words match as parts.
 
     Fields at their usual values are left out: not starred, normal priority, no thread, sent when it was received.
@@ -65,28 +55,28 @@ class ListEmails(Operation):
     limit: int = Field(100, ge=1, le=1000)
     offset: int = Field(0, ge=0)
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         filters = self.model_dump(exclude_none=True, exclude={"label"})
         labels = (self.label,) if self.label is not None else None
         page = await world.ues.email.query(labels=labels, **filters)
         thread_sizes = Counter(mail.thread_id for mail in page.emails)
         rows = [_build_row(mail, is_alone=thread_sizes[mail.thread_id] == 1) for mail in page.emails]
-        return build_list_page("emails", rows, page.total_count)
+        return worlds.build_list_page("emails", rows, page.total_count)
 
 
-class GetEmail(Operation):
+class GetEmail(worlds.Operation):
     """One mail, by its message_id."""
 
     tool, permission = "get_email", "email:state"
 
     message_id: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
         return _describe_mail(mail) if mail else {"message_id": self.message_id, "found": False}
 
 
-class GetEmailLabel(Operation):
+class GetEmailLabel(worlds.Operation):
     """Whether one mail has a label."""
 
     tool, permission = "get_email_label", "email:state"
@@ -94,42 +84,42 @@ class GetEmailLabel(Operation):
     message_id: str
     label: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         mail = await _find_email(world, self.message_id)
         has_label = mail is not None and self.label in mail.labels
         return {"message_id": self.message_id, "label": self.label, "present": has_label}
 
 
-class FindSentEmails(Operation):
+class FindSentEmails(worlds.Operation):
     """Mails that the user has sent under a subject."""
 
     tool, permission = "find_sent_emails", "email:query"
 
     subject: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         page = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
-        return build_list_page("emails", [_describe_mail(mail) for mail in page.emails], page.total_count)
+        return worlds.build_list_page("emails", [_describe_mail(mail) for mail in page.emails], page.total_count)
 
 
-class FindEmailReplies(Operation):
+class FindEmailReplies(worlds.Operation):
     """What the user has answered to one mail, by the mail's message_id."""
 
     tool, permission = "find_email_replies", "email:query"
 
     message_id: str
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         page = await world.ues.email.query(folder="sent", limit=1000)
         replies = [mail for mail in page.emails if mail.in_reply_to == self.message_id]
         rows = [
-            {"reply_id": mail.message_id, **select_record_fields(mail, "message_id", *_HIDDEN_FIELDS)}
+            {"reply_id": mail.message_id, **worlds.select_record_fields(mail, "message_id", *_HIDDEN_FIELDS)}
             for mail in replies
         ]
-        return build_list_page("replies", rows, len(rows))
+        return worlds.build_list_page("replies", rows, len(rows))
 
 
-class SendEmail(Operation):
+class SendEmail(worlds.Operation):
     """Send a new mail in the user's name. To answer one, use reply_to_email."""
 
     tool, permission, read_back = "send_email", "email:send", "find_sent_emails"
@@ -140,7 +130,7 @@ class SendEmail(Operation):
     cc_addresses: tuple[str, ...] = ()
     bcc_addresses: tuple[str, ...] = ()
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         email = world.ues.email.send(
             from_address=await world.user_address(),
             to_addresses=self.to_addresses,
@@ -149,10 +139,10 @@ class SendEmail(Operation):
             cc_addresses=self.cc_addresses or None,
             bcc_addresses=self.bcc_addresses or None,
         )
-        return build_created_ids(await world.carry_out_change(email), "message_id")
+        return worlds.build_created_ids(await world.carry_out_change(email), "message_id")
 
 
-class ReplyToEmail(Operation):
+class ReplyToEmail(worlds.Operation):
     """Answer a mail in the user's name, in its thread, to its sender or to the ``reply_to_address`` that it shows.
 
     ``cc_addresses``: who else gets the answer.
@@ -164,11 +154,11 @@ class ReplyToEmail(Operation):
     body_text: str = Field(min_length=1)
     cc_addresses: tuple[str, ...] = ()
 
-    async def carry_out(self, world: ConnectedWorld) -> JsonObject:
+    async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         state = await world.ues.email.get_state()
         original = state.emails.get(self.message_id)
         if original is None or not state.user_email_address:
-            raise WorldRefused(f"there is no mail {self.message_id}")
+            raise worlds.WorldRefused(f"there is no mail {self.message_id}")
         is_reply = original.subject.lower().lstrip().startswith(_REPLY_PREFIX)
         reply = world.ues.email.send(
             from_address=state.user_email_address,
@@ -180,10 +170,10 @@ class ReplyToEmail(Operation):
             in_reply_to=original.message_id,
             references=[*original.references, original.message_id],
         )
-        return build_created_ids(await world.carry_out_change(reply), "reply_id")
+        return worlds.build_created_ids(await world.carry_out_change(reply), "reply_id")
 
 
-class MoveEmail(MessageChange):
+class MoveEmail(worlds.MessageChange):
     """Move a mail into a folder, such as spam or inbox; a folder that is not there is made."""
 
     tool, permission, read_back = "move_email", "email:move", "get_email"
@@ -191,7 +181,7 @@ class MoveEmail(MessageChange):
     folder: str
 
 
-class _LabelChange(MessageChange):
+class _LabelChange(worlds.MessageChange):
     read_back = "get_email_label"
 
     label: str
@@ -214,14 +204,14 @@ class UnlabelEmail(_LabelChange):
 
 
 def _describe_mail(mail: Email) -> JsonObject:
-    return select_record_fields(mail, *_hidden_fields(mail))
+    return worlds.select_record_fields(mail, *_hidden_fields(mail))
 
 
 def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:
     """A mail as a row of a list. ``is_alone``: whether no other mail in the list belongs to its thread."""
     thread_field = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
     sent_field = ("sent_at",) if mail.sent_at == mail.received_at else ()
-    return select_row_fields(mail, *_hidden_fields(mail), *thread_field, *sent_field)
+    return worlds.select_row_fields(mail, *_hidden_fields(mail), *thread_field, *sent_field)
 
 
 def _hidden_fields(mail: Email) -> tuple[str, ...]:
@@ -230,12 +220,12 @@ def _hidden_fields(mail: Email) -> tuple[str, ...]:
     return _HIDDEN_FIELDS[:1] if has_other_reply_address else _HIDDEN_FIELDS
 
 
-async def _find_email(world: ConnectedWorld, message_id: str) -> Email | None:
+async def _find_email(world: worlds.ConnectedWorld, message_id: str) -> Email | None:
     return (await world.ues.email.get_state()).emails.get(message_id)
 
 
 _FLAG_CHANGES = tuple(
-    make_message_change(tool, permission, description, "get_email", expect)
+    worlds.make_message_change(tool, permission, description, "get_email", expect)
     for tool, permission, description, expect in (
         ("mark_email_read", "email:read", "Mark a mail as read.", {"is_read": True}),
         ("mark_email_unread", "email:unread", "Mark a mail as unread.", {"is_read": False}),
@@ -245,7 +235,7 @@ _FLAG_CHANGES = tuple(
         ("delete_email", "email:delete", "Delete a mail: it goes into the trash.", {"folder": "trash"}),
     )
 )
-MAIL_OPERATIONS: tuple[type[Operation], ...] = (
+MAIL_OPERATIONS: tuple[type[worlds.Operation], ...] = (
     GetMailbox, ListEmails, GetEmail, GetEmailLabel, FindSentEmails, FindEmailReplies, SendEmail, ReplyToEmail,
     MoveEmail, LabelEmail, UnlabelEmail, *_FLAG_CHANGES,
 )  # fmt: skip

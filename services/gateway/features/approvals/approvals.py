@@ -8,14 +8,8 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
+from services.gateway.edge import fields
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, NotFound
-from services.gateway.edge.fields import (
-    decode_page_token,
-    encode_page_token,
-    parse_limit,
-    required_id_at,
-    short_text_at,
-)
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
@@ -64,7 +58,7 @@ class Approvals(ScriptedStore):
         At most ``limit`` of them, all if it is None. ``page_token``: of the page before; empty for the first. Raises
         ``InvalidField`` for a wrong token.
         """
-        last_position = parse_position("token", *decode_page_token(page_token)) if page_token else (0, "")
+        last_position = parse_position("token", *fields.decode_page_token(page_token)) if page_token else (0, "")
         positions = [row for row in await self._list_positions(tenant) if row[0] > last_position]
         requests: list[ApprovalRequest] = []
         for start in range(0, len(positions), _READ_AT_ONCE):
@@ -78,7 +72,7 @@ class Approvals(ScriptedStore):
             if limit is not None and len(requests) > limit:
                 last_id = requests[limit - 1].approval.approval_id
                 deadline = next(deadline for (deadline, approval_id), _ in positions if approval_id == last_id)
-                return ApprovalListPage(requests[:limit], encode_page_token(str(deadline), last_id))
+                return ApprovalListPage(requests[:limit], fields.encode_page_token(str(deadline), last_id))
         return ApprovalListPage(requests)
 
     async def _list_positions(self, tenant: str) -> list[tuple[_WaitingPosition, keys.WaitingApprovalMember]]:
@@ -122,10 +116,10 @@ _LONGEST_COMMENT = 2000
 
 def read_answer(body: JsonObject) -> MessageDecision:
     """Parse ``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
-    word = required_id_at(body, "decision", "decision").strip().lower()
+    word = fields.required_id_at(body, "decision", "decision").strip().lower()
     if word not in DECISION_WORDS:
         raise InvalidField("decision", f"must be {' or '.join(DECISION_WORDS)}")
-    return MessageDecision(word, short_text_at(body, "comment", _LONGEST_COMMENT))
+    return MessageDecision(word, fields.short_text_at(body, "comment", _LONGEST_COMMENT))
 
 
 # Puts a turn ahead of its session's messages, waits a little for its end, and returns the task.
@@ -274,7 +268,7 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
         Parameters: ``limit`` (approvals a page; all without it), ``token`` (of the page before).
         """
         parameters = call.request.query_params
-        limit = parse_limit(parameters["limit"], MOST_LISTED_APPROVALS) if "limit" in parameters else None
+        limit = fields.parse_limit(parameters["limit"], MOST_LISTED_APPROVALS) if "limit" in parameters else None
         page = await self._service.list_waiting(call.caller, limit, parameters.get("token", ""))
         views: list[JsonValue] = [self._service.show_request(request, call.caller) for request in page.requests]
         return {"approvals": views, "token": page.next_token}

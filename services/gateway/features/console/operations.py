@@ -8,12 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import NotFound, WouldRepeatWrites
-from services.gateway.features.console.charts import (
-    draw_arms_chart,
-    draw_days_chart,
-    draw_quality_chart,
-    draw_spending_chart,
-)
+from services.gateway.features.console import charts
 from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import (
     LEARNING_TABS,
@@ -24,17 +19,12 @@ from services.gateway.features.console.pages import (
     redirect_to,
 )
 from services.gateway.features.console.sessions import Visitor
-from services.gateway.features.console.views import health, memory
+from services.gateway.features.console.views import health, memory, progress
 from services.gateway.features.console.views.approvals import (
     build_approval_page,
     select_answerable_requests,
 )
 from services.gateway.features.console.views.formatting import parse_digits_or_zero
-from services.gateway.features.console.views.progress import (
-    build_process_cards,
-    build_quality_history,
-    compute_quality_trend,
-)
 from services.gateway.features.console.views.tasks import RUNNING_STATES, list_writes_in_doubt
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants import DailySpending, TenantState
@@ -78,7 +68,7 @@ class OverviewPages(PageGroup):
                 operated.state,
                 is_stuck=operated.state is not None and await context.is_stuck(caller, operated.state),
             ),
-            health.build_quality_tile(compute_quality_trend(history.quality)),
+            health.build_quality_tile(progress.compute_quality_trend(history.quality)),
             health.build_waiting_tile(waiting_counts, len(waiting) - len(answerable), deadline, now),
         ]
         if operated.state:
@@ -86,7 +76,7 @@ class OverviewPages(PageGroup):
         pages = [
             build_approval_page(approval, caller.principal, now) for approval in answerable[:_MOST_QUESTIONS_SHOWN]
         ]
-        quality, spent = build_quality_history(history.quality), [day for day in operated.spent if day.calls]
+        quality, spent = progress.build_quality_history(history.quality), [day for day in operated.spent if day.calls]
         return await context.render_page(
             request,
             "overview.html",
@@ -97,8 +87,8 @@ class OverviewPages(PageGroup):
             tasks_in_doubt=operated.tasks_in_doubt[:_MOST_QUESTIONS_SHOWN],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS_SHOWN)),
             quality=quality,
-            quality_drawn=draw_quality_chart(quality, is_small=True) if quality else "",
-            spent_drawn=draw_spending_chart(operated.spent, is_small=True) if spent else "",
+            quality_drawn=charts.draw_quality_chart(quality, is_small=True) if quality else "",
+            spent_drawn=charts.draw_spending_chart(operated.spent, is_small=True) if spent else "",
             spent=spent,
         )
 
@@ -140,19 +130,19 @@ class LearningPages(PageGroup):
         """The page on learning: numbers for all visitors of the tenant, those of predictions for operators alone."""
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.learned.read_totals(tenant), await services.learned.read_history(tenant)
-        cards = build_process_cards(learning.arms, history.arms)
-        quality = build_quality_history(history.quality)
+        cards = progress.build_process_cards(learning.arms, history.arms)
+        quality = progress.build_quality_history(history.quality)
         return await self._context.render_page(
             request,
             "learning.html",
             visitor,
             tabs=LEARNING_TABS,
             learning=learning,
-            direction=compute_quality_trend(history.quality),
+            direction=progress.compute_quality_trend(history.quality),
             quality=quality,
-            quality_drawn=draw_quality_chart(quality) if quality else "",
-            quality_small=draw_quality_chart(quality, is_small=True) if quality else "",
-            cards=[(card, draw_arms_chart(card)) for card in cards[:_MOST_CARDS]],
+            quality_drawn=charts.draw_quality_chart(quality) if quality else "",
+            quality_small=charts.draw_quality_chart(quality, is_small=True) if quality else "",
+            cards=[(card, charts.draw_arms_chart(card)) for card in cards[:_MOST_CARDS]],
             left_out=len(cards[_MOST_CARDS:]),
             accuracy=await self._read_accuracy_for_operators(visitor),
         )
@@ -221,10 +211,10 @@ class OperationsPages(PageGroup):
             causes=health.count_failure_causes(ended_tasks.records),
             spent=[day for day in reversed(spent) if day.calls],
             mean_cost=health.compute_mean_cost_of_tasks(spent, days),
-            spent_drawn=draw_spending_chart(spent) if any(day.calls for day in spent) else "",
+            spent_drawn=charts.draw_spending_chart(spent) if any(day.calls for day in spent) else "",
             days=days[::-1],
-            days_drawn=draw_days_chart(days) if len(days) > 1 else "",
-            days_small=draw_days_chart(days, is_small=True) if len(days) > 1 else "",
+            days_drawn=charts.draw_days_chart(days) if len(days) > 1 else "",
+            days_small=charts.draw_days_chart(days, is_small=True) if len(days) > 1 else "",
         )
 
     async def requeue_dead_letter(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:

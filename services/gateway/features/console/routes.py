@@ -19,15 +19,9 @@ from services.gateway.features.console.pages import LEARNING_TABS, PageRenderer,
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
-from services.gateway.features.console.views import assessments
+from services.gateway.features.console.views import assessments, replay
 from services.gateway.features.console.views.approvals import build_approval_page
 from services.gateway.features.console.views.formatting import as_sentence, parse_digits_or_zero
-from services.gateway.features.console.views.replay import (
-    TURNS_SHOWN_EACH_WAY,
-    build_replayed_turn,
-    list_timeline_turns,
-    sorted_criteria,
-)
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 
@@ -100,8 +94,8 @@ class AssessmentPages(PageGroup):
         if not 1 <= number <= len(kept_assessment.assessment.runs):
             raise errors.NotFound(f"run {number}")
         run = kept_assessment.assessment.runs[number - 1]
-        turns = list_timeline_turns(run)
-        turn = build_replayed_turn(run, turns, parse_digits_or_zero(request.query_params.get("turn", "")))
+        turns = replay.list_timeline_turns(run)
+        turn = replay.build_replayed_turn(run, turns, parse_digits_or_zero(request.query_params.get("turn", "")))
         shown_number = turn.timeline_turn.turn
         return await self._context.render_page(
             request,
@@ -111,10 +105,12 @@ class AssessmentPages(PageGroup):
             place=f"{_ASSESSMENTS_PATH}/{kept_assessment.summary.assessment_id}",
             run=run,
             run_number=number,
-            stops=turns[max(0, shown_number - TURNS_SHOWN_EACH_WAY) : shown_number + TURNS_SHOWN_EACH_WAY + 1],
+            stops=turns[
+                max(0, shown_number - replay.TURNS_SHOWN_EACH_WAY) : shown_number + replay.TURNS_SHOWN_EACH_WAY + 1
+            ],
             last=turns[-1].turn,
             turn=turn,
-            criteria=sorted_criteria(run),
+            criteria=replay.sorted_criteria(run),
         )
 
     async def drop_assessment(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:

@@ -11,12 +11,7 @@ from time import perf_counter
 import httpx
 import structlog
 
-from services.gateway.features.deliveries.model import (
-    HttpPoster,
-    NoReceiverAnswer,
-    QueuedDelivery,
-    ReceiverAnswer,
-)
+from services.gateway.features.deliveries import model as deliveries
 from services.gateway.features.deliveries.service import DeliveryService, choose_due_deliveries
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.settings import PushSettings
@@ -31,7 +26,7 @@ _FIXED_HEADERS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "id
 _MOST_DIGITS_OF_SHORT_LENGTH = 6  # of the length of a short answer: less than 100 kB
 
 
-class WebhookHttpClient(HttpPoster):
+class WebhookHttpClient(deliveries.HttpPoster):
     """Posts to receivers, and records the number and duration of posts. Close it with ``aclose``."""
 
     def __init__(self, guard: AddressGuard, seconds: float, connections: int, meter: Meter = NO_METER) -> None:
@@ -43,7 +38,7 @@ class WebhookHttpClient(HttpPoster):
     async def aclose(self) -> None:
         await self._client.aclose()
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> deliveries.ReceiverAnswer:
         began, outcome = perf_counter(), "undelivered"
         try:
             request = self._client.build_request("POST", url, headers={**headers, **_FIXED_HEADERS}, content=body)
@@ -51,13 +46,13 @@ class WebhookHttpClient(HttpPoster):
                 response = await self._client.send(request, stream=True)
                 await _drain_answer(response)
             outcome = "delivered" if response.is_success else "refused"
-            return ReceiverAnswer(response.status_code, response.headers.get("retry-after", ""))
+            return deliveries.ReceiverAnswer(response.status_code, response.headers.get("retry-after", ""))
         except RefusedConnection as refused:
-            raise NoReceiverAnswer(str(refused)) from refused
+            raise deliveries.NoReceiverAnswer(str(refused)) from refused
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise NoReceiverAnswer(f"no answer within {self._seconds:g} seconds") from error
+            raise deliveries.NoReceiverAnswer(f"no answer within {self._seconds:g} seconds") from error
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last: of a host name (IDNA)
-            raise NoReceiverAnswer(f"no answer: {type(error).__name__}") from error
+            raise deliveries.NoReceiverAnswer(f"no answer: {type(error).__name__}") from error
         finally:
             self._meter.observe(names.WEBHOOK_SECONDS, perf_counter() - began)
             self._meter.add(names.WEBHOOKS, outcome=outcome)
@@ -116,7 +111,7 @@ class DeliveryLoop:
             delivery.add_done_callback(running.discard)
         return LOOK_WITHOUT_NEWS_SECONDS if next_in is None else min(next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
 
-    async def _deliver(self, claim: QueuedDelivery, wake_loop: asyncio.Event) -> None:
+    async def _deliver(self, claim: deliveries.QueuedDelivery, wake_loop: asyncio.Event) -> None:
         try:
             await self._service.deliver(claim)
         except StoreUnavailable as error:
@@ -128,7 +123,7 @@ class DeliveryLoop:
             self._busy -= Counter([claim.tenant])  # whose count is zero leaves
             wake_loop.set()
 
-    async def _count_failure(self, claim: QueuedDelivery) -> None:
+    async def _count_failure(self, claim: deliveries.QueuedDelivery) -> None:
         try:
             await self._service.count_internal_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again

@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from services.gateway.edge.errors import (
-    InvalidField,
-    NotAClient,
-    NotAnOperator,
-    RateLimitStatus,
-    TooManyRequests,
-    Unauthenticated,
-)
+from services.gateway.edge import errors
 from services.gateway.edge.fields import check_type, list_at, object_at, required_id_at
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import JsonObject
@@ -52,16 +45,16 @@ class Identity(Protocol):
         Raises ``Unauthenticated`` without a caller, ``InvalidField`` if the metadata claims another principal.
         """
         if authenticated_caller is None:
-            raise Unauthenticated("nobody checked who sends the request")
+            raise errors.Unauthenticated("nobody checked who sends the request")
         claimed = object_at(metadata, "principal", _PRINCIPAL_FIELD_PATH).get("id")
         if claimed not in (None, authenticated_caller.principal.id):
-            raise InvalidField(
+            raise errors.InvalidField(
                 f"{_PRINCIPAL_FIELD_PATH}.id", "is not whom the key that came with the request belongs to"
             )
         return authenticated_caller
 
 
-_NO_RATE_LIMITS = RateLimitStatus()
+_NO_RATE_LIMITS = errors.RateLimitStatus()
 
 
 @dataclass
@@ -69,8 +62,8 @@ class AdmittedCaller:
     """An identified caller with its rate limits after the request. ``counter``: counts one message more."""
 
     caller: Caller | None
-    rate_limits: RateLimitStatus = _NO_RATE_LIMITS
-    counter: Callable[[], Awaitable[RateLimitStatus]] | None = None
+    rate_limits: errors.RateLimitStatus = _NO_RATE_LIMITS
+    counter: Callable[[], Awaitable[errors.RateLimitStatus]] | None = None
 
     async def count_message(self) -> None:
         """Count a message; raises ``TooManyRequests``."""
@@ -78,7 +71,7 @@ class AdmittedCaller:
             return
         try:
             self.rate_limits = await self.counter()
-        except TooManyRequests as fault:
+        except errors.TooManyRequests as fault:
             self.rate_limits = fault.rate_limits
             raise
 
@@ -110,7 +103,7 @@ def bearer_token(headers: Mapping[str, str]) -> str | None:
 def check_client(caller: Caller) -> None:
     """Raises ``NotAClient`` for a verified caller without the role client, which sending tasks requires."""
     if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
-        raise NotAClient("you do not have the role client, and may not send tasks")
+        raise errors.NotAClient("you do not have the role client, and may not send tasks")
 
 
 def may_see_all_tasks(principal: Principal) -> bool:
@@ -149,7 +142,7 @@ def parse_roles(claim: JsonObject, path: str) -> tuple[Role, ...]:
     try:
         return tuple(Role(word) for word in _read_strings(claim, "roles", path))
     except ValueError:
-        raise InvalidField(f"{path}.roles", f"known roles are {role_names}") from None
+        raise errors.InvalidField(f"{path}.roles", f"known roles are {role_names}") from None
 
 
 def parse_escalation_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
@@ -159,7 +152,7 @@ def parse_escalation_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
     try:
         return tuple(EscalationLevel.parse(word).word for word in _read_strings(claim, "levels", path))
     except ValueError as error:
-        raise InvalidField(f"{path}.levels", str(error)) from None
+        raise errors.InvalidField(f"{path}.levels", str(error)) from None
 
 
 def _read_strings(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
@@ -170,4 +163,4 @@ def _read_strings(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
 def check_operator(caller: Caller) -> None:
     """Raises ``NotAnOperator`` unless the caller has the role operator."""
     if Role.OPERATOR not in caller.principal.roles:
-        raise NotAnOperator("you do not have the role operator")
+        raise errors.NotAnOperator("you do not have the role operator")

@@ -13,14 +13,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.features.tasks.views import (
-    ANSWER_NAME,
-    build_answer_text,
-    build_client_metadata,
-    build_legacy_artifact,
-    build_legacy_status,
-    list_artifacts,
-)
+from services.gateway.features.tasks import views
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import TaskState, TurnPhase
 from shared.ports.tasks import TaskSnapshot, parse_stream_id
@@ -201,9 +194,9 @@ def _list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, A
     result that was streamed already.
     """
     record = record.model_copy(update={"state": state})
-    answer = build_answer_text(record)
-    answers = [(ANSWER_ARTIFACT_INDEX, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []
-    artifacts = enumerate(list_artifacts(record), start=1)
+    answer = views.build_answer_text(record)
+    answers = [(ANSWER_ARTIFACT_INDEX, Artifact(name=views.ANSWER_NAME, text=answer.text))] if answer else []
+    artifacts = enumerate(views.list_artifacts(record), start=1)
     results = [(number, artifact) for number, artifact in artifacts if not artifact.streamed]
     yield from (*answers, *results) if answer and answer.is_given else (*results, *answers)
 
@@ -262,18 +255,20 @@ def build_legacy_update(update: Update, shown_id: str, model_notice: str) -> dic
     match update:
         case Snapshot(record, lost_after, is_final):
             gap: dict[str, JsonValue] = {} if lost_after is None else {"gap": {"lost_after": lost_after}}
-            status = build_legacy_status(record.state, record.reason, record.updated_at)
-            metadata = {**build_client_metadata(record, model_notice), **gap}
+            status = views.build_legacy_status(record.state, record.reason, record.updated_at)
+            metadata = {**views.build_client_metadata(record, model_notice), **gap}
             return {"id": shown_id, "status": status, "final": is_final, "metadata": metadata}
         case TasklessReply(record):
-            status = build_legacy_status(record.state, record.answer, record.updated_at)
-            metadata = build_client_metadata(record, model_notice)
+            status = views.build_legacy_status(record.state, record.answer, record.updated_at)
+            metadata = views.build_client_metadata(record, model_notice)
             return {"id": shown_id, "status": status, "final": True, "metadata": metadata}
         case StatusUpdate():
-            status = build_legacy_status(update.state, update.text, update.at)
-            metadata = build_client_metadata(update.record, model_notice) if update.record else dict(update.metadata)
+            status = views.build_legacy_status(update.state, update.text, update.at)
+            metadata = (
+                views.build_client_metadata(update.record, model_notice) if update.record else dict(update.metadata)
+            )
             return {"id": shown_id, "status": status, "final": update.is_final, "metadata": metadata}
         case ArtifactUpdate():
-            artifact = build_legacy_artifact(update.number, update.artifact)
+            artifact = views.build_legacy_artifact(update.number, update.artifact)
             chunk: dict[str, JsonValue] = {"append": update.append, "lastChunk": update.last_chunk}
             return {"id": shown_id, "artifact": {**artifact, **chunk}}

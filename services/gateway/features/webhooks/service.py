@@ -4,12 +4,7 @@ from collections.abc import Sequence
 
 from services.gateway.edge.errors import InvalidField, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller, may_see_all_tasks
-from services.gateway.features.webhooks.model import (
-    FailingDelivery,
-    RegisteredWebhook,
-    TaskWebhook,
-    TooManyWebhooks,
-)
+from services.gateway.features.webhooks import model
 from services.gateway.features.webhooks.secrets import WebhookMasterSecrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
@@ -44,13 +39,13 @@ class WebhookService:
     def are_offered(self) -> bool:
         return self._webhooks is not None
 
-    def check(self, webhook: TaskWebhook) -> None:
+    def check(self, webhook: model.TaskWebhook) -> None:
         """Raises ``InvalidField`` for a URL that the gateway may not call."""
         self._require_webhooks()
         if problem := why_refused(webhook.url, self._addresses):
             raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
-    async def register(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool = False) -> None:
+    async def register(self, record: TaskRecord, webhook: model.TaskWebhook, *, includes_past: bool = False) -> None:
         """Register a webhook for updates from now on, or from the task's start. It replaces the task's webhook of the
         same id; a webhook without id gets the task's. Raises ``InvalidField`` for its URL, or if the task has too many.
         """
@@ -59,13 +54,13 @@ class WebhookService:
         limit = self._most_webhooks
         try:
             await self._require_webhooks().put(record, identified, includes_past=includes_past, limit=limit)
-        except TooManyWebhooks:
+        except model.TooManyWebhooks:
             raise InvalidField(_CONFIG_PATH, f"a task has at most {limit} webhooks") from None
 
-    async def list_webhooks(self, record: TaskRecord) -> Sequence[RegisteredWebhook]:
+    async def list_webhooks(self, record: TaskRecord) -> Sequence[model.RegisteredWebhook]:
         return await self._require_webhooks().list_webhooks(record)
 
-    async def find(self, record: TaskRecord, config_id: str | None, shown_id: str) -> TaskWebhook:
+    async def find(self, record: TaskRecord, config_id: str | None, shown_id: str) -> model.TaskWebhook:
         """The webhook with that id, or the task's first if the id is None; raises ``UnknownWebhook``.
 
         ``shown_id``: the task's id as the client knows it.
@@ -79,7 +74,7 @@ class WebhookService:
         """Remove a webhook, if it exists."""
         await self._require_webhooks().drop(record, config_id)
 
-    async def list_failing_deliveries(self, caller: Caller) -> Sequence[FailingDelivery]:
+    async def list_failing_deliveries(self, caller: Caller) -> Sequence[model.FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
         webhooks = self._require_webhooks()
         return await webhooks.list_failing_deliveries(caller.tenant) if may_see_all_tasks(caller.principal) else ()

@@ -5,13 +5,7 @@ from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.gateway.features.webhooks.model import (
-    DeliveryProgress,
-    FailingDelivery,
-    RegisteredWebhook,
-    TaskWebhook,
-    TooManyWebhooks,
-)
+from services.gateway.features.webhooks import model
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -21,7 +15,7 @@ from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 class DeliveryRow(NamedTuple):
     """A stored webhook or notice: its progress, and its encrypted content."""
 
-    progress: DeliveryProgress
+    progress: model.DeliveryProgress
     sealed: str
 
 
@@ -30,11 +24,11 @@ _FIELDS_BEFORE_JSON = {"cursor", "disabled"}  # scripts read these, so they stan
 
 def parse_row(text: str) -> DeliveryRow:
     flag, cursor, progress_json, sealed = text.split("\n", 3)
-    progress = DeliveryProgress.model_validate_json(progress_json)
+    progress = model.DeliveryProgress.model_validate_json(progress_json)
     return DeliveryRow(progress.model_copy(update={"cursor": cursor, "disabled": flag != "on"}), sealed)
 
 
-def pack_progress(progress: DeliveryProgress) -> str:
+def pack_progress(progress: model.DeliveryProgress) -> str:
     return progress.model_dump_json(exclude=_FIELDS_BEFORE_JSON)
 
 
@@ -47,13 +41,13 @@ class FailingDeliveries:
     def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
-    async def list_newest(self, tenant: str) -> Sequence[FailingDelivery]:
+    async def list_newest(self, tenant: str) -> Sequence[model.FailingDelivery]:
         """The tenant's failing webhooks and notices, the newest failure first."""
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.failing_webhooks_key(tenant)))
-        failing = map(FailingDelivery.model_validate_json, rows.values())
+        failing = map(model.FailingDelivery.model_validate_json, rows.values())
         return sorted(failing, key=lambda delivery: (str(delivery.at), delivery.subject), reverse=True)
 
-    async def add(self, tenant: str, member: str, failing: FailingDelivery) -> None:
+    async def add(self, tenant: str, member: str, failing: model.FailingDelivery) -> None:
         """Add a failing webhook or notice to the tenant's list, unless the list is full."""
         key, row = keys.failing_webhooks_key(tenant), failing.model_dump_json()
         is_listed = await self._scripts.execute("HEXISTS", key, member)
@@ -74,7 +68,7 @@ class RedisWebhooks:
         self._seal = seal
         self._failing = FailingDeliveries(self._scripts)
 
-    async def put(self, record: TaskRecord, webhook: TaskWebhook, *, includes_past: bool, limit: int) -> None:
+    async def put(self, record: TaskRecord, webhook: model.TaskWebhook, *, includes_past: bool, limit: int) -> None:
         """Register a webhook for updates from now on or, with ``includes_past``, from the task's start.
 
         It replaces a webhook with the same id and continues its progress, unless that was given up. If the task has
@@ -85,12 +79,12 @@ class RedisWebhooks:
         registered = None if text is None else self._parse_row(str(text))
         if registered is not None and registered.webhook == webhook and not registered.progress.disabled:
             return  # a message that was sent again must not disturb what is under way
-        progress = DeliveryProgress(cursor="0" if includes_past else "")
+        progress = model.DeliveryProgress(cursor="0" if includes_past else "")
         if registered is not None and not registered.progress.disabled:
             progress = registered.progress.model_copy(update={"tries": 0, "error": ""})
         await self._write_webhook(record, member, webhook, progress, limit)
 
-    async def list_webhooks(self, record: TaskRecord) -> Sequence[RegisteredWebhook]:
+    async def list_webhooks(self, record: TaskRecord) -> Sequence[model.RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", _task_keys(record).push))
         webhooks = [webhook for webhook in (self._parse_row(text) for text in rows.values()) if webhook is not None]
         return sorted(webhooks, key=lambda webhook: webhook.webhook.config_id)
@@ -102,24 +96,26 @@ class RedisWebhooks:
         await self._scripts.execute_commands(*commands)
         await self._failing.remove(record.tenant, member)
 
-    async def list_failing_deliveries(self, tenant: str) -> Sequence[FailingDelivery]:
+    async def list_failing_deliveries(self, tenant: str) -> Sequence[model.FailingDelivery]:
         return await self._failing.list_newest(tenant)
 
     async def _write_webhook(
-        self, record: TaskRecord, member: str, webhook: TaskWebhook, progress: DeliveryProgress, limit: int
+        self, record: TaskRecord, member: str, webhook: model.TaskWebhook, progress: model.DeliveryProgress, limit: int
     ) -> None:
         task, partition = _task_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.encrypt(webhook.model_dump_json())
         arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, limit]
         if await self._scripts.run("put_delivery", names, arguments) == -1:
-            raise TooManyWebhooks(record.task_id)
+            raise model.TooManyWebhooks(record.task_id)
 
-    def _parse_row(self, text: str) -> RegisteredWebhook | None:
+    def _parse_row(self, text: str) -> model.RegisteredWebhook | None:
         """Parse a stored webhook; None if no key can decrypt it."""
         try:
             row = parse_row(text)
-            return RegisteredWebhook(TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed)), row.progress)
+            return model.RegisteredWebhook(
+                model.TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed)), row.progress
+            )
         except (CannotDecrypt, ValueError):
             return None
 

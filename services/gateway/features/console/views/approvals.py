@@ -5,15 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.views.formatting import (
-    Badge,
-    as_sentence,
-    count_with_noun,
-    field_rows,
-    format_json,
-    humanize_name,
-    join_in_prose,
-)
+from services.gateway.features.console.views import formatting
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround
 from shared.contracts.plan import ArgumentOrigin, PlannedCall
@@ -21,11 +13,11 @@ from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads
 
 STATUS_BADGES = {
-    ApprovalStatus.WAITING: Badge("Waiting", "warn"),
-    ApprovalStatus.APPROVED: Badge("Approved", "good"),
-    ApprovalStatus.REJECTED: Badge("Rejected", "bad"),
-    ApprovalStatus.EXPIRED: Badge("Expired", "mute"),
-    ApprovalStatus.SUPERSEDED: Badge("No longer asked", "mute"),
+    ApprovalStatus.WAITING: formatting.Badge("Waiting", "warn"),
+    ApprovalStatus.APPROVED: formatting.Badge("Approved", "good"),
+    ApprovalStatus.REJECTED: formatting.Badge("Rejected", "bad"),
+    ApprovalStatus.EXPIRED: formatting.Badge("Expired", "mute"),
+    ApprovalStatus.SUPERSEDED: formatting.Badge("No longer asked", "mute"),
 }
 
 
@@ -60,7 +52,7 @@ class ApprovalPage(NamedTuple):
     why_not_counted: str
 
     @property
-    def status(self) -> Badge:
+    def status(self) -> formatting.Badge:
         return STATUS_BADGES[self.approval.status]
 
     @property
@@ -92,16 +84,16 @@ def build_approval_page(request: ApprovalRequest, reader: Principal, now: dateti
             rule.policy_id,
             rule.reason,
             _describe_action(rule.action, rule.level),
-            field_rows(loads(rule.values_json)),
+            formatting.field_rows(loads(rule.values_json)),
         )
         for rule in approval.grounds.rules
     )
     objection = approval.find_objection(reader, now)
-    return ApprovalPage(approval, record, reasons, rules, as_sentence(objection) if objection else "")
+    return ApprovalPage(approval, record, reasons, rules, formatting.as_sentence(objection) if objection else "")
 
 
 def level_title(level: str | None) -> str:
-    return humanize_name(level) if level else "Any approver"
+    return formatting.humanize_name(level) if level else "Any approver"
 
 
 def select_answerable_requests(
@@ -117,8 +109,8 @@ def summarize_calls(calls: Sequence[PlannedCall]) -> str:
         return "No call"
     first_values = [_describe_argument(value) for value in list(calls[0].arguments.values())[:3]]
     argument_texts = ", ".join(text.splitlines()[0][:60] for text in first_values if text)
-    more = f" and {count_with_noun(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
-    return f"{humanize_name(calls[0].tool)}{f' ({argument_texts})' if argument_texts else ''}{more}"
+    more = f" and {formatting.count_with_noun(len(calls) - 1, 'more call')}" if len(calls) > 1 else ""
+    return f"{formatting.humanize_name(calls[0].tool)}{f' ({argument_texts})' if argument_texts else ''}{more}"
 
 
 def build_argument_rows(call: PlannedCall, grounds: Grounds) -> tuple[ValueRow, ...]:
@@ -138,7 +130,7 @@ def _describe_argument(value: Json) -> str:
     if isinstance(value, dict) and set(value) == {"$ref"}:
         call, _, path = str(value["$ref"]).partition(".")
         return f"the {path or 'result'} of call {call.removeprefix('c')}"
-    return format_json(value)
+    return formatting.format_json(value)
 
 
 def _describe_origin(
@@ -173,14 +165,14 @@ def _strip_rule_id(reason: str) -> str:
 
 def _describe_action(action: str, level: str | None) -> str:
     words = {"require_approval": "asks for an approval", "escalate": "escalates", "block": "blocks"}
-    return f"{words.get(action, humanize_name(action).lower())}{f' by {level}' if level else ''}"
+    return f"{words.get(action, formatting.humanize_name(action).lower())}{f' by {level}' if level else ''}"
 
 
 def describe_reference(ref: str, grounds: Grounds) -> str:
     """A reference as a phrase: ``f1.amount`` becomes ``amount of get_expense``."""
     word, _, name = ref.partition(" ")
     if word in ("value", "task") and name:
-        return humanize_name(name).lower() if word == "value" else f"{name}, from the request"
+        return formatting.humanize_name(name).lower() if word == "value" else f"{name}, from the request"
     read_ref, _, path = ref.partition(".")
     tool = next((ground.tool for ground in grounds.reads if ground.ref == read_ref), "")
     return f"{path or 'the answer'} of {tool}" if tool else ref
@@ -188,12 +180,14 @@ def describe_reference(ref: str, grounds: Grounds) -> str:
 
 def describe_figure_origin(figure: FigureGround, grounds: Grounds) -> str:
     operands = tuple(describe_reference(operand, grounds) for operand in figure.operands)
-    return f"{humanize_name(figure.operation)} of {join_in_prose(operands)}"
+    return f"{formatting.humanize_name(figure.operation)} of {formatting.join_in_prose(operands)}"
 
 
 def describe_read_arguments(ground: ReadGround) -> str:
     arguments = loads(ground.arguments_json)
-    return ", ".join(format_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
+    return (
+        ", ".join(formatting.format_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
+    )
 
 
 def build_result_rows(ground: ReadGround) -> tuple[tuple[str, str], ...]:
@@ -202,4 +196,4 @@ def build_result_rows(ground: ReadGround) -> tuple[tuple[str, str], ...]:
         fields = loads(ground.shows)
     except ValueError:
         fields = None
-    return field_rows(fields) or (("Answer", f"{ground.shows}{' ...' if ground.cut else ''}"),)
+    return formatting.field_rows(fields) or (("Answer", f"{ground.shows}{' ...' if ground.cut else ''}"),)

@@ -5,16 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from services.gateway.features.console.views.formatting import (
-    Badge,
-    duration_words,
-    field_rows,
-    format_json,
-    humanize_name,
-    parse_time_or_none,
-    strategy_title,
-    text_or_empty,
-)
+from services.gateway.features.console.views import formatting
 from services.gateway.features.tasks.views import build_answer_text
 from services.gateway.features.webhooks.model import RegisteredWebhook, describe_delivery_state
 from shared.contracts.task import Artifact, TaskRecord
@@ -56,31 +47,31 @@ def _build_write_in_doubt(doubt: JsonObject) -> WriteInDoubt:
     )
     return WriteInDoubt(
         call_id=str(doubt.get("call_id") or ""),
-        title=humanize_name(tool),
+        title=formatting.humanize_name(tool),
         tool=tool,
-        arguments=field_rows(to_exact(doubt.get("arguments"))),
-        facts=tuple((label, format_json(to_exact(doubt[key]))) for key, label in labels if doubt.get(key)),
-        deadline=parse_time_or_none(doubt.get("deadline")),
+        arguments=formatting.field_rows(to_exact(doubt.get("arguments"))),
+        facts=tuple((label, formatting.format_json(to_exact(doubt[key]))) for key, label in labels if doubt.get(key)),
+        deadline=formatting.parse_time_or_none(doubt.get("deadline")),
     )
 
 
 WRITE_BADGES = {
-    "verified": Badge("Verified", "good"),
-    "unverified": Badge("Not verified", "warn"),
-    "sending": Badge("Being sent", "info"),
-    "sent": Badge("Sent", "info"),
-    "refused": Badge("Refused", "bad"),
-    "denied": Badge("Refused", "bad"),
-    "absent": Badge("Not found", "bad"),
-    "in_doubt": Badge("In doubt", "bad"),
-    "skipped": Badge("Skipped", "mute"),
-    "unsent": Badge("Not sent", "mute"),
+    "verified": formatting.Badge("Verified", "good"),
+    "unverified": formatting.Badge("Not verified", "warn"),
+    "sending": formatting.Badge("Being sent", "info"),
+    "sent": formatting.Badge("Sent", "info"),
+    "refused": formatting.Badge("Refused", "bad"),
+    "denied": formatting.Badge("Refused", "bad"),
+    "absent": formatting.Badge("Not found", "bad"),
+    "in_doubt": formatting.Badge("In doubt", "bad"),
+    "skipped": formatting.Badge("Skipped", "mute"),
+    "unsent": formatting.Badge("Not sent", "mute"),
 }
 DRY_RUN_REMARK = "Dry run: nothing is written."
 _DELIVERY_BADGES = {
-    "active": Badge("Told", "good"),
-    "failing": Badge("Failing", "warn"),
-    "disabled": Badge("Given up", "bad"),
+    "active": formatting.Badge("Told", "good"),
+    "failing": formatting.Badge("Failing", "warn"),
+    "disabled": formatting.Badge("Given up", "bad"),
 }
 
 
@@ -156,12 +147,12 @@ def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
         yield FileRow(file.shown_name, description, str(row.get("file_id") or file.file_id))
 
 
-def delivery_badge(registered: RegisteredWebhook) -> Badge:
+def delivery_badge(registered: RegisteredWebhook) -> formatting.Badge:
     return _DELIVERY_BADGES[describe_delivery_state(registered)]
 
 
 def artifact_text(artifact: Artifact) -> str:
-    data = format_json(to_exact(artifact.data)) if artifact.data is not None else ""
+    data = formatting.format_json(to_exact(artifact.data)) if artifact.data is not None else ""
     return "\n\n".join(filter(None, (artifact.text, data)))
 
 
@@ -181,7 +172,11 @@ def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     until = record.updated_at if record.state.is_terminal else now
     facts = [
         ("Process", process_title(record), ""),
-        ("Strategy", strategy_title(text_or_empty(data.get("strategy"))), text_or_empty(data.get("strategy_why"))),
+        (
+            "Strategy",
+            formatting.strategy_title(formatting.text_or_empty(data.get("strategy"))),
+            formatting.text_or_empty(data.get("strategy_why")),
+        ),
         ("Took" if record.state.is_terminal else "So far", format_duration(until - record.accepted_at), ""),
         ("Cost", _format_money(spend.get("dollars")), _prefix_if_set("limit $", spend.get("dollar_limit"))),
         (
@@ -192,7 +187,7 @@ def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Model calls", _format_number(data.get("model_calls")), ""),
         ("Tool calls", _format_number(data.get("tool_calls")), ""),
         ("Policy", verdict_badge(verdict).text if verdict else "", ", ".join(rules)),
-        ("Approval", text_or_empty(data.get("approval")), ""),
+        ("Approval", formatting.text_or_empty(data.get("approval")), ""),
         ("Quality", _format_number(data.get("quality")), "of 1"),
     ]
     return [fact for fact in facts if fact[1]]
@@ -208,22 +203,22 @@ def _summarize_facts(facts: Sequence[tuple[str, str, str]]) -> str:
 
 def format_duration(length: timedelta) -> str:
     seconds = length.total_seconds()
-    return f"{seconds:.1f} s" if 0 <= seconds < 60 else duration_words(length)
+    return f"{seconds:.1f} s" if 0 <= seconds < 60 else formatting.duration_words(length)
 
 
-def verdict_badge(verdict: JsonObject) -> Badge:
+def verdict_badge(verdict: JsonObject) -> formatting.Badge:
     if verdict.get("blocked"):
-        return Badge("Blocked", "bad")
+        return formatting.Badge("Blocked", "bad")
     if verdict.get("escalate"):
-        return Badge("Escalates", "warn")
+        return formatting.Badge("Escalates", "warn")
     if verdict.get("requiresApproval"):
-        return Badge("Asks for approval", "warn")
-    return Badge("Allowed", "good") if verdict.get("passed") else Badge("Not passed", "bad")
+        return formatting.Badge("Asks for approval", "warn")
+    return formatting.Badge("Allowed", "good") if verdict.get("passed") else formatting.Badge("Not passed", "bad")
 
 
 def process_title(record: TaskRecord) -> str:
     """The kind of process; empty while it is not known."""
-    return humanize_name(text_or_empty(record.metadata.get("process_type")))
+    return formatting.humanize_name(formatting.text_or_empty(record.metadata.get("process_type")))
 
 
 def _format_number(value: object) -> str:

@@ -7,14 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.formatting import (
-    count_with_noun,
-    duration_words,
-    format_json,
-    humanize_name,
-    strategy_title,
-    texts_or_empty,
-)
+from services.gateway.features.console.views import formatting
 from services.gateway.features.console.views.tasks import format_nanos_as_dollars
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import loads, to_exact
@@ -122,10 +115,10 @@ def build_stages(events: EventsWithIds) -> tuple[TimelineStage, ...]:
 def _build_stage(group: _StageSteps, end: datetime) -> TimelineStage:
     titles = {**{state.value: title for state, title in _STATE_TITLES.items()}, **_PHASE_TITLES, "": "Received"}
     counts = [(sum(step.description.icon == icon for step in group.steps), noun) for icon, noun in _ICON_NOUNS]
-    summary = [count_with_noun(count, noun) for count, noun in counts if count]
+    summary = [formatting.count_with_noun(count, noun) for count, noun in counts if count]
     if (seconds := (end - group.at).total_seconds()) >= 0.005:
-        summary.append(f"{seconds:.2f} s" if seconds < 60 else duration_words(end - group.at))
-    title = titles.get(group.state_name, humanize_name(group.state_name.lower()))
+        summary.append(f"{seconds:.2f} s" if seconds < 60 else formatting.duration_words(end - group.at))
+    title = titles.get(group.state_name, formatting.humanize_name(group.state_name.lower()))
     return TimelineStage(group.stage_id, title, group.state_name, tuple(group.steps), " · ".join(summary))
 
 
@@ -151,7 +144,7 @@ def _describe_model_step(event: TaskEvent) -> StepDescription:
         cache_remark = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
         parts.append(f"{input_tokens:,} tokens read{cache_remark}")
     if isinstance(output_tokens, int):
-        count = count_with_noun(output_tokens, "token") if input_tokens is None else f"{output_tokens:,}"
+        count = formatting.count_with_noun(output_tokens, "token") if input_tokens is None else f"{output_tokens:,}"
         parts.append(f"{count} written")
     if isinstance(nanos, int):
         parts.append(format_nanos_as_dollars(nanos))
@@ -177,11 +170,11 @@ def _arguments_line(arguments: JsonValue) -> str:
         return f"{text} ..."
     if not isinstance(parsed, dict):
         return text
-    return ", ".join(f"{name} {format_json(value)}" for name, value in parsed.items())
+    return ", ".join(f"{name} {formatting.format_json(value)}" for name, value in parsed.items())
 
 
 def _describe_plan_step(event: TaskEvent) -> StepDescription:
-    counts = Counter(texts_or_empty(event.data.get("calls")))
+    counts = Counter(formatting.texts_or_empty(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
     return StepDescription("list", "info", title, str(event.data.get("why_none") or ""))
@@ -190,7 +183,7 @@ def _describe_plan_step(event: TaskEvent) -> StepDescription:
 def _describe_verdict_step(event: TaskEvent) -> StepDescription:
     rules, passed = event.data.get("rules"), event.data.get("passed") is True
     rule_names = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
-    reasons = " ".join(dict.fromkeys(texts_or_empty(event.data.get("why"))))
+    reasons = " ".join(dict.fromkeys(formatting.texts_or_empty(event.data.get("why"))))
     text = f"{rule_names}: {reasons}" if rule_names and reasons else rule_names
     if event.data.get("escalates") is True and not event.data.get("blocked"):
         return StepDescription("shield", "warn", "The policy hands it to a person", text)
@@ -207,7 +200,7 @@ def _rule_name(rule: JsonValue) -> str:
 def _describe_write_step(event: TaskEvent) -> StepDescription:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
-    status_title = _STATUS_TITLES.get(status, humanize_name(status) or "Silent")
+    status_title = _STATUS_TITLES.get(status, formatting.humanize_name(status) or "Silent")
     text = str(event.data.get("note") or event.data.get("silent") or "")
     return StepDescription("write", tones.get(status, "bad"), f"{status_title}: {tool}", text)
 
@@ -235,10 +228,10 @@ def _describe_note_step(event: TaskEvent) -> StepDescription:
         return StepDescription("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
     if strategy := data.get("strategy"):
         reason = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return StepDescription("dot", "mute", f"Strategy: {strategy_title(str(strategy))}", reason)
+        return StepDescription("dot", "mute", f"Strategy: {formatting.strategy_title(str(strategy))}", reason)
     if process := data.get("process_type"):
         reason = str(data.get("classified_by") or "")
-        return StepDescription("dot", "mute", f"Kind of process: {humanize_name(str(process))}", reason)
+        return StepDescription("dot", "mute", f"Kind of process: {formatting.humanize_name(str(process))}", reason)
     for key, title_format in _NOTE_TITLES.items():
         if key in data:
             title = title_format.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
@@ -267,12 +260,12 @@ _NOTE_TITLES = {
 
 def _describe_other_step(event: TaskEvent) -> StepDescription:
     """A step for an event of any other kind: its fields and their values."""
-    return StepDescription("dot", "mute", humanize_name(event.kind), rows=_data_rows(event.data))
+    return StepDescription("dot", "mute", formatting.humanize_name(event.kind), rows=_data_rows(event.data))
 
 
 def _data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tuple[str, str], ...]:
     values = {name: value for name, value in data.items() if name not in skipped_names and value is not None}
-    return tuple((name, format_json(to_exact(value))) for name, value in values.items())
+    return tuple((name, formatting.format_json(to_exact(value))) for name, value in values.items())
 
 
 _STEP_DESCRIBERS: Mapping[str, Callable[[TaskEvent], StepDescription]] = {
