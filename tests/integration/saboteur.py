@@ -29,7 +29,7 @@ class Saboteur:
         body = await request.body()
         message = json.loads(body) if body else {}
         if message.get("method") != self._method:
-            await self._app(scope, _again(body, receive), send)
+            await self._app(scope, again(body, receive), send)
             return
         self.seen += 1
         await (await self._sabotage(request, message["id"]))(scope, receive, send)
@@ -75,7 +75,8 @@ def raw(body: str, status: int = 200, **headers: str) -> Sabotage:
     return respond
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
+def again(body: bytes, receive: Receive) -> Receive:
+    """A channel that gives the request's body once more, and then what ``receive`` gives."""
     replayed = False
 
     async def replay() -> dict[str, object]:

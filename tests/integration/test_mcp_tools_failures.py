@@ -13,7 +13,10 @@ import pytest
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from pydantic import JsonValue
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from examples.company.calls import ToolCaller
 from examples.company.faults import ToolFaults
@@ -24,7 +27,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
 from tests.company_stage import company, open_books
 from tests.each_row import each_row
-from tests.integration.saboteur import NoModernMcp, Sabotage, Saboteur, error, raw, result
+from tests.integration.saboteur import NoModernMcp, Sabotage, Saboteur, again, error, raw, result
 from tests.serving import serving
 
 ARGUMENTS: dict[str, Json] = {"expense_id": "EXP-1001"}
@@ -282,6 +285,34 @@ async def test_cancelled_and_failing_calls_leave_the_shared_session_whole(tmp_pa
 
         assert all(await asyncio.gather(*(one(number) for number in range(200))))
         assert not (await servers.call(running.connection, "get_expense", ARGUMENTS, 5)).is_error
+
+
+async def test_a_server_of_the_generation_before_hears_that_a_call_was_given_up(tmp_path: Path) -> None:
+    """To such a server a closed connection says nothing; a newer one takes it for the cancellation."""
+    hanging, reports = asyncio.Event(), asyncio.Queue[JsonValue]()
+
+    async def hang(_: Request, key: JsonValue) -> Response:
+        reports.put_nowait(key)
+        await hanging.wait()
+        return Response()
+
+    async def note_report(scope: Scope, receive: Receive, send: Send) -> None:
+        body = await Request(scope, receive).body() if scope["type"] == "http" else b""
+        message = json.loads(body) if body else {}
+        if message.get("method") == "notifications/cancelled":
+            reports.put_nowait(message["params"]["requestId"])
+        await app(scope, again(body, receive) if body else receive, send)
+
+    app = NoModernMcp(
+        Saboteur(build_app(open_books(tmp_path), ToolFaults({}), faults_may_change=False), "tools/call", hang)
+    )
+    async with serving(note_report) as url, McpTools() as servers, asyncio.timeout(20):
+        connection = Connection(id="old", url=f"{url}/mcp")
+        await servers.discover(connection)
+        with pytest.raises(ToolSilent):
+            await servers.call(connection, "get_expense", ARGUMENTS, 0.3)
+        assert await reports.get() == await reports.get()
+        hanging.set()
 
 
 async def test_closing_an_open_session_does_not_hang(tmp_path: Path) -> None:

@@ -3,23 +3,26 @@ session with a server; it is opened once and ended when it is broken or no longe
 """
 
 import asyncio
+import itertools
 import json
-import math
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import lru_cache
-from types import TracebackType
-from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import NamedTuple, Self, TypeAlias, TypeVar, cast
 
 import anyio
 import httpx2
 import structlog
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp import Client, ClientSession, types
+from mcp import ClientSession, types
+from mcp.client._probe import negotiate_auto  # what ``mcp.Client`` opens a session with; it takes no dispatcher of ours
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
@@ -122,27 +125,27 @@ class McpTransport(httpx2.AsyncBaseTransport):
         await self._http.close()
 
     async def call(
-        self, url: str, call: types.JSONRPCRequest, tool_headers: Mapping[str, str]
-    ) -> types.JSONRPCResponse | None:
+        self, url: str, call_id: str, params: Mapping[str, object], tool_headers: Mapping[str, str]
+    ) -> dict[str, object] | None:
         """The JSON result of a tool call. Raises the port's errors.
 
         Returns None for any other answer, which is then kept for the SDK's transport, where the caller sends the same
-        call. If the caller does not, it calls ``drop_answer``.
+        call under the same id. The caller calls ``drop_answer`` in the end.
         """
-        message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
+        message = {"jsonrpc": "2.0", "id": call_id, "method": _CALL_METHOD, "params": params}
         headers = _build_call_headers(self._session, tuple(tool_headers.items()))
         request = httpx2.Request("POST", _parse_url_cached(url), headers=headers, content=_encode_message(message))
         request.extensions["timeout"] = _TIMEOUT_EXTENSION
         answer = await self._send(request, message)
         if answer.result is None:
-            self._handed_over[call.id] = answer.to_response()
+            self._handed_over[call_id] = answer.to_response()
         return answer.result
 
-    def drop_answer(self, call: types.JSONRPCRequest) -> None:
-        """Drops the answer that was kept for a call which the SDK's transport will not send."""
-        self._handed_over.pop(call.id, None)
+    def drop_answer(self, call_id: str) -> None:
+        """Drops the answer that was kept for a call, if the SDK's transport did not ask for it."""
+        self._handed_over.pop(call_id, None)
 
-    async def _send(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
+    async def _send(self, request: httpx2.Request, message: Mapping[str, object]) -> "_WireAnswer":
         is_waited_for = "id" in message and request.method != "DELETE"
         try:
             if is_waited_for:
@@ -152,7 +155,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         except TRANSPORT_ERRORS as error:
             raise to_port_error(error) from error
 
-    async def _fetch_answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> "_WireAnswer":
+    async def _fetch_answer(self, request: httpx2.Request, message: Mapping[str, object]) -> "_WireAnswer":
         response = await self._http.send(self._connection, request)
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             await response.aclose()
@@ -164,7 +167,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             self._session = response.headers.get("mcp-session-id", "")
         return await _read_usable_answer(response, message, lambda trouble: self._build_failure(message, trouble).body)
 
-    def _build_failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
+    def _build_failure(self, message: Mapping[str, object], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
         mark = secrets.token_hex(16)
         self._troubles.put(mark, trouble)
         error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK_FIELD: mark}}
@@ -179,7 +182,7 @@ class _WireAnswer(NamedTuple):
     headers: Mapping[str, str] = {}
     body: bytes = b""
     stream: httpx2.AsyncByteStream | None = None
-    result: types.JSONRPCResponse | None = None
+    result: dict[str, object] | None = None
 
     def to_response(self) -> httpx2.Response:
         headers = {name: self.headers[name] for name in ("content-type", "mcp-session-id") if name in self.headers}
@@ -189,7 +192,7 @@ class _WireAnswer(NamedTuple):
 
 
 async def _read_usable_answer(
-    response: httpx2.Response, message: Mapping[str, JsonValue], encode_stream_failure: Callable[[ToolSilent], bytes]
+    response: httpx2.Response, message: Mapping[str, object], encode_stream_failure: Callable[[ToolSilent], bytes]
 ) -> _WireAnswer:
     """The answer, if MCP can read it; raises the port's error if not. A JSON body is read here, within a size limit."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -209,13 +212,13 @@ async def _read_usable_answer(
     return _WireAnswer(response.status_code, response.headers, body, result=result)
 
 
-def _parse_result(body: bytes, message: Mapping[str, JsonValue]) -> types.JSONRPCResponse | None:
-    """The body parsed as the result of this request; None if it is something else."""
+def _parse_result(body: bytes, message: Mapping[str, object]) -> dict[str, object] | None:
+    """The result in the body, if it answers this request; None if the body is something else."""
     try:
-        result = types.JSONRPCResponse.model_validate_json(body, by_name=False)
+        answer = types.JSONRPCResponse.model_validate_json(body, by_name=False)
     except ValidationError:
         return None
-    return result if result.id == message["id"] else None
+    return answer.result if answer.id == message["id"] else None
 
 
 def _check_status_and_media_type(response: httpx2.Response, media_type: str) -> None:
@@ -231,7 +234,7 @@ def _check_status_and_media_type(response: httpx2.Response, media_type: str) -> 
     refuse_compressed(response)
 
 
-def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]) -> None:
+def _require_json_rpc(body: bytes, status: int, message: Mapping[str, object]) -> None:
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
@@ -262,10 +265,10 @@ class _BoundedStream(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _read_message(request: httpx2.Request) -> Mapping[str, JsonValue]:
+def _read_message(request: httpx2.Request) -> Mapping[str, object]:
     if not request.content:
         return {}
-    message: Mapping[str, JsonValue] = json.loads(request.content)
+    message: Mapping[str, object] = json.loads(request.content)
     return message
 
 
@@ -280,62 +283,57 @@ T = TypeVar("T")
 _Incoming: TypeAlias = SessionMessage | Exception
 
 
-@asynccontextmanager
-async def open_streams(
-    url: str, transport: McpTransport
-) -> AsyncIterator[tuple[MemoryObjectReceiveStream[_Incoming], "_OutgoingStream"]]:
-    """Yields the two streams of an MCP session over ``transport``: one to read from, one to write to."""
-    incoming, received = anyio.create_memory_object_stream[_Incoming](math.inf)
-    async with transport.open_client() as http, streamable_http_client(url, http_client=http) as (source, sink), sink:
-
-        async def forward_messages() -> None:
-            with incoming, suppress(anyio.BrokenResourceError):  # nobody reads any more: the session has ended
-                async for message in source:
-                    incoming.send_nowait(message)
-
-        async with asyncio.TaskGroup() as group:
-            forwarding = group.create_task(forward_messages())
-            try:
-                yield received, _OutgoingStream(url, transport, sink, incoming)
-            finally:
-                forwarding.cancel()
-
-
-class _WriteStream(Protocol):
-    async def send(self, item: SessionMessage, /) -> None: ...
-
-
-class _OutgoingStream:
-    """A writer for messages to the server: a tool call goes directly over our transport, all else through the SDK's."""
+class _Dispatcher(JSONRPCDispatcher[TransportContext]):
+    """The SDK's dispatcher, but a tool call goes directly over our transport; all else goes over the SDK's streams."""
 
     def __init__(
-        self, url: str, transport: McpTransport, sink: _WriteStream, incoming: MemoryObjectSendStream[_Incoming]
+        self, url: str, transport: McpTransport, source: ReadStream[_Incoming], sink: WriteStream[SessionMessage]
     ) -> None:
-        self._url, self._transport, self._sink, self._incoming = url, transport, sink, incoming
+        super().__init__(source, sink)
+        self._url, self._transport = url, transport
+        self._call_ids = (f"call-{number}" for number in itertools.count(1))  # the SDK numbers its own requests
 
-    async def send(self, item: SessionMessage, /) -> None:
-        call = item.message
-        if not isinstance(call, types.JSONRPCRequest) or call.method != _CALL_METHOD:
-            return await self._sink.send(item)
-        headers = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
-        result = await self._transport.call(self._url, call, headers or {})
-        if result is not None:
-            return self._incoming.send_nowait(SessionMessage(result))
+    @override
+    async def send_raw_request(
+        self,
+        method: str,
+        params: Mapping[str, object] | None,
+        opts: CallOptions | None = None,
+        *,
+        _related_request_id: types.RequestId | None = None,
+    ) -> dict[str, object]:
+        options = opts or {}
+        if method != _CALL_METHOD:
+            return await super().send_raw_request(method, params, options, _related_request_id=_related_request_id)
+        call_id = next(self._call_ids)
         try:
-            await self._sink.send(item)
-        except BaseException:
-            self._transport.drop_answer(call)
+            result = await self._transport.call(self._url, call_id, params or {}, options.get("headers", {}))
+        except asyncio.CancelledError:
+            await self._report_cancelled(call_id)
             raise
+        if result is not None:
+            return result
+        try:
+            return await super().send_raw_request(method, params, {**options, "request_id": call_id})
+        finally:
+            self._transport.drop_answer(call_id)
 
-    async def aclose(self) -> None:
-        """Does nothing: there is nothing of its own to close."""
+    async def _report_cancelled(self, call_id: str) -> None:
+        """Tells the server that nobody waits for a call any more; a closed connection alone does not say so."""
+        with anyio.move_on_after(UNAWAITED_MESSAGE_SECONDS, shield=True):
+            await self.notify("notifications/cancelled", {"requestId": call_id, "reason": "caller cancelled"})
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
-    ) -> bool | None: ...
+@asynccontextmanager
+async def _open_session(url: str, transport: McpTransport) -> AsyncIterator[ClientSession]:
+    """Yields an MCP session over ``transport``, once its server and we agree about a version of the protocol."""
+    async with (
+        transport.open_client() as http,
+        streamable_http_client(url, http_client=http) as (source, sink),
+        ClientSession(dispatcher=_Dispatcher(url, transport, source, sink)) as session,
+    ):
+        await negotiate_auto(session)
+        yield session
 
 
 log = structlog.get_logger()
@@ -418,19 +416,19 @@ class McpLink:
     async def _run_session_at(self, url: str) -> Exception:
         """Opens the session at one URL and keeps it; returns the error that ended it or kept it from opening."""
         try:
-            await self._keep_session_open(Client(open_streams(url, self._transport), cache=None))
+            await self._keep_session_open(_open_session(url, self._transport))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
             return self._translate_error(_find_innermost_error(error))
         return ToolSilent("the session was closed")
 
-    async def _keep_session_open(self, client: Client) -> None:
+    async def _keep_session_open(self, opening: AbstractAsyncContextManager[ClientSession]) -> None:
         async with asyncio.timeout(OPEN_SECONDS) as limit:
             self._opening = limit
             try:
-                async with client:
+                async with opening as session:
                     limit.reschedule(None)
                     self._opening = None
-                    self._opened.set_result(client.session)
+                    self._opened.set_result(session)
                     await self._closing.wait()
             finally:
                 self._opening = None

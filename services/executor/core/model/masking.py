@@ -219,6 +219,8 @@ def _mask_tools(
     tools: tuple[models.ToolDefinition, ...], masked_values: _MaskedValues
 ) -> tuple[models.ToolDefinition, ...]:
     """The tools with masked values; the same objects if nothing is masked, so that caches by identity apply."""
+    if not masked_values.placeholders:
+        return tools
     mask = masked_values.make_mask()
     if not mask.would_change(_join_maskable_texts(tools)):
         return tools

@@ -36,6 +36,7 @@ _WORD_FOR_ALL_OR_REST_PATTERN = re.compile(
 _BACKWARD_PRONOUN_PATTERN = re.compile(
     r"\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
 )
+_POSSESSIVE_PATTERN = re.compile(r"['’]s\b")
 _OWN_THING_PATTERN = re.compile(r"\b(?:hers|his|theirs)\b", re.IGNORECASE)
 _LIST_SEPARATOR_PATTERN = re.compile(
     r"(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$", re.IGNORECASE
@@ -82,8 +83,7 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     """Whether a text has the title once, as an exception, alone or after others of the ``titles``: "all but Old Mill",
     "leave Mill and Old Mill alone". False if a pronoun after the title points back to it ("and return it").
     """
-    places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", text)]
-    places = [place for place in places if not _is_within_longer_title(title, titles, text, place)]
+    places = [place for place in _find_phrase(title, text) if not _is_within_longer_title(title, titles, text, place)]
     if len(places) != 1 or _BACKWARD_PRONOUN_PATTERN.search(text, places[0] + len(title)):
         return False
     before, after = text[: places[0]].rstrip(_QUOTES), text[places[0] + len(title) :]
@@ -110,11 +110,11 @@ def is_excepted_by_value(value: str, text: str) -> bool:
     """Whether a text has the value once, and excepts the one thing that has it: "all but the one to Old Mill". False
     where a pronoun points back to that thing, and for "leave the one to Old Mill alone".
     """
-    places = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(value)}(?!\w|['’]s\b)", text)]
+    places = [place for place in _find_phrase(value, text) if not _POSSESSIVE_PATTERN.match(text, place + len(value))]
     pronouns = (_BACKWARD_PRONOUN_PATTERN, _OWN_THING_PATTERN)
-    if len(places) != 1 or any(pattern.search(text, places[0][1]) for pattern in pronouns):
+    if len(places) != 1 or any(pattern.search(text, places[0] + len(value)) for pattern in pronouns):
         return False
-    [(start, end)] = places
+    start, end = places[0], places[0] + len(value)
     before = text[max(0, start - CHARACTERS_BEFORE_IDENTIFIER) : start].rstrip(_QUOTES)
     exclusion = _EXCLUSION_PHRASE_PATTERN.search(before)
     if exclusion is None or exclusion["no_others"] or _LEAVING_VERB_PATTERN.search(exclusion[0]):
@@ -122,6 +122,13 @@ def is_excepted_by_value(value: str, text: str) -> bool:
     words_between = set(exclusion["between"].casefold().split())
     is_one_thing = not words_between.isdisjoint(_WORDS_FOR_ONE_THING) and words_between.isdisjoint({"only", "just"})
     return is_one_thing and words_between <= FILLER_WORDS and _leaves_others_to_act_on(exclusion, text[end:])
+
+
+def _find_phrase(phrase: str, text: str) -> list[int]:
+    """Where the text has the phrase, as whole words. Most phrases are not in the text, so no pattern is compiled."""
+    if phrase not in text:
+        return []
+    return [match.start() for match in re.finditer(rf"(?<!\w){re.escape(phrase)}(?!\w)", text)]
 
 
 def _is_within_longer_title(title: str, titles: Collection[str], text: str, place: int) -> bool:

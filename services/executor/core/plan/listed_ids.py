@@ -5,6 +5,7 @@ an order by its delivery.
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
@@ -40,20 +41,21 @@ def find_listed_ids_without_call(
     pattern counts. A call of the same tool for another part counts as a call for this part, too. A call also names the
     listed record to which its own one belongs: the order of a delivery.
     """
+    id_lists = _find_id_lists(part.quote)
+    if not id_lists or CHOICE_WORD_PATTERN.search(part.quote):
+        return ()
     tools = {call.tool for call in calls if call.part == part.number}
     own_calls = (call for call in calls if call.tool in tools or call.part == part.number)
     keys_of_calls = [{*_identifier_keys_in(call.arguments)} for call in own_calls]
     named_keys = set[_NormalizedId]().union(*keys_of_calls)
-    if not named_keys or CHOICE_WORD_PATTERN.search(part.quote):
+    id_lists = [ids for ids in id_lists if not named_keys.issuperset(map(normalize_identifier, ids))]
+    if not (named_keys and id_lists):
         return ()
-    if named_keys.issuperset(normalize_identifier(code.text) for code in find_code_like_tokens(part.quote)):
-        return ()
-    id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(normalize_identifier, ids))]
-    kinds = _kinds_by_identifier(facts, keys) if id_lists else {}
+    kinds = _kinds_by_identifier(facts, keys)
     ids_without_call: dict[str, None] = {}
     for ids in id_lists:
         listed_keys = frozenset(map(normalize_identifier, ids))
-        covered_keys = _find_covered_parents(listed_keys, keys_of_calls, facts, keys) if len(ids) > 1 else set()
+        covered_keys = _find_covered_parents(listed_keys, keys_of_calls, facts, keys)
         ids_without_call |= dict.fromkeys(_find_ids_without_call(ids, named_keys | covered_keys, kinds))
     return tuple(ids_without_call)
 
@@ -78,8 +80,10 @@ def _identifier_pattern(identifier: str) -> str:
     return "#" * len(identifier) if identifier.isdecimal() else _DIGITS_PATTERN.sub("#", identifier.upper())
 
 
-def _find_id_lists(text: str) -> Iterator[list[str]]:
-    """Yields the groups of identifiers that the text lists next to each other, without numbers of a day or an hour."""
+@lru_cache(maxsize=256)  # the text of a part is asked about before each answer
+def _find_id_lists(text: str) -> Sequence[Sequence[str]]:
+    """The groups of several identifiers that the text lists next to each other, without numbers of a day or an hour."""
+    lists: list[list[str]] = [[]]
     codes: list[WrittenIdentifier] = []
     mentions = find_mentions(text, _ARBITRARY_TIME, includes_relative=False)
     times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
@@ -88,10 +92,11 @@ def _find_id_lists(text: str) -> Iterator[list[str]]:
         if code.text.isdecimal() and code.start in places_in_times:
             continue
         if codes and not _continues_list(text, codes, code):
-            yield [listed.text for listed in codes]
+            lists.append([])
             codes = []
         codes.append(code)
-    yield [listed.text for listed in codes]
+        lists[-1].append(code.text)
+    return tuple(ids for ids in lists if len(ids) > 1)
 
 
 def _continues_list(text: str, listed_codes: Sequence[WrittenIdentifier], next_code: WrittenIdentifier) -> bool:

@@ -180,7 +180,8 @@ class _RecordsOfBothReads(NamedTuple):
 
     @classmethod
     def of_reads(cls, before: Json, after: Json) -> "_RecordsOfBothReads":
-        records_before, records_after = RecordsOfAnswer(before), RecordsOfAnswer(after)
+        records_before = RecordsOfAnswer(before)
+        records_after = records_before if after is before else RecordsOfAnswer(after)
         return cls(records_before, records_after, EarlierStateIndex(records_before.nodes, records_after.nodes))
 
 
