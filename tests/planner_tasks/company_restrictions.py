@@ -84,13 +84,45 @@ THINGS = (
         call("create_refund", order_id="ORD-2002", amount=1, reason=_SAID),
         call("create_refund", order_id="ORD-2012", amount=1, reason=_SAID),
     ),
-    _refused("Send a reminder for all receivables that are overdue and unreminded.", "not understood: overdue"),
+    task(
+        "Send a reminder for all receivables that are overdue and unreminded.",
+        *(
+            call("send_reminder", receivable_id=f"REC-{one}")
+            for one in (1301, 1304, 1306, 1308, 1311, 1312, 1323, 1326)
+        ),
+    ),
     _refused("Which invoices are duplicates?", "not understood: duplicates"),
     _refused("Which invoices are identical?", "not understood: identical"),
     _refused("Which invoices are twins?", "not understood: twins"),
     _refused("How many invoices are duplicates?", "not understood: duplicates"),
     task("Which tickets are urgent?", says=("TIC-2103, TIC-2116, TIC-2121.",)),
     task("How much is the amount of invoice INV-6007 and INV-6024 together?", says=("Sum amount invoice",)),
+)
+
+_OVERDUE = "INV-6001 (amount 10481.37), INV-6007 (amount 1946.80), INV-6013 (amount 7399.99), INV-6021 (amount 2644.12)"
+
+DAYS = (
+    task("Which invoices are overdue?", says=(f"{_OVERDUE}, INV-6025 (amount 3480.00).",)),
+    task("Welche Rechnungen sind überfällig?", says=(f"{_OVERDUE}, INV-6025 (amount 3480.00).",)),
+    task("How many invoices are more than 15 days overdue?", says=("2 invoices are more than 15 days overdue.",)),
+    task("What is the total of the overdue invoices?", says=("25952.28",)),
+    task("Which contracts expire in the next 60 days?", says=("CON-1103 (yearly value 4954.80), CON-1113",)),
+    task("Which contracts expired in 2025?", says=("CON-1108 (yearly value 61200.00), CON-1110",)),
+    task("Which invoices were due last week?", says=("INV-6015 (amount 988.00), INV-6017 (amount 411.30).",)),
+    task("How many invoices are due next week?", says=("0 invoices are due next week.",)),
+    task("How much have we claimed for travel in March?", says=("4304.50",)),
+    task("How many expense claims were filed in February?", says=("0 expense claims were filed in February.",)),
+    task("How many invoices are unpaid?", says=("15 invoices are unpaid.",)),
+    task("How many invoices are paid?", says=("15 invoices are paid.",)),
+    task("Which budgets have less than 10,000 available?", says=("BUD-03.",)),
+    task("Which incidents had more than 400 minutes downtime?", says=("INC-1512 (downtime minutes 520), INC-1514",)),
+    _refused("Which incidents had more than 2 hours downtime?", "not understood: more than 2 hours downtime"),
+    _refused("Which invoices are due?", "not understood: due"),
+    _refused("Which invoices are late?", "not understood: late"),
+    _refused("Which invoices are due in the next month?", "not understood: next, month"),
+    _refused("How many claims were approved in March?", "not understood: march"),
+    _refused("Which invoices are older than 30 days?", "not understood: 30, older"),
+    _refused("Which contracts are expiring?", "not understood: expiring"),
 )
 
 HOLDERS = (

@@ -185,6 +185,18 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
         task("Which loans leave after 12 February 2027? " + _LIST, listed=("LN-213", "LN-214")),
         task("Which loans leave on 2027-02-09? " + _LIST, listed=("LN-209",)),
     ),
+    "days from today": (
+        task("Which permits expire in March 2027? " + _LIST, listed=("PM-403",)),
+        task("Which permits expire in the next two months? " + _LIST, listed=("PM-403",)),
+        task("Which valid permits expire within 60 days? " + _LIST, listed=("PM-403",)),
+        task(
+            "Which loans leave this week? " + _LIST,
+            listed=("LN-208", "LN-209", "LN-210", "LN-211", "LN-212", "LN-213", "LN-214"),
+        ),
+        task("How many loans left in January?", says=("january",)),
+        task("Which loans are overdue?", says=("overdue",)),
+        task("Which permits have a fee over 100 days?", says=("100",)),
+    ),
     "two fields": (
         task("Which showcases have a humidity above their max_humidity? " + _LIST, listed=("SC-1", "SC-3")),
         task("Which showcases have a humidity that exceeds the maximum? " + _LIST, listed=("SC-1", "SC-3")),
@@ -219,7 +231,6 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
             *_give("Yuki", *(key for stage in _STAGES[:3] for key in _loans(stage))),
         ),
         task("Assign the loans LN-201 to LN-204 to Yuki.", says=("LN-201 to LN-204",)),
-        task("Which permits expire in March 2027?", says=("march",)),
         task("Which rooms have a showcase that is too humid?", says=("too",)),
         task("What is the total fee of all fragile permits?", says=("fragile",)),
         task("Set loan LN-201 to agreed twice.", says=("twice",)),

@@ -10,7 +10,7 @@ from services.planner.core.back_references import names_listed_things, with_ante
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import find_operation, list_figures, requested_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
-from services.planner.core.explained import are_related, drop_asking, unexplained_words
+from services.planner.core.explained import drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, drop_zeros, numeric_fields
 from services.planner.core.groups import find_standing_out, has_superlative, pick_groups, requested_groups
 from services.planner.core.mentions import find_mentions, identifiers_in
@@ -27,6 +27,7 @@ from services.planner.core.uninterpreted import find_uninterpreted_words
 from services.planner.core.words import (
     SENDING_FAMILIES,
     STOP,
+    are_related,
     concept,
     family,
     field_stems,
@@ -560,7 +561,9 @@ def answer_names(question: str, situation: Situation) -> str:
     resolved_text = with_antecedent(question, situation)
     if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question):
         return ""
-    if has_superlative(question) or not names_listed_things(resolved_text, situation):
+    if not names_listed_things(resolved_text, situation):
+        return ""
+    if has_superlative(select_records(resolved_text, situation).rest):
         return ""
     if not _asks_for_listed(question, situation):
         return ""

@@ -6,12 +6,20 @@ Words that restrict the choice and cannot be applied are reported as uninterpret
 import operator
 import re
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.planner.core.explained import are_related
+from services.planner.core.counted_days import (
+    column_of_stretch,
+    columns_of_day,
+    ends_later,
+    find_delays,
+    find_state,
+    find_stretches,
+    is_standing,
+)
 from services.planner.core.figures import amount_field, in_major_units, numeric_fields
 from services.planner.core.mentions import Mention, MentionKind, find_mentions
 from services.planner.core.phrases import (
@@ -23,7 +31,16 @@ from services.planner.core.phrases import (
     longest_spans,
 )
 from services.planner.core.records import FactRecord
-from services.planner.core.words import STOP, field_stems, parts, stem, stems, text_stems
+from services.planner.core.words import (
+    STOP,
+    are_related,
+    field_stems,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    with_words_for_rest,
+)
 
 _OVER = (
     r"over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|bigger than|longer than|beyond"
@@ -55,7 +72,7 @@ _OR_MORE = re.compile(
     r"|(?P<most>less|fewer|below|under|lower|earlier|before))\b",
     re.I,
 )
-_PHRASE_END = re.compile(r"[,;:?!]|\.(?!\d)|\s(?:and|or|but|to|into|that|which|answer|list)\b|$", re.I)
+_PHRASE_END = re.compile(r",(?!\d)|[;:?!]|\.(?!\d)|\s(?:and|or|but|to|into|that|which|answer|list)\b|$", re.I)
 _MARK_WORDS = stems(
     "level limit point threshold mark value amount number figure own respective stated allowed is".split()
 )
@@ -96,15 +113,25 @@ class ReadCriteria(NamedTuple):
         return all(criterion.holds(record) for criterion in self.criteria)
 
 
-def read_criteria(text: str, listed: Sequence[FactRecord], days: Sequence[Mention] = ()) -> ReadCriteria:
-    """The criteria of a text over records of one kind. ``days``: the days that it names, where they stand in it."""
-    compared, uninterpreted = _read_comparisons(text, listed, days)
-    remaining_text = _drop_words_of(text, compared)
-    criteria = [*compared, *_read_values(remaining_text, listed)]
+def read_criteria(
+    text: str, listed: Sequence[FactRecord], days: Sequence[Mention] = (), today: date | None = None
+) -> ReadCriteria:
+    """The criteria of a text over records of one kind. ``days``: the days that it names, where they stand in it;
+    ``today``: None if it is not known, so that no day can be counted from it.
+    """
+    counted, undecided = _read_counted_days(text, listed, today) if today else ([], [])
+    text_of_figures = _drop_words_of(text, counted)
+    compared, uninterpreted = _read_comparisons(text_of_figures, listed, days)
+    uninterpreted += undecided
+    remaining_text = _drop_words_of(text_of_figures, compared)
+    criteria = [*counted, *compared, *_read_values(remaining_text, listed)]
     remaining_text = _drop_words_of(text, criteria)
+    unpaid, unsure = _read_unpaid(remaining_text, listed)
+    uninterpreted += unsure
     criteria += [
         *_read_days(remaining_text, listed, days),
         *_read_flags(remaining_text, listed),
+        *unpaid,
         *_read_figures(remaining_text, listed),
     ]
     remaining_text = _drop_words_of(text, criteria)
@@ -137,6 +164,80 @@ def _find_mixed_choice(text: str, criteria: Sequence[RowCriterion]) -> list[str]
         ):
             return [text[max(before)[0] - 8 : -max(after)[0] + 8].strip()]
     return []
+
+
+_BARE_DAY = re.compile(r"\b(?:is|are|was|were)\s+(?:\w+ly\s+|now\s+|already\s+)?(?P<word>due|[a-z]+ing)\W*$", re.I)
+
+
+def _read_counted_days(text: str, listed: Sequence[FactRecord], today: date) -> tuple[list[RowCriterion], list[str]]:
+    """Criteria on days counted from the present one, and the words of which the records do not say whether they hold.
+
+    What is overdue, or is to end or to fall due, is neither settled nor ended.
+    """
+    columns, criteria, undecided = day_columns(listed), list[RowCriterion](), list[str]()
+    for stretch in find_stretches(text, today) if columns else ():
+        if found := column_of_stretch(text, stretch, columns):
+            column, word = found
+            ends = [(stretch.first, stretch.last), *([stretch.earlier] if stretch.earlier else [])]
+            held = [pair for pair in ends if any(_lies_within(record, column, *pair) for record in listed)]
+            if len(held) > 1:
+                undecided.append(text[stretch.start : stretch.end])
+                continue
+            spans = (TextSpan(stretch.start, stretch.end, ""), TextSpan(*word.span(), ""))
+            must_stand = ends_later(word[0], text, stretch, today)
+            criterion, unsure = _day_criterion(listed, column, (held or ends)[0], spans, must_stand)
+            criteria.append(criterion)
+            undecided += [f"{word[0]} ({state})" for state in unsure]
+    due = columns_of_day("due", columns)
+    is_a_state = any(str(value).lower() == "overdue" for record in listed for value in record.fields.values())
+    for delay in find_delays(text, today) if len(due) == 1 and not is_a_state else ():
+        latest = today - timedelta(days=delay.days)
+        span = TextSpan(delay.start, delay.end, "")
+        criterion, unsure = _day_criterion(listed, due[0], (date.min, latest), (span,), must_stand=True)
+        criteria.append(criterion)
+        undecided += [f"{text[delay.start : delay.end]} ({state})" for state in unsure]
+    bare = _BARE_DAY.search(text)
+    return criteria, [*undecided, *([bare["word"]] if bare and columns_of_day(bare["word"], columns) else [])]
+
+
+def _day_criterion(
+    listed: Sequence[FactRecord],
+    column: str,
+    ends: tuple[date, date],
+    spans: tuple[TextSpan, ...],
+    must_stand: bool,
+) -> tuple[RowCriterion, list[str]]:
+    """The criterion that a day lies between two others, and the states of records within it that may have ended or not.
+
+    ``must_stand``: whether what has ended does not fit.
+    """
+    fitting = [record for record in listed if must_stand and _lies_within(record, column, *ends)]
+    unsure = [find_state(record) or "no state" for record in fitting if is_standing(record) is None]
+
+    def holds(record: FactRecord) -> bool:
+        return _lies_within(record, column, *ends) and not (must_stand and is_standing(record) is False)
+
+    return RowCriterion(holds, spans, column), [*dict.fromkeys(unsure)]
+
+
+_UNPAID_PATTERN = re.compile(r"\b(?:unpaid|unsettled)\b", re.I)
+
+
+def _read_unpaid(text: str, listed: Sequence[FactRecord]) -> tuple[list[RowCriterion], list[str]]:
+    """The criterion that things still stand, where a text calls them unpaid, and the states that do not say it."""
+    match = _UNPAID_PATTERN.search(text)
+    if match is None or find_negation(text, match.start()):
+        return [], []
+    unsure = {find_state(record) or "no state" for record in listed if is_standing(record) is None}
+    span = TextSpan(*match.span(), "")
+    return [RowCriterion(lambda record: bool(is_standing(record)), (span,))], [
+        f"{match[0]} ({s})" for s in sorted(unsure)
+    ]
+
+
+def _lies_within(record: FactRecord, column: str, first: date, last: date) -> bool:
+    day = count_day(str(record.fields.get(column, "")))
+    return day is not None and first.toordinal() <= day <= last.toordinal()
 
 
 def _read_comparisons(
@@ -200,7 +301,9 @@ def _compared_with_figure(
     limit = next((figure for figure in figures if 0 <= figure.start - match.end() <= 1), None)
     if limit is None:
         return None
-    of = text[: match.start()]
+    of = _words_compared(text, match.start(), limit, listed)
+    if of is None:
+        return None
     return _build_comparison(text, _parse_operation(match), limit, of, TextSpan(match.start(), limit.end, ""), listed)
 
 
@@ -213,9 +316,27 @@ def _figures_or_more(
         if match and not any(span.start <= figure.start < span.end for span in taken_spans):
             operation = "least" if match["least"] else "most"
             span = TextSpan(figure.start, figure.end + match.end(), "")
-            criterion = _build_comparison(text, operation, figure, text[: figure.start], span, listed)
+            of = _words_compared(text, figure.start, figure, listed)
+            criterion = None if of is None else _build_comparison(text, operation, figure, of, span, listed)
             criteria += [criterion] if criterion else []
     return criteria
+
+
+_BEHIND_FIGURE = re.compile(rf"(?:\s+(?!(?:{'|'.join(STOP)})\b)[a-z]+)+", re.I)
+_TIME_PATTERN = re.compile(r"\s+(?P<unit>day|week|month|year|hour|minute)s?\b", re.I)
+
+
+def _words_compared(text: str, start: int, limit: Mention, listed: Sequence[FactRecord]) -> str | None:
+    """The words that say what is compared with a figure: those behind it, where they name a column of figures (``less
+    than 500 available``), else those before; None where it counts time and no column of that unit is meant.
+    """
+    behind, time = _BEHIND_FIGURE.match(text, limit.end), _TIME_PATTERN.match(text, limit.end)
+    columns = [field_stems(name) for record in listed for name in numeric_fields(record)]
+    columns = [own for own in columns if stem(time["unit"]) in own] if time else columns
+    word_stems = with_words_for_rest(text_stems(behind[0])) if behind else frozenset()
+    if behind and any(own & word_stems for own in columns):
+        return behind[0]
+    return None if time else text[:start]
 
 
 def _build_comparison(

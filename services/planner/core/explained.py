@@ -8,6 +8,7 @@ from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.words import (
     FAMILIES,
     STOP,
+    are_related,
     field_stems,
     stem,
     stems,
@@ -17,7 +18,6 @@ from services.planner.core.words import (
 )
 
 _POSSESSIVE = re.compile(r"^['’]s\b")
-_FEWEST_COMMON_LETTERS = 3  # letters that two words begin with alike: ``owns`` and ``owner``
 _ASKING_WORDS = stems(
     "tell give show say name called me us state list detail information info data record much many high large big "
     "exact current currently now today already know look see find out status thing one ones them exist number id "
@@ -65,10 +65,3 @@ def unexplained_words(question: str, records: Iterable[FactRecord], with_values:
 def drop_asking(words: Iterable[str]) -> tuple[str, ...]:
     """The words without those that any question may have."""
     return tuple(word for word in words if stem(word) not in _ASKING_WORDS)
-
-
-def are_related(word: str, other: str) -> bool:
-    shorter, longer = sorted((word, other), key=len)
-    return word == other or (
-        len(shorter) >= _FEWEST_COMMON_LETTERS and longer.startswith(shorter) and not re.search(r"\d", longer)
-    )

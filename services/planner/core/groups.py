@@ -8,14 +8,24 @@ from typing import NamedTuple
 from services.planner.core.back_references import with_antecedent
 from services.planner.core.compute import find_operation, list_figures
 from services.planner.core.criteria import count_day, day_columns
-from services.planner.core.explained import are_related, drop_asking
+from services.planner.core.explained import drop_asking
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
 from services.planner.core.pages import lists_read_in_part
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation
 from services.planner.core.uninterpreted import find_uninterpreted_words
-from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    ID_WORDS,
+    STOP,
+    are_related,
+    field_stems,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 
 _EACH_PATTERN = re.compile(
     r"\b(?:(?:for|by|of|in|to|with|at)\s+)?(?:each|every|per|grouped by|by)\s+(?P<by>[a-z_]+)", re.I

@@ -1,4 +1,6 @@
-"""Everyday German and French words of work, each with its plain English one. A dictionary: it decides nothing."""
+"""Everyday German and French words of work, each with its plain English one, and English words for days and states. A
+dictionary: it decides nothing.
+"""
 
 from collections.abc import Mapping
 
@@ -129,3 +131,21 @@ PHRASES = {
     said.strip(): told.strip()
     for said, _, told in (one.partition(":") for one in _PHRASES.replace("\n", " ").split("|"))
 }
+SAME_DAY = (  # words for one day in the life of a thing
+    "end expire expiry lapse".split(),
+    "start begin commence".split(),
+    "submit file claim hand".split(),
+    "due deadline payable".split(),
+    ["renew"],
+)
+UNTIL_THEN = "end due renew".split()  # days of which a thing that is over before has none
+STANDING = (  # how a thing stands that is neither settled nor over
+    "open pending unpaid outstanding active valid matched approved flagged unresolved running unsettled partial".split()
+)
+ENDED = (
+    "paid settled closed cancelled canceled completed resolved rejected declined terminated expired ended refunded "
+    "void voided archived withdrawn revoked reimbursed finished lapsed abandoned".split()
+)
+NO_STATES = (  # not how a thing stands by itself, but how its day does to today, or it does to other things
+    "overdue late unpaid unsettled upcoming outdated duplicate duplicates identical alike similar equal unique".split()
+)

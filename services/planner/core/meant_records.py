@@ -4,13 +4,22 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from services.planner.core.explained import are_related
 from services.planner.core.mentions import identifiers_in
 from services.planner.core.records import FactRecord, Scalar, own_id
 from services.planner.core.relations import find_known
 from services.planner.core.selection import names_in, records_named
 from services.planner.core.situation import Situation
-from services.planner.core.words import STOP, concept, field_stems, is_identifier, parts, stem, stems, text_words
+from services.planner.core.words import (
+    STOP,
+    are_related,
+    concept,
+    field_stems,
+    is_identifier,
+    parts,
+    stem,
+    stems,
+    text_words,
+)
 
 _OF_PATTERN = re.compile(r"\s+of\s+", re.I)
 _OWNS_PATTERN = re.compile(r"['’]s?\s+(?=\S)", re.I)

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from services.planner.core.explained import are_related, drop_asking, unexplained_words
+from services.planner.core.explained import drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, in_major_units, numeric_fields
 from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.records import MINOR, FactRecord, own_id
 from services.planner.core.situation import Situation, places_of
 from services.planner.core.words import (
     STOP,
+    are_related,
     concept,
     family,
     field_stems,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from services.planner.core import languages
 from services.planner.core.criteria import ReadCriteria, read_criteria
 from services.planner.core.explained import unexplained_words
 from services.planner.core.links import (
@@ -43,7 +44,7 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     for record in listed:
         kinds.setdefault(record.noun, []).append(record)
     read = {
-        kind: read_criteria(normalised_text, of_kind, _days_in(normalised_text, situation))
+        kind: read_criteria(normalised_text, of_kind, _days_in(normalised_text, situation), situation.today)
         for kind, of_kind in kinds.items()
     }
     left_out = {kind: _read_exclusions(exclusions, of_kind, situation) for kind, of_kind in kinds.items()}
@@ -101,7 +102,7 @@ def _read_links(text: str, listed: Sequence[FactRecord], situation: Situation) -
         kind = _without_foreign_tail(whole_kind, text, listed, situation)
         others, words = list_linked(kind, situation), text[kind.start : kind.end].strip()
         around = _text_about(kind, text)
-        read = read_criteria(around, others, _days_in(around, situation))
+        read = read_criteria(around, others, _days_in(around, situation), situation.today)
         left = leftover_words(read.rest, kind, others, situation.terms)
         is_linked = are_linked(kind, listed, others)
         if not (read.criteria or left or kind.is_held) or (kind.is_held and not is_linked):
@@ -178,7 +179,9 @@ def _read_exclusions(
 ) -> _ReadExclusions:
     named = [(span, identifiers_in(span.value)) for span in exclusions]
     others = [
-        (span, read_criteria(span.value, listed, _days_in(span.value, situation))) for span, ids in named if not ids
+        (span, read_criteria(span.value, listed, _days_in(span.value, situation), situation.today))
+        for span, ids in named
+        if not ids
     ]
     uninterpreted = [
         span.value
@@ -224,10 +227,9 @@ def _is_plural(words: list[str], place: int) -> bool:
 _SAME_STATE = (
     frozenset("open pending outstanding undecided waiting unresolved".split()),
     frozenset("cancelled canceled".split()),
+    frozenset("paid settled".split()),
 )
-NO_STATES = stems(  # not how a thing stands by itself, but how its day does to today, or it does to other things
-    "overdue upcoming outdated duplicate duplicates identical alike similar equal unique".split()
-)
+NO_STATES = stems(languages.NO_STATES)
 _PREDICATE_PATTERN = re.compile(
     r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?!there\b|here\b)(?P<state>[a-z]+)\s*(?:[?.,]|$)"
 )

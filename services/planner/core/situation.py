@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence, Set
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -82,6 +82,7 @@ class Situation(NamedTuple):
     absent: tuple[str, ...] = ()  # identifiers that the task names and of which a read says that there is no such thing
     documents: tuple[str, ...] = ()  # the words, in lower case, by which the task asks for what somebody else writes
     terms: frozenset[str] = frozenset()  # the stems of the words by which tools are called and described
+    today: date | None = None  # where the user is; None if the loop does not tell it
     named_in_full: tuple[str, ...] = ()  # kinds of which the task says the last word alone: ``expense claims``
 
     @property
@@ -124,7 +125,8 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
     ``writers``: the tools whose results are outcomes, not facts.
     """
     text, named_in_full = _name_kinds_in_full(in_english(request.task), request.tools)
-    mentions = _with_spoken_days(find_mentions(text), text, now_of(request))
+    now = now_of(request)
+    mentions = _with_spoken_days(find_mentions(text), text, now)
     history = request.sections.get("history", "")
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
         mentions += tuple(
@@ -150,6 +152,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
         _find_absent(request, mentions, writers, records),
         documents,
         terms,
+        now.date() if now else None,
         named_in_full,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from services.planner.core.binding import CallPlan
-from services.planner.core.explained import are_related, unexplained_words
+from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import (
     MentionKind,
@@ -27,6 +27,7 @@ from services.planner.core.selection import (
 )
 from services.planner.core.situation import ChosenRecords, Situation, list_records_judged, says
 from services.planner.core.words import (
+    are_related,
     family,
     field_stems,
     is_identifier,

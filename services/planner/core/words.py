@@ -154,6 +154,16 @@ def is_identifier(name: str) -> bool:
     return bool(ID_WORDS.intersection(parts(name)))
 
 
+_FEWEST_COMMON_LETTERS = 3  # letters that two words begin with alike: ``owns`` and ``owner``
+
+
+def are_related(word: str, other: str) -> bool:
+    shorter, longer = sorted((word, other), key=len)
+    return word == other or (
+        len(shorter) >= _FEWEST_COMMON_LETTERS and longer.startswith(shorter) and not re.search(r"\d", longer)
+    )
+
+
 _REST = stems("available left remaining remainder rest unspent unused".split())
 
 

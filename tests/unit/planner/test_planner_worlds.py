@@ -12,6 +12,7 @@ from tests.planner_tasks import museum
 from tests.planner_tasks.judged_courses import Verdict, answers
 from tests.planner_tasks.plain_world import PlainWorld
 from tests.planner_tasks.task import PlainTask
+from tests.unit.planner.planner_requests import shown
 
 _TURNS = 40
 _ADMITS = ("Not done", "Not understood", "Could not be found out")
@@ -43,7 +44,8 @@ def _judge(task: PlainTask) -> Verdict:
 
 def run_flat(task: str, world: PlainWorld) -> str:
     """The answer, in a loop that makes each call at once."""
-    messages: list[Json] = [{"role": "user", "content": task}]
+    content = shown({"task": task, "now": "2027-02-10T09:00:00+01:00"})
+    messages: list[Json] = [{"role": "user", "content": content}]
     for turn in range(_TURNS):
         said = reply(parse_request({"system": "rules", "messages": messages, "tools": world.offered()}))
         if not said.calls:

@@ -1,0 +1,161 @@
+"""Days that a text counts from the present one: ``overdue``, ``in the next 60 days``, ``last month``, ``in March``; the
+column of days that its words mean, and whether a thing still stands.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from services.planner.core.languages import ENDED, SAME_DAY, STANDING, UNTIL_THEN
+from services.planner.core.mentions import MONTH, MONTHS
+from services.planner.core.records import FactRecord
+from services.planner.core.words import STOP, are_related, field_stems, parts, stem, stems
+
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+_SPAN = rf"(?:\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?:day|week|month|year)s?"
+_STRETCH_PATTERN = re.compile(
+    rf"\b(?:(?:(?:with)?in|over|during|for)\s+)?(?:the\s+)?(?:(?:next|coming|following)\s+(?P<ahead>{_SPAN})"
+    rf"|(?:last|past|previous)\s+(?P<back>{_SPAN}))\b|\bwithin\s+(?P<within>{_SPAN})\b(?!\s+(?:of|after|before|from)\b)"
+    r"|(?<!the )\b(?P<whole>(?:this|next|last|previous)\s+(?:week|month|year))\b"
+    rf"|\b(?:in|during|of)\s+(?:(?P<month>{MONTH})\b(?!\s+\d\d?\b)(?:\s+(?P<year>\d{{4}})\b)?|(?P<all_year>(?:19|20)\d\d)\b(?!-))",
+    re.I,
+)
+_TEST = rf"(?P<%s>more than|over|at least)\s+(?P<%s>{_SPAN})"
+_OVERDUE_PATTERN = re.compile(
+    rf"\b(?:{_TEST % ('test', 'delay')}\s+)?(?:overdue|past\s+(?:(?:its|their|the)\s+)?due(?:\s+date)?)\b"
+    rf"(?:\s+(?:(?:by|for|since)\s+)?{_TEST % ('test_behind', 'delay_behind')})?",
+    re.I,
+)
+_PAST_PATTERN = re.compile(r"\b(?:was|were|did|had|has been|have been|\w+ed)\b", re.I)
+_SAME_DAY = tuple(map(stems, SAME_DAY))
+_UNTIL_THEN = frozenset().union(*(group for group in _SAME_DAY if group & stems(UNTIL_THEN)))
+_STATE_WORDS = stems("status state stage".split())
+_STANDING, _ENDED = stems(STANDING), stems(ENDED)
+
+
+class DayStretch(NamedTuple):
+    """The stretch of days that words mean. ``earlier``: the one a year before, where they may mean either."""
+
+    first: date
+    last: date
+    start: int
+    end: int
+    earlier: tuple[date, date] | None = None
+
+
+class SpokenDelay(NamedTuple):
+    """The words ``overdue`` of a text, and how many days a thing is overdue at the least."""
+
+    days: int
+    start: int
+    end: int
+
+
+def find_stretches(text: str, today: date) -> list[DayStretch]:
+    """The stretches of days that a text names; a month without a year may be the next or the last of its name."""
+    return [_read_stretch(match, text, today) for match in _STRETCH_PATTERN.finditer(text)]
+
+
+def _read_stretch(match: re.Match[str], text: str, today: date) -> DayStretch:
+    start, end = match.span()
+    if span := match["ahead"] or match["within"]:
+        return DayStretch(today, _add(today, span, 1), start, end)
+    if match["back"]:
+        return DayStretch(_add(today, match["back"], -1), today, start, end)
+    if match["all_year"]:
+        year = int(match["all_year"])
+        return DayStretch(date(year, 1, 1), date(year, 12, 31), start, end)
+    if match["whole"]:
+        which, unit = match["whole"].lower().split()
+        return DayStretch(*_whole(which, unit, today), start, end)
+    month = next(n for n, name in enumerate(MONTHS, 1) if name[:3] == match["month"].lower()[:3])
+    if match["year"]:
+        return DayStretch(*_month(int(match["year"]), month), start, end)
+    year = today.year + (month < today.month)
+    earlier = _month(year - 1, month) if month != today.month else None
+    if earlier and _PAST_PATTERN.search(text):
+        return DayStretch(*earlier, start, end)
+    return DayStretch(*_month(year, month), start, end, earlier)
+
+
+def _add(day: date, span: str, sign: int) -> date:
+    """The day a number of days, weeks, months or years before or after another."""
+    word, unit = span.lower().split()
+    count = sign * (int(word) if word.isdigit() else _NUMBERS.index(word) + 1)
+    if unit.startswith(("day", "week")):
+        return day + timedelta(days=count * (7 if unit.startswith("week") else 1))
+    months = day.year * 12 + day.month - 1 + count * (12 if unit.startswith("year") else 1)
+    first, last = _month(months // 12, months % 12 + 1)
+    return first.replace(day=min(day.day, last.day))
+
+
+def _month(year: int, month: int) -> tuple[date, date]:
+    first = date(year, month, 1)
+    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+
+
+def _whole(which: str, unit: str, today: date) -> tuple[date, date]:
+    """The whole week, month or year that is this, the next or the last one."""
+    steps = {"this": 0, "next": 1}.get(which, -1)
+    if unit == "week":
+        monday = today + timedelta(days=7 * steps - today.weekday())
+        return monday, monday + timedelta(days=6)
+    moved = _add(today.replace(day=1), f"1 {unit}", steps) if steps else today
+    return _month(moved.year, moved.month) if unit == "month" else (date(moved.year, 1, 1), date(moved.year, 12, 31))
+
+
+def find_delays(text: str, today: date) -> list[SpokenDelay]:
+    """Where a text says ``overdue``, or ``more than 30 days overdue``."""
+    delays: list[SpokenDelay] = []
+    for match in _OVERDUE_PATTERN.finditer(text):
+        delay, test = match["delay"] or match["delay_behind"], match["test"] or match["test_behind"]
+        days = (today - _add(today, delay, -1)).days + (test.lower() != "at least") if delay else 1
+        delays.append(SpokenDelay(days, *match.span()))
+    return delays
+
+
+def columns_of_day(word: str, columns: Iterable[str]) -> list[str]:
+    """The columns of days that a word names, by its own stem or by a word for the same day: ``begin`` for a start."""
+    listed, own = [*columns], stem(word)
+    named = [name for name in listed if any(are_related(own, part) for part in field_stems(name))]
+    alike = next((group for group in _SAME_DAY if own in group), frozenset[str]())
+    return named or [name for name in listed if field_stems(name) & alike]
+
+
+def column_of_stretch(text: str, stretch: DayStretch, columns: Sequence[str]) -> tuple[str, re.Match[str]] | None:
+    """The column of days that a stretch is of, with the word that names it: the nearest before it, else behind it.
+
+    None where another word of what was done stands nearer, or where a word names several.
+    """
+    before = [*re.finditer(r"[A-Za-z]+", text[: stretch.start])][::-1]
+    for word in (*before, *re.compile(r"[A-Za-z]+").finditer(text, stretch.end)):
+        named = columns_of_day(word[0], columns) if word[0].lower() not in STOP else []
+        if named:
+            return (named[0], word) if len(named) == 1 else None
+        if re.search(r"ed$|^paid$|^sent$", word[0], re.I):
+            return None
+    return None
+
+
+def ends_later(word: str, text: str, stretch: DayStretch, today: date) -> bool:
+    """Whether a thing is to end, or to fall due, in a stretch: what has ended before does so no more."""
+    return stem(word) in _UNTIL_THEN and stretch.last >= today and not _PAST_PATTERN.search(text)
+
+
+def is_standing(record: FactRecord) -> bool | None:
+    """Whether a thing is still open, by its state; None if the state does not say."""
+    words = {word for word in find_state(record).lower().split() if word not in STOP - {"not"}}
+    verdicts = {None if stem(word) not in _ENDED | _STANDING else stem(word) in _STANDING for word in words}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def find_state(record: FactRecord) -> str:
+    """The states of a record in words, a flag such as ``paid`` being ``paid`` or ``unpaid``; empty if it has none."""
+    flags = [
+        " ".join(parts(name)) if value else "unpaid"
+        for name, value in record.fields.items()
+        if isinstance(value, bool) and field_stems(name) & _ENDED
+    ]
+    told = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATE_WORDS]
+    return " ".join([*told, *flags]).replace("_", " ")
