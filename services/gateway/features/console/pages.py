@@ -15,7 +15,6 @@ from starlette.staticfiles import StaticFiles
 
 from services.gateway.features.console.sessions import Visitor, form_token
 from services.gateway.features.console.views import approvals, assessments, formatting, memory, replay, tasks
-from services.gateway.features.console.views.formatting import Badge
 from services.gateway.features.dead_letters import DeadLetter, LetterKind
 from shared.contracts.dead_letter import DeadTurn
 from shared.domain.estimates import count_recent_matches
@@ -95,9 +94,10 @@ _PAGE_LINKS = (
     PageLink("/console/operations", "Operations", "gauge", requires_operator=True),
 )
 _LETTER_KIND_BADGES = {
-    LetterKind.TURN: Badge("Task given up", "bad"),
-    LetterKind.OUTCOME: Badge("Not learned from", "warn"),
+    LetterKind.TURN: formatting.Badge("Task given up", "bad"),
+    LetterKind.OUTCOME: formatting.Badge("Not learned from", "warn"),
 }
+_VIEWS = (approvals, assessments, formatting, memory, replay, tasks)
 
 
 def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
@@ -105,41 +105,11 @@ def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
     return DeadTurn.read_row(letter.content) if letter.kind is LetterKind.TURN else None
 
 
-_TEMPLATE_GLOBALS: Mapping[str, object] = {  # the functions and tables for templates, by their names there
-    "argument_rows": approvals.build_argument_rows,
-    "calls_summary": approvals.summarize_calls,
-    "change_badges": replay.CHANGE_BADGES,
-    "counted": formatting.count_with_noun,
-    "criterion_badge": assessments.criterion_badge,
-    "day_word": formatting.format_day,
+_TEMPLATE_GLOBALS: Mapping[str, object] = {  # what templates use beside their own variables, by its name there
     "dead_turn": _parse_dead_turn,
-    "delivery_badge": tasks.delivery_badge,
-    "distance": formatting.relative_time,
-    "document_text": tasks.artifact_text,
-    "dollars": tasks.format_nanos_as_dollars,
-    "exact_time": formatting.format_exact_time,
-    "fact_note": memory.fact_note,
-    "field_rows": formatting.field_rows,
-    "figure_origin": approvals.describe_figure_origin,
     "letter_kinds": _LETTER_KIND_BADGES,
-    "level_title": approvals.level_title,
-    "number": assessments.format_number,
-    "outcomes": memory.OUTCOME_BADGES,
-    "passes_text": assessments.pass_chances_text,
-    "points_of": assessments.build_score_row,
-    "process_title": tasks.process_title,
-    "read_fields": approvals.build_result_rows,
-    "read_question": approvals.describe_read_arguments,
     "recent": count_recent_matches,
-    "remark_on": tasks.remark_on_task,
-    "run_ends": assessments.RUN_END_BADGES,
-    "show_value": assessments.format_value,
-    "state_badge": formatting.state_badge,
-    "statuses": approvals.STATUS_BADGES,
-    "strategy_title": formatting.strategy_title,
-    "trust_badge": memory.trust_badge,
-    "verdict_badge": assessments.verdict_badge,
-    "wall_time": formatting.format_time,
+    "views": {module.__name__.rpartition(".")[2]: module for module in _VIEWS},
 }
 
 
