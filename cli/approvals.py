@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 from rich.table import Table
@@ -102,22 +102,11 @@ def _submit_decision(
     body: JsonObject = {"decision": decision, "comment": comment, **claim}
     if as_json:
         return print_json(dumps(gateway.ask_gateway(url, "POST", gateway.build_path("approvals", approval_id), body)))
-    return _print_decision(gateway.run_with_gateway(url, lambda client: _decide_and_wait(client, approval_id, body)))
+    return gateway.run_with_gateway(url, lambda client: _decide_and_wait(client, approval_id, body))
 
 
-class DecisionOutcome(NamedTuple):
-    """The result of deciding an approval.
-
-    ``task``: the record of its task, read once the task has ended or waits again; ``was_decided``: the same decision
-    had been made before this command.
-    """
-
-    approval: JsonObject
-    task: JsonObject
-    was_decided: bool
-
-
-async def _decide_and_wait(client: gateway.GatewayClient, approval_id: str, body: JsonObject) -> DecisionOutcome:
+async def _decide_and_wait(client: gateway.GatewayClient, approval_id: str, body: JsonObject) -> None:
+    """Decide an approval, and print the decision and its task once that has ended or waits again."""
     path = gateway.build_path("approvals", approval_id)
     approval = await client.request_json("GET", path)
     was_decided = approval.get("status") == _STATUS_BY_DECISION.get(str(body["decision"]))
@@ -128,22 +117,19 @@ async def _decide_and_wait(client: gateway.GatewayClient, approval_id: str, body
         async with asyncio.timeout(_WAIT_SECONDS):
             async for _ in client.stream_events(task_id):  # until it has ended, or waits for somebody
                 pass
-    return DecisionOutcome(
-        approval, await client.request_json("GET", gateway.build_path("tasks", task_id)), was_decided
-    )
+    _print_decision(approval, was_decided)
+    print_task(await client.request_json("GET", gateway.build_path("tasks", task_id)))
 
 
-def _print_decision(outcome: DecisionOutcome) -> None:
-    """Print the decision and the state of its task."""
-    approval = outcome.approval
-    prefix = "already " if outcome.was_decided else ""
+def _print_decision(approval: JsonObject, was_decided: bool) -> None:
+    """Print a decision. ``was_decided``: the same decision had been made before this command."""
+    prefix = "already " if was_decided else ""
     by = ", ".join(str(decision.get("by")) for decision in objects_in(approval.get("decisions")))
     is_waiting = approval.get("status") == "waiting"
     sentence = f"a decision by {by} counts" if is_waiting else f"{prefix}{approval.get('status')} by {by}"
     out.print(f"approval {approval.get('approval_id')}: {sentence}", style="bold")
     if is_waiting:
         err.print(f"it goes on waiting: {_describe_approver(approval)}", style="dim")
-    print_task(outcome.task)
 
 
 def _print_approval(approval: JsonObject) -> None:

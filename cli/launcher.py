@@ -14,8 +14,7 @@ from pathlib import Path
 
 from cli.console import CommandError, indent_json
 from cli.stack import plan
-from cli.stack.child import Child, ReportProgress, ignore_progress, wait_until_ready
-from cli.stack.fork_server import start_fork_server
+from cli.stack.child import Child, ReportProgress, ignore_progress, start_fork_server, wait_until_ready
 from shared.domain.address_ranges import why_open_host_refused
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import get_or_create_key

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
 
-from cli.stack.fork_server import start_fork_server
+from cli.stack.child import start_fork_server
 from shared.infra.process import make_parent_death_signal
 
 _STOP_SECONDS = 30.0

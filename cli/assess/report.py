@@ -15,7 +15,9 @@ from shared.domain.estimates import ConfidenceInterval, difference_interval
 
 
 def assessment_table(assessment: Assessment) -> Table:
-    table = Table("dimension", "criterion", "points", "of", "reason", title=_build_title(assessment))
+    runs = f", mean of {len(assessment.runs)} runs" if len(assessment.runs) > 1 else ""
+    title = strip_control_characters(f"{assessment.scenario}: {assessment.agent}{runs}")
+    table = Table("dimension", "criterion", "points", "of", "reason", title=title)
     all_points = collect_criterion_points(assessment)
     for dimension in dict.fromkeys(points.dimension for points in all_points):
         dimension_points = [points for points in all_points if points.dimension == dimension]
@@ -49,8 +51,8 @@ def summary_sentences(assessment: Assessment) -> list[str]:
     chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
     passing, earned = assessment.pass_interval, assessment.points_interval
     sentences.append(f"Passing is {PASSING_SHARE:.0%} of the points: {chances}.")
-    confidence = f"a run passes with a chance of {_interval_text(passing)}{_mean_text(earned)}"
-    sentences.append(f"With 95 % confidence {confidence}.")
+    earns = f" and earns a share of {_interval_text(earned)} of the points" if earned else ""
+    sentences.append(f"With 95 % confidence a run passes with a chance of {_interval_text(passing)}{earns}.")
     return [str(strip_control_characters(sentence)) for sentence in sentences]
 
 
@@ -97,11 +99,6 @@ def strip_control_characters(text: str) -> Text:
     return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
 
 
-def _build_title(assessment: Assessment) -> Text:
-    runs = f", mean of {len(assessment.runs)} runs" if len(assessment.runs) > 1 else ""
-    return strip_control_characters(f"{assessment.scenario}: {assessment.agent}{runs}")
-
-
 def _points_text(points: CriterionPoints) -> str:
     if points.unjudged:
         return "unjudged"
@@ -117,10 +114,6 @@ def _describe_failure(turn: JsonObject) -> str:
 
 def _interval_text(interval: ConfidenceInterval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
-
-
-def _mean_text(interval: ConfidenceInterval | None) -> str:
-    return "" if interval is None else f" and earns a share of {_interval_text(interval)} of the points"
 
 
 def _run_totals(all_points: Sequence[CriterionPoints], dimension: str = "") -> list[float]:

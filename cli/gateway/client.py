@@ -35,11 +35,8 @@ class GatewayUnreachable(CommandError):
 class GatewayClient:
     """Sends requests to one gateway. Raises ``CommandError`` for whatever a person should be told."""
 
-    def __init__(self, url: str, http: httpx.AsyncClient, *, has_key: bool = False) -> None:
-        """``has_key``: ``http`` sends an API key that identifies the caller, so bodies claim no name."""
-        self.url = url.rstrip("/")
-        self._http = http
-        self._has_key = has_key
+    def __init__(self, url: str, http: httpx.AsyncClient) -> None:
+        self.url, self._http = url.rstrip("/"), http
 
     async def send_message(self, message: OutgoingMessage) -> TaskView:
         """Send a message; returns the task as soon as it is durably accepted."""
@@ -112,7 +109,7 @@ class GatewayClient:
         self, verb: str, path: str, body: JsonObject | None, request_name: str
     ) -> tuple[httpx.Response, JsonObject]:
         """Send a request; returns the response and its JSON object. ``request_name`` is for errors."""
-        content = None if body is None else dumps(_remove_principal_claims(body) if self._has_key else body)
+        content = None if body is None else dumps(body)
         headers, url = {"Content-Type": "application/json"}, f"{self.url}{path}"
         try:
             answer = await self._http.request(verb, url, content=content, headers=headers, timeout=REQUEST_TIMEOUT)
@@ -161,22 +158,7 @@ async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     key = read_key(API_KEY_VARIABLE)
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, client_tls_context()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
-        yield GatewayClient(check_url(url or url_of_running_gateway(), "gateway"), http, has_key=bool(key))
-
-
-def _remove_principal_claims(value: Json) -> Json:
-    """The JSON value with ``principal`` removed from every ``metadata`` object in it."""
-    match value:
-        case dict():
-            fields = {name: _remove_principal_claims(part) for name, part in value.items()}
-            metadata = fields.get("metadata")
-            if isinstance(metadata, dict):
-                fields["metadata"] = {name: part for name, part in metadata.items() if name != "principal"}
-            return fields
-        case list():
-            return [_remove_principal_claims(part) for part in value]
-        case _:
-            return value
+        yield GatewayClient(check_url(url or url_of_running_gateway(), "gateway"), http)
 
 
 def _build_refusal(request_name: str, answer: httpx.Response, problem: Json) -> CommandError:
@@ -224,8 +206,8 @@ def run_with_gateway(url: str, action: Callable[[GatewayClient], Awaitable[T]]) 
 
 
 def build_speaker(name: str, roles: tuple[str, ...], levels: tuple[str, ...] = ()) -> Speaker:
-    """The speaker of a message; without a name, the user who runs the command."""
-    return Speaker(name or os.environ.get("USER", "cli"), roles, levels)
+    """The speaker of a message; without a name, the user who runs the command. A key says by itself who speaks."""
+    return Speaker("" if read_key(API_KEY_VARIABLE) else name or os.environ.get("USER", "cli"), roles, levels)
 
 
 def build_speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:

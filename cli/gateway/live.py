@@ -62,10 +62,6 @@ def _read_line(data: Mapping[str, Json]) -> str:
     return call if data.get("ok", True) else f"{call}: it failed"
 
 
-def _plan_line(data: Mapping[str, Json]) -> str:
-    return ", ".join(map(str, list_or_empty(data.get("calls"))))
-
-
 def _verdict_line(data: Mapping[str, Json]) -> str:
     if reasons := list_or_empty(data.get("why")):
         return "; ".join(str(reason).rstrip(".") for reason in reasons)
@@ -104,7 +100,7 @@ _STATE_SENTENCES = {
 _PLAIN_LINES: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
     "state": _state_line,
     "tool": _read_line,
-    "plan": _plan_line,
+    "plan": lambda data: ", ".join(map(str, list_or_empty(data.get("calls")))),
     "verdict": _verdict_line,
     "approval": _approval_line,
     "write": _write_line,

@@ -13,13 +13,19 @@ from shared.domain.exact_json import Json, JsonObject, as_object
 
 @dataclass(frozen=True)
 class Speaker:
-    """The sender of a message; only the embedded profile, which has no authentication, trusts it."""
+    """The sender of a message; only the embedded profile, which has no authentication, trusts it.
+
+    ``name``: empty if an API key says who it is.
+    """
 
     name: str = "cli"
     roles: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
 
-    def as_json(self) -> JsonObject:
+    def as_json(self) -> JsonObject | None:
+        """What metadata says of the sender; None without a name."""
+        if not self.name:
+            return None
         return {"id": self.name, "roles": [*self.roles] or ["client"], "levels": [*self.levels]}
 
 
@@ -52,9 +58,9 @@ class OutgoingMessage:
 
     def _build_metadata(self) -> JsonObject:
         metadata: dict[str, Json] = {"principal": self.speaker.as_json()}
-        optional: dict[str, Json] = {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint}
-        optional |= {"session_id": self.session, "dry_run": self.dry_run}
-        return metadata | {key: value for key, value in optional.items() if value}
+        metadata |= {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint}
+        metadata |= {"session_id": self.session, "dry_run": self.dry_run}
+        return {key: value for key, value in metadata.items() if value}
 
 
 @dataclass(frozen=True)

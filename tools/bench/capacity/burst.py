@@ -31,7 +31,7 @@ from tools.chaos.ledgers import plant_rows
 _FLOOD, _QUIET = "default", "quiet"
 _NOT_ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
 _MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "STRATEGIES")
-_SPEAKER = Speaker("bench")
+_SPEAKER = Speaker("")  # the keys say who speaks
 _TRIVIAL = "What is 12 plus 30?"
 _WARM = 10  # tasks before the burst
 _LINES = 500  # connections of the burst's clients
@@ -147,8 +147,8 @@ class _Burst:
         asking: httpx.AsyncClient,
     ) -> None:
         self._stack, self._queue, self._plan = stack, queue, plan
-        self._flood = GatewayClient(stack.url("gateway"), flooding, has_key=True)
-        self._quiet = GatewayClient(stack.url("gateway"), asking, has_key=True)
+        self._flood = GatewayClient(stack.url("gateway"), flooding)
+        self._quiet = GatewayClient(stack.url("gateway"), asking)
         self._installation = InstallationGaugeReader(state)
         self._drained = asyncio.Event()
         self._used: list[float] = []
