@@ -40,14 +40,6 @@ _SCHEMAS_OF_WELL_KNOWN_TYPES: dict[str, Schema] = {
 }
 
 
-def _build_message_schemas(prefix: str, *roots: Descriptor) -> Schema:
-    """JSON schemas of protobuf message types and of all types in them, by ``prefix`` and name."""
-    schemas: Schema = {}
-    for kind in roots:
-        _add_message(schemas, kind, prefix)
-    return schemas
-
-
 def _schema_reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -89,8 +81,11 @@ _CODE_SCHEMA: Schema = {"type": "integer"}
 
 
 def _build_all_schemas() -> dict[str, JsonValue]:
-    of_messages = _build_message_schemas("", *_MESSAGES_1_0) | _build_message_schemas("V03", *_MESSAGES_0_3)
-    return of_messages | _REQUEST_SCHEMAS | _OWN_SCHEMAS
+    schemas: Schema = {}
+    for prefix, kinds in (("", _MESSAGES_1_0), ("V03", _MESSAGES_0_3)):
+        for kind in kinds:
+            _add_message(schemas, kind, prefix)
+    return schemas | _REQUEST_SCHEMAS | _OWN_SCHEMAS
 
 
 _MESSAGES_1_0 = (

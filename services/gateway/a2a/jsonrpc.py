@@ -20,7 +20,7 @@ from services.gateway.edge import replies
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.fields import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
@@ -57,7 +57,7 @@ def _rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         name: RpcMethod(FORMAT_1_0, partial(schema.read_by_schema, schema=schemas[name]), handle)
         for name, handle in handlers_1_0.items()
     }
-    hook = "tasks/pushNotificationConfig"
+    hook = "tasks/pushNotificationConfig"  # what ``dict`` reads, the method itself parses
     read, read_id = schema.read_params_0_3, schema.read_webhook_id_0_3
     return of_1_0 | {
         "message/send": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.send_message),
@@ -75,17 +75,12 @@ def _rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         f"{hook}/delete": RpcMethod(
             FORMAT_0_3, partial(read_id, schema=old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
         ),
-        "agent/getAuthenticatedExtendedCard": RpcMethod(FORMAT_0_3, _keep_params, methods.get_extended_card),
-        "tasks/send": RpcMethod(LEGACY_FORMAT, _keep_params, methods.send_message),
-        "tasks/sendSubscribe": RpcMethod(LEGACY_FORMAT, _keep_params, methods.stream_message),
+        "agent/getAuthenticatedExtendedCard": RpcMethod(FORMAT_0_3, dict[str, Json], methods.get_extended_card),
+        "tasks/send": RpcMethod(LEGACY_FORMAT, dict[str, Json], methods.send_message),
+        "tasks/sendSubscribe": RpcMethod(LEGACY_FORMAT, dict[str, Json], methods.stream_message),
         "tasks/pushNotification/set": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook, methods.set_webhook),
         "tasks/pushNotification/get": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook_id, methods.get_webhook),
     }
-
-
-def _keep_params(params: JsonObject) -> JsonObject:
-    """Returns the parameters unparsed, for methods that parse them themselves."""
-    return params
 
 
 _VERSION_CHECKS = {FORMAT_1_0: replies.require_protocol_1_0, FORMAT_0_3: replies.require_protocol_0_3}

@@ -19,7 +19,7 @@ from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, sse_frame, sse_response
 from services.gateway.edge.replies import AnyRefusal, encode_json, rpc_error_of, rpc_result_bytes
 from services.gateway.features.identity.middleware import caller_of_request
-from services.gateway.features.streams.service import NumberedUpdate, TaskStream
+from services.gateway.features.streams.service import TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID_HEADER, Snapshot, Update
 from services.gateway.features.tasks.service import AcceptedMessage, TaskService
 from shared.domain.exact_json import JsonObject
@@ -65,9 +65,8 @@ class PendingAnswer:
 
     async def record_delivery(self) -> None:
         """Record that the client has received the answer."""
-        await _record_delivery_or_log(
-            partial(self._tasks.record_answer_received, self._accepted, self._record), self.task_id
-        )
+        record = partial(self._tasks.record_answer_received, self._accepted, self._record)
+        await _record_delivery_or_log(record, self.task_id)
 
 
 class StreamAnswer(NamedTuple):
@@ -76,9 +75,6 @@ class StreamAnswer(NamedTuple):
     stream: TaskStream
     answer_format: AnswerFormat
     view: ClientView
-
-    def format_update(self, numbered: NumberedUpdate) -> JsonFields:
-        return self.answer_format.show_update(numbered.update, numbered.event_id, self.stream.record, self.view)
 
 
 MethodAnswer = JsonValue | PendingAnswer | StreamAnswer | bytes  # the last: already serialized as JSON
@@ -112,7 +108,9 @@ def build_response(
     """The HTTP response with an answer. ``headers``: for an answer that is there at once, not for a stream."""
     match answer:
         case StreamAnswer():
-            return stream_response(answer, envelope)
+            stream = answer.stream
+            record_delivery = partial(_record_delivery_or_log, stream.record_delivery, stream.record.task_id)
+            return sse_response(_sse_frames(answer, envelope), record_delivery)
         case PendingAnswer():
             body = _stream_pending_answer(answer, envelope)
             return KeepAliveResponse(body, media_type, JSON_HEARTBEAT, answer.record_delivery)
@@ -139,11 +137,6 @@ async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> A
     yield encode_json(content).encode()
 
 
-def stream_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
-    record_delivery = partial(_record_delivery_or_log, answer.stream.record_delivery, answer.stream.record.task_id)
-    return sse_response(_sse_frames(answer, envelope), record_delivery)
-
-
 async def _record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]], task_id: str) -> None:
     try:
         await record_delivery()
@@ -156,7 +149,8 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
     try:
         async with aclosing(stream.stream_updates()) as updates:
             async for numbered in updates:
-                data = encode_json(envelope.wrap_result(answer.format_update(numbered)))
+                shown = answer.answer_format.show_update(numbered.update, numbered.event_id, stream.record, answer.view)
+                data = encode_json(envelope.wrap_result(shown))
                 yield sse_frame(data, event_id=numbered.event_id, comment=_write_gap_comment(numbered.update))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):

@@ -72,19 +72,14 @@ def build_update_view(
         case updates.TasklessReply(replied):
             return {"message": _build_reply_view(replied, model_notice)}
         case StatusUpdate():
-            return {"statusUpdate": _build_status_update_view(update, update_name, record, model_notice)}
+            said = task_views.build_client_metadata(update.record, model_notice) if update.record else update.metadata
+            status = _build_status_view(record, update.state, update.text, update.at, update_name)
+            shown_metadata = _drop_empty(metadata=_build_metadata_view(said))
+            return {"statusUpdate": {**_ids_of_task(record), "status": status, **shown_metadata}}
         case updates.ArtifactUpdate():
             artifact = _build_artifact_view(update.number, update.artifact)
             flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
-
-
-def _build_status_update_view(
-    update: StatusUpdate, update_name: str, record: TaskRecord, model_notice: str
-) -> JsonFields:
-    metadata = task_views.build_client_metadata(update.record, model_notice) if update.record else update.metadata
-    status = _build_status_view(record, update.state, update.text, update.at, update_name)
-    return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_build_metadata_view(metadata))}
 
 
 def _ids_of_task(record: TaskRecord) -> JsonFields:

@@ -239,7 +239,10 @@ def parse_call(body: bytes) -> RpcCall:
         raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {json_type_name(call)}")
     method, params = call.get("method"), call.get("params")
     name = method if isinstance(method, str) else ""
-    call_id = _read_call_id(call, name)
+    call_id = call.get("id")
+    if isinstance(call_id, bool) or not isinstance(call_id, str | int | None):
+        cause = f"id: must be a string, a whole number or null, not {json_type_name(call_id)}"
+        raise BadCall(INVALID_REQUEST, cause, method=name)
     if call.get("jsonrpc") != "2.0":
         raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id, method=name)
     if not name:
@@ -247,14 +250,6 @@ def parse_call(body: bytes) -> RpcCall:
     if not isinstance(params, dict | None):
         raise BadCall(INVALID_PARAMS, f"params: must be an object, not {json_type_name(params)}", call_id, method=name)
     return RpcCall(call_id, name, params or {})
-
-
-def _read_call_id(value: JsonObject, method: str) -> str | int | None:
-    call_id = value.get("id")
-    if isinstance(call_id, bool) or not isinstance(call_id, str | int | None):
-        cause = f"id: must be a string, a whole number or null, not {json_type_name(call_id)}"
-        raise BadCall(INVALID_REQUEST, cause, method=method)
-    return call_id
 
 
 def parse_json(body: bytes) -> Json:

@@ -18,8 +18,7 @@ from services.gateway.edge.errors import InvalidField, MissingRole, NotFound
 from services.gateway.edge.fields import object_at, to_invalid_field
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
-from shared.contracts.assessment.messages import JsonObject as WireObject
-from shared.contracts.assessment.results import Assessment, AssessmentSummary, Run, build_assessment_summary
+from shared.contracts.assessment.results import Assessment, AssessmentSummary, build_assessment_summary
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 from shared.infra import keys
@@ -61,21 +60,18 @@ def may_see_assessment(caller: Caller, summary: AssessmentSummary) -> bool:
 
 def _strip_credentials(assessment: Assessment) -> Assessment:
     """The assessment with user info, query and fragment removed from all URLs of the agent."""
-    runs = tuple(_strip_urls_of_run(run) for run in assessment.runs)
-    return assessment.model_copy(update={"agent": _strip_url_credentials(assessment.agent), "runs": runs})
-
-
-def _strip_urls_of_run(run: Run) -> Run:
-    results = run.results.model_copy(update={"participant": _strip_url_credentials(run.results.participant)})
-    return run.model_copy(update={"results": results, "updates": tuple(map(_strip_urls_of_update, run.updates))})
-
-
-def _strip_urls_of_update(update: WireObject) -> WireObject:
-    return (
-        {**update, _AGENT_URL_KEY: _strip_url_credentials(str(update[_AGENT_URL_KEY]))}
-        if _AGENT_URL_KEY in update
-        else update
-    )
+    agent, runs = _strip_url_credentials(assessment.agent), []
+    for run in assessment.runs:
+        participant = _strip_url_credentials(run.results.participant)
+        updates = [
+            {**update, _AGENT_URL_KEY: _strip_url_credentials(str(update[_AGENT_URL_KEY]))}
+            if _AGENT_URL_KEY in update
+            else update
+            for update in run.updates
+        ]
+        results = run.results.model_copy(update={"participant": participant})
+        runs.append(run.model_copy(update={"results": results, "updates": tuple(updates)}))
+    return assessment.model_copy(update={"agent": agent, "runs": tuple(runs)})
 
 
 def _strip_url_credentials(url: str) -> str:

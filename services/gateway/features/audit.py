@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
@@ -31,6 +31,8 @@ from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchived
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 
+_NEVER_SENT = datetime.max.replace(tzinfo=UTC)  # what was never sent comes last
+
 
 def build_audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     """A row for each write in the task's ledger, in the order of sending. ``kept_in``: ``store`` or ``archive``.
@@ -38,8 +40,8 @@ def build_audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     What the privacy guard marks is masked; digests are of the unmasked values.
     """
     known_values = find_protected_values(task.record.request.text)
-    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_order_key)]
-    return [_mask_row(row, known_values) for row in rows]
+    entries = sorted(task.ledger.values(), key=lambda entry: entry.sending_at or _NEVER_SENT)
+    return [_mask_row(_audit_row(task, entry, kept_in), known_values) for entry in entries]
 
 
 def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
@@ -47,14 +49,6 @@ def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
     known_values = find_protected_values(record.request.text)
     rows = (_build_row_without_ledger(record, write) for write in objects_in(record.metadata.get("writes")))
     return [_mask_row(row, known_values) for row in rows]
-
-
-def _read_time_of_row(row: JsonObject) -> datetime | None:
-    """When the write was sent, else when its task last changed; None if the row has neither time."""
-    for name in ("sent_at", "task_updated_at"):
-        if isinstance(moment := row.get(name), str):
-            return datetime.fromisoformat(moment)
-    return None
 
 
 def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
@@ -217,10 +211,6 @@ def _mask_value(name: str, value: Json, known_values: Mapping[str, ProtectedKind
     return [_mask_value("", item, known_values) for item in value]
 
 
-def _sending_order_key(entry: LedgerEntry) -> tuple[bool, str]:
-    return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")
-
-
 MOST_AUDITED_TASKS = 500
 _USUAL_AUDITED_TASKS = 100
 _FROM_STORE, _FROM_ARCHIVE = "live", "archive"
@@ -246,9 +236,11 @@ class AuditPage(NamedTuple):
 
 
 def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
-    moment = _read_time_of_row(row)
-    if moment is None:
+    """Whether a write was sent in the query's period or, if it was not sent, whether its task last changed then."""
+    time = row.get("sent_at") or row.get("task_updated_at")
+    if not isinstance(time, str):
         return "problem" in row or (query.since is None and query.until is None)
+    moment = datetime.fromisoformat(time)
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
 
 
@@ -458,7 +450,9 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
         request = call.request
         query = _parse_audit_query(request.query_params)
         if not (request.query_params.get("format") == "ndjson" or _NDJSON_TYPE in request.headers.get("accept", "")):
-            return _answer_page(await self._service.read_page(query, call.caller))
+            page = await self._service.read_page(query, call.caller)
+            body: JsonObject = {"writes": [*page.writes], "token": page.next_token, "archive": page.has_archive}
+            return Response(dumps(body), media_type="application/json")
         pages = self._service.read_all_pages(query, call.caller)
         first = await anext(pages)
         return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON_TYPE)
@@ -477,11 +471,6 @@ def _parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
         size=parse_limit(parameters.get("limit", str(_USUAL_AUDITED_TASKS)), MOST_AUDITED_TASKS),
         page_token=parameters.get("token", ""),
     )
-
-
-def _answer_page(page: AuditPage) -> Response:
-    body: JsonObject = {"writes": [*page.writes], "token": page.next_token, "archive": page.has_archive}
-    return Response(dumps(body), media_type="application/json")
 
 
 async def _json_lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:

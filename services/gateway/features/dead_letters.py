@@ -290,13 +290,6 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
 
 
 def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:
-    return {
-        "id": letter.letter_id,
-        "kind": letter.kind.value,
-        "at": letter.at.isoformat(),
-        "task_id": letter.task_id,
-        "session_id": letter.session_id,
-        "reason": letter.reason,
-        "error": letter.error,
-        "tries": letter.tries,
-    }
+    head: dict[str, JsonValue] = {"id": letter.letter_id, "kind": letter.kind.value, "at": letter.at.isoformat()}
+    names = ("task_id", "session_id", "reason", "error", "tries")
+    return {**head, **{name: getattr(letter, name) for name in names}}

@@ -14,7 +14,7 @@ from shared.contracts.learning_files import LearningFile, LearningImportReport
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.estimates import TrendPoint, build_trend_points, parse_trend
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, dumps
 from shared.infra import keys
 from shared.infra.learned_files import parse_arms, read_learned_files
 from shared.infra.lua import ScriptedStore
@@ -72,14 +72,6 @@ def _build_arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
         strategy: {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
         for strategy, arm, score in scored_arms
     }
-
-
-def _parse_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
-    """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
-    file, dry_run = choice_at(body, "file", LearningFile), flag_at(body, "dry_run", "dry_run")
-    if "content" not in body:
-        raise InvalidField("content", "must be the content of the file")
-    return file, body["content"], dry_run
 
 
 _IMPORT_SECONDS = 20.0
@@ -169,8 +161,10 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
 
         If the answer has ``problems``, nothing of the file was imported.
         """
-        file, content, dry_run = _parse_import(call.body)
-        report = await self._service.import_file(call.caller.tenant, file, content, dry_run=dry_run)
+        file, dry_run = choice_at(call.body, "file", LearningFile), flag_at(call.body, "dry_run", "dry_run")
+        if "content" not in call.body:
+            raise InvalidField("content", "must be the content of the file")
+        report = await self._service.import_file(call.caller.tenant, file, call.body["content"], dry_run=dry_run)
         if report is None:
             problem = f"nobody has answered for {file.value} in time: whether it was imported is not known; repeat it"
             raise Unavailable(problem)

@@ -104,13 +104,9 @@ def _parse_assessor_message(data: JsonObject) -> AssessorMessage | None:
         return AssessorMessage(AssessorMessageKind(str(message_type)), data)
     if "api_key" in data and any(name in data for name in _WORLD_FIELDS):
         return AssessorMessage(AssessorMessageKind.START, data)
-    return _guess_assessor_message(data) if message_type is None else None
-
-
-def _guess_assessor_message(data: JsonObject) -> AssessorMessage | None:
-    if {"turn_number", "current_time"} <= data.keys():
+    if message_type is None and {"turn_number", "current_time"} <= data.keys():
         return AssessorMessage(AssessorMessageKind.TURN, data, is_guessed=True)
-    if list(data) == ["reason"] and data["reason"] in _COMPLETION_REASONS:
+    if message_type is None and list(data) == ["reason"] and data["reason"] in _COMPLETION_REASONS:
         return AssessorMessage(AssessorMessageKind.COMPLETE, data, is_guessed=True)
     return None
 

@@ -82,12 +82,16 @@ def extract_answers(text: str, answer_format: SolverAnswerFormat, *, keeps_order
 
 
 def _find_answers(text: str, answer_format: SolverAnswerFormat) -> tuple[str, ...]:
-    match answer_format:
-        case "single":
-            return _single_answer(text)
-        case "json":
-            return _answers_of_json(text) or _list_items(text)
-        case "list":
+    match answer_format, _parse_json(text):
+        case "single", [only]:
+            return (as_text(only),)
+        case "single", _:
+            return (text,)
+        case "json", list(values):
+            return tuple(map(as_text, values))
+        case "json", dict(value):
+            return (dumps(value),)
+        case _:
             return _list_items(text)
 
 
@@ -117,18 +121,6 @@ def _is_refusal(text: str) -> bool:
     parts = [part.strip() for part in _LIST_SEPARATOR_PATTERN.split(normalized) if part.strip()]
     refusing = sum(_AMBIGUOUS_REFUSAL_WORD_PATTERN.search(part) is not None for part in parts)
     return _REFUSAL_PHRASE_PATTERN.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
-
-
-def _single_answer(text: str) -> tuple[str, ...]:
-    array = _parse_json(text)
-    return (as_text(array[0]),) if isinstance(array, list) and len(array) == 1 else (text,)
-
-
-def _answers_of_json(text: str) -> tuple[str, ...]:
-    value = _parse_json(text)
-    if isinstance(value, list):
-        return tuple(map(as_text, value))
-    return (dumps(value),) if isinstance(value, dict) else ()
 
 
 def _find_answer_array(text: str) -> list[Json] | None:

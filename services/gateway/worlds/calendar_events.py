@@ -105,17 +105,9 @@ class CreateCalendarEvent(_CalendarEventFields):
 
     async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
-        create = world.ues.calendar.create(
-            title=self.title,
-            start=self.start,
-            end=self.end,
-            organizer=user,
-            attendees=attendees or None,
-            description=self.description,
-            location=self.location,
-        )
-        response = await world.carry_out_change(create)
-        return worlds.build_created_ids(response, "event_id")
+        fields = self.model_dump(exclude={"attendee_emails"})
+        create = world.ues.calendar.create(**fields, organizer=user, attendees=attendees or None)
+        return worlds.build_created_ids(await world.carry_out_change(create), "event_id")
 
 
 class UpdateCalendarEvent(_CalendarEventFields):
@@ -131,17 +123,9 @@ class UpdateCalendarEvent(_CalendarEventFields):
 
     async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         emails = self.attendee_emails
-        update = world.ues.calendar.update(
-            self.event_id,
-            title=self.title,
-            start=self.start,
-            end=self.end,
-            status=self.status,
-            attendees=None if emails is None else [{"email": email} for email in emails],
-            description=self.description,
-            location=self.location,
-        )
-        await world.carry_out_change(update)
+        attendees = None if emails is None else [{"email": email} for email in emails]
+        fields = self.model_dump(exclude={"event_id", "attendee_emails"})
+        await world.carry_out_change(world.ues.calendar.update(self.event_id, **fields, attendees=attendees))
         invited: JsonObject = {"invited": _join_addresses(emails)} if emails is not None else {}
         return {"event_id": self.event_id, **invited}
 

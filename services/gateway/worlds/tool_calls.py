@@ -263,16 +263,14 @@ _MOST_CHARACTERS = 20_000  # characters
 
 
 async def read_user_messages(guard: AddressGuard, ues_url: str, key: str) -> str:
-    """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
+    """Read the user's chat messages in a world, in order, as one text; only the end of a very long chat.
+
+    Raises ``UserMessagesUnavailable``.
+    """
     async with WorldToolCaller(guarded_transport(guard)) as calls:
         reply = await calls.call(BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
     if reply.result is not WorldCallStatus.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")
-    return _user_messages_text(reply.content)
-
-
-def _user_messages_text(chat: Json) -> str:
-    """The user's messages in a chat, in order, as one text; only the end of a very long chat."""
-    rows = objects_in(as_object(chat).get("messages"))
+    rows = objects_in(as_object(reply.content).get("messages"))
     texts = [str(row.get("content", "")).strip() for row in rows if row.get("role") == "user"]
     return "\n\n".join(filter(None, texts))[-_MOST_CHARACTERS:]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE_ENVELOPE, Envelope, StreamAnswer, stream_response
+from services.gateway.a2a.streams import BARE_ENVELOPE, Envelope, StreamAnswer, build_response
 from services.gateway.a2a.views import ANSWER_FORMATS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.keep_alive import KeepAliveResponse
@@ -160,7 +160,7 @@ async def _sent(stream: TaskStream, envelope: Envelope, dialect: A2aVersion) -> 
 
     view = ClientView("", stream.shown_id)
     async with asyncio.timeout(PATIENCE):
-        await stream_response(StreamAnswer(stream, ANSWER_FORMATS[dialect], view), envelope)(
+        await build_response(StreamAnswer(stream, ANSWER_FORMATS[dialect], view), envelope)(
             {"type": "http"}, receive, send
         )
     blocks = b"".join(bodies).decode().split("\n\n")

@@ -1,12 +1,11 @@
 """Notices about approvals: their content and form, and the loop that queues them for a tenant's notice targets."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 
 import structlog
-from pydantic import JsonValue
 
 from services.gateway.features.approvals.approvals import (
     Approvals,
@@ -20,7 +19,7 @@ from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
 from shared.contracts.approval import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
+from shared.domain.exact_json import JsonObject, dumps, loads_object, objects_in
 from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import describe_decider
@@ -34,6 +33,8 @@ _COPIED_FIELDS = (
     *("approval_id", "task_id", "session_id", "status", "requester", "level", "needed", "reasons"),
     *("plan_hash", "asked_at", "deadline"),
 )
+_DECISION_FIELDS = ("decision", "by", "comment")
+_CALL_FIELDS = ("call_id", "connection", "tool", "arguments")
 _LONGEST_BLOCK = 2_900  # characters of a block; Slack refuses a message with a block over 3,000
 
 
@@ -91,27 +92,21 @@ def _write_notice_headline(news: ApprovalNews) -> str:
 def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
     """The notice's data, without what the privacy guard marks as personal."""
     approval, record = news.request
-    data = {name: value for name, value in build_approval_view(news.request).items() if name in _COPIED_FIELDS}
-    data |= {
+    view = build_approval_view(news.request)
+    data = {
+        **_pick_fields(view, _COPIED_FIELDS),
         "summary": _write_notice_headline(news),
         "task": _redact_and_cut_text(record.request.text),
-        "decisions": [
-            {"decision": "approve" if decision.approve else "reject", "by": decision.by.id, "comment": decision.comment}
-            for decision in approval.decisions
-        ],
+        "decisions": [_pick_fields(row, _DECISION_FIELDS) for row in objects_in(view["decisions"])],
         "escalated_from": [escalation.level for escalation in approval.escalations],
-        "calls": [
-            {
-                "call_id": call.call_id,
-                "connection": call.connection_id,
-                "tool": call.tool,
-                "arguments": cast(JsonValue, to_i_json(call.arguments)),
-            }
-            for call in approval.plan.calls[:_MOST_CALLS]
-        ],
+        "calls": [_pick_fields(row, _CALL_FIELDS) for row in objects_in(view["calls"])[:_MOST_CALLS]],
         "url": link,
     }
     return loads_object(dumps(cast(JsonObject, redact_json(data))))
+
+
+def _pick_fields(fields: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+    return {name: fields[name] for name in names}
 
 
 def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:

@@ -15,9 +15,7 @@ from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import PageLink, PageRenderer, redirect_to, visible_links_if_several
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import select_answerable_requests
-from services.gateway.features.console.views.health import (
-    END_STATES,
-)
+from services.gateway.features.console.views.health import END_STATES
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
@@ -33,7 +31,12 @@ _MOST_SNAPSHOTS = 1000
 _CacheKey = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
 
 
-class _InboxSnapshot:
+class InboxSnapshot:
+    """The first waiting approvals, by deadline, that a caller may see; at most a second old.
+
+    ``version``: a hash that changes with the approvals and tasks that the caller may see, and the learner's counts.
+    """
+
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.at: datetime | None = None
@@ -46,22 +49,12 @@ class InboxCache:
         self, approvals: ApprovalService, lists: TaskLists, learned: LearnedData, clock: Callable[[], datetime]
     ) -> None:
         self._approvals, self._lists, self._learned, self.clock = approvals, lists, learned, clock
-        self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST_SNAPSHOTS)
+        self._snapshots = LruCache[_CacheKey, InboxSnapshot](_MOST_SNAPSHOTS)
 
-    async def list_waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
-        """The first waiting approvals, by deadline, that the caller may see; at most a second old.
-
-        Raises ``StoreUnavailable``.
-        """
-        return (await self._read_snapshot(caller)).requests
-
-    async def page_version(self, caller: Caller) -> str:
-        """A hash that changes with the approvals and tasks that the caller may see, and with the learner's counts."""
-        return (await self._read_snapshot(caller)).version
-
-    async def _read_snapshot(self, caller: Caller) -> _InboxSnapshot:
+    async def read(self, caller: Caller) -> InboxSnapshot:
+        """What the caller sees of the inbox; raises ``StoreUnavailable``."""
         key = _cache_key(caller)
-        snapshot = self._snapshots.look_up(key) or self._snapshots.put(key, _InboxSnapshot())
+        snapshot = self._snapshots.look_up(key) or self._snapshots.put(key, InboxSnapshot())
         async with snapshot.lock:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _SNAPSHOT_LIFETIME:
@@ -179,10 +172,10 @@ class ConsoleContext:
         ``tabs``: those that the visitor may open are shown, if there are several.
         """
         inbox, caller = self.inbox_cache, visitor.caller
-        waiting, version = await inbox.list_waiting_approvals(caller), await inbox.page_version(caller)
+        snapshot = await inbox.read(caller)
         frame = {
-            "badge": len(select_answerable_requests(waiting, caller.principal, inbox.clock())),
-            "version": version,
+            "badge": len(select_answerable_requests(snapshot.requests, caller.principal, inbox.clock())),
+            "version": snapshot.version,
             "tabs": visible_links_if_several(tabs, visitor),
         }
         return self.pages.render(request, template, visitor, status, **frame, **values)

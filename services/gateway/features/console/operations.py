@@ -52,7 +52,7 @@ class _OperatorData(NamedTuple):
 class OverviewPages(PageGroup):
     async def show_overview(self, request: Request, visitor: Visitor) -> Response:
         context, caller, now = self._context, visitor.caller, self._context.inbox_cache.clock()
-        waiting = await context.inbox_cache.list_waiting_approvals(caller)
+        waiting = (await context.inbox_cache.read(caller)).requests
         answerable = select_answerable_requests(waiting, caller.principal, now)
         history = await context.services.learned.read_history(caller.tenant)
         operated = await self._read_operator_data(visitor)
@@ -112,13 +112,6 @@ class OverviewPages(PageGroup):
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
         return (await self._context.services.lists.list_tasks(query, visitor.caller)).records
-
-
-class WebhookPage(PageGroup):
-    async def show_failing_webhooks(self, request: Request, visitor: Visitor) -> Response:
-        failing = await self._context.services.webhooks.list_failing_deliveries(visitor.caller)
-        tabs = (*OPERATIONS_TABS, WEBHOOKS_TAB)
-        return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
 
 _LONGEST_QUERY = 200
@@ -216,6 +209,10 @@ class OperationsPages(PageGroup):
             days_drawn=charts.draw_days_chart(days) if len(days) > 1 else "",
             days_small=charts.draw_days_chart(days, is_small=True) if len(days) > 1 else "",
         )
+
+    async def show_failing_webhooks(self, request: Request, visitor: Visitor) -> Response:
+        failing = await self._context.services.webhooks.list_failing_deliveries(visitor.caller)
+        return await self._context.render_page(request, "webhooks.html", visitor, tabs=self._tabs, failing=failing)
 
     async def requeue_dead_letter(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Requeue a dead letter; if its task made writes, only when the operator has agreed to repeat them."""

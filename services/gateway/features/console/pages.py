@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
+from operator import methodcaller
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -130,7 +131,8 @@ class PageRenderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters.update(iso=_format_iso_time, path=quote_id, title=formatting.humanize_name)
+        environment.filters["iso"] = methodcaller("isoformat", timespec="seconds")
+        environment.filters.update(path=quote_id, title=formatting.humanize_name)
         environment.globals.update(assets=asset_urls(), **_TEMPLATE_GLOBALS)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             environment.globals[name] = environment.get_template(template).module
@@ -153,10 +155,6 @@ def redirect_to(place: str) -> Response:
 def quote_id(task_id: str) -> str:
     """An id quoted for a URL's path."""
     return quote(task_id, safe="")
-
-
-def _format_iso_time(time: datetime) -> str:
-    return time.isoformat(timespec="seconds")
 
 
 def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:

@@ -14,7 +14,7 @@ from services.gateway.edge.replies import retry_headers
 from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, read_answer
 from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
-from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages, WebhookPage
+from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages
 from services.gateway.features.console.pages import LEARNING_TABS, PageRenderer, redirect_to, serve_asset
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
@@ -30,8 +30,8 @@ class InboxPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
         """The waiting approvals: those that the visitor may answer, then the others."""
         now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
-        approval_requests = await self._context.inbox_cache.list_waiting_approvals(visitor.caller)
-        pages = [build_approval_page(approval, reader, now) for approval in approval_requests]
+        snapshot = await self._context.inbox_cache.read(visitor.caller)
+        pages = [build_approval_page(approval, reader, now) for approval in snapshot.requests]
         for_visitor = [page for page in pages if not page.why_not_counted]
         for_others = [page for page in pages if page.why_not_counted]
         return await self._context.render_page(
@@ -81,7 +81,7 @@ class AssessmentPages(PageGroup):
         return await self._context.render_page(request, "assessments.html", visitor, tabs=LEARNING_TABS, rows=rows)
 
     async def show_assessment(self, request: Request, visitor: Visitor) -> Response:
-        kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
+        kept_assessment = await self._read_assessment(request, visitor)
         groups, runs = assessments.group_by_dimension(kept_assessment.assessment), kept_assessment.assessment.runs
         return await self._context.render_page(
             request, "assessment.html", visitor, card=kept_assessment.summary, groups=groups, runs=runs
@@ -89,7 +89,7 @@ class AssessmentPages(PageGroup):
 
     async def show_replay(self, request: Request, visitor: Visitor) -> Response:
         """One run of an assessment, at the turn in ``?turn=``."""
-        kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
+        kept_assessment = await self._read_assessment(request, visitor)
         number = parse_digits_or_zero(request.path_params["number"])
         if not 1 <= number <= len(kept_assessment.assessment.runs):
             raise errors.NotFound(f"run {number}")
@@ -117,7 +117,8 @@ class AssessmentPages(PageGroup):
         await self._context.services.assessments.delete(request.path_params["assessment_id"], visitor.caller)
         return redirect_to(_ASSESSMENTS_PATH)
 
-    async def _read_assessment(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
+    async def _read_assessment(self, request: Request, visitor: Visitor) -> KeptAssessment:
+        assessment_id = request.path_params["assessment_id"]
         return await self._context.services.assessments.get_assessment(assessment_id, visitor.caller)
 
 
@@ -133,14 +134,7 @@ _HEADINGS = {
     503: "One moment",
 }
 _STATUSES_TO_TRY_AGAIN = (429, 500, 503)
-_FAULTS = (
-    BadForm,
-    errors.GatewayRefusal,
-    errors.IssuerUnavailable,
-    StoreUnavailable,
-    HTTPException,
-    Exception,
-)
+_FAULTS = (BadForm, errors.GatewayRefusal, errors.IssuerUnavailable, StoreUnavailable, HTTPException, Exception)
 
 
 def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
@@ -212,7 +206,7 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route(letters_path, make_page(operations.show_dead_letters, requires_operator=True)),
         Route(f"{letters_path}/{{letter_id}}/requeue", requeue, methods=["POST"]),
         Route(f"{letters_path}/{{letter_id}}/drop", drop, methods=["POST"]),
-        Route("/webhooks", make_page(WebhookPage(context).show_failing_webhooks)),
+        Route("/webhooks", make_page(operations.show_failing_webhooks)),
         Route("/static/{version}/{name}", serve_asset),
     ]
     compression = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]

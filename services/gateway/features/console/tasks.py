@@ -54,7 +54,7 @@ class LiveStreams(PageGroup):
                 if await self._context.sessions.find_visitor(request) is None:
                     yield sse_frame("{}", event="out")
                     return
-                version = await self._context.inbox_cache.page_version(visitor.caller)
+                version = (await self._context.inbox_cache.read(visitor.caller)).version
                 if version != shown_version:
                     yield sse_frame(json.dumps({"version": version}), event="changed")
                 shown_version = version

@@ -79,11 +79,8 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
     """Parse the parameters of ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
     if dialect is A2aVersion.LEGACY:
         task_id: str | None = required_id_at(params, "id", "params.id")
-        session, message, message_id = (
-            id_at(params, "sessionId", "params.sessionId"),
-            _read_message_object(params),
-            None,
-        )
+        session = id_at(params, "sessionId", "params.sessionId")
+        message, message_id = _read_message_object(params), None
     else:
         message = _read_message_object(params)
         message_id = required_id_at(message, "messageId", "message.messageId")

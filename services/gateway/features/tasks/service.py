@@ -160,17 +160,11 @@ class TaskService:
         key = found_task.key if message.task_id else key._replace(alias=record.task_id)
         if isinstance(intake, TurnToSignal):
             await self._client_ids.record_signal(key, turn_id)
-        await self._record_newest_task(key, record, found_task.record)
+        newest = found_task.record  # to which the client's id led until now
+        if record.task_id != key.alias and (newest is None or record.accepted_at > newest.accepted_at):
+            await self._client_ids.record_task(key, record.task_id)
         is_legacy = message.dialect is A2aVersion.LEGACY  # whose answer, once it is received, ends repeats
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if is_legacy else None)
-
-    async def _record_newest_task(self, key: MessageKey, record: TaskRecord, newest_before: TaskRecord | None) -> None:
-        """Record that the client's task id leads to ``record``, unless it is that task's own id.
-
-        ``newest_before``: the task to which the id led until now; if it was accepted as late, nothing is recorded.
-        """
-        if record.task_id != key.alias and (newest_before is None or record.accepted_at > newest_before.accepted_at):
-            await self._client_ids.record_task(key, record.task_id)
 
     async def _store_intake(self, intake: Intake, keep_files: PrepareAcceptance | None) -> tuple[TaskRecord, str]:
         match intake:

@@ -36,10 +36,8 @@ class WriteResolution(NamedTuple):
 
 def parse_resolution(body: JsonObject) -> WriteResolution:
     """Parse ``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
-    resolution, comment = (
-        choice_at(body, "resolution", DoubtResolutionKind),
-        short_text_at(body, "comment", _LONGEST_COMMENT),
-    )
+    resolution = choice_at(body, "resolution", DoubtResolutionKind)
+    comment = short_text_at(body, "comment", _LONGEST_COMMENT)
     return WriteResolution(required_id_at(body, "call", "call"), resolution, comment)
 
 

@@ -1,6 +1,7 @@
 """Clients' own task ids, and the readiness checks of the gateway, in Redis."""
 
 import asyncio
+from collections.abc import Awaitable
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
@@ -138,24 +139,21 @@ class RedisReadiness:
         """Why this replica should get no requests, one sentence each; empty if it is ready."""
         if self._shutdown.is_announced:
             return ("draining: this replica was told to stop, and finishes what it has begun",)
-        problems = await asyncio.gather(self._find_state_store_problem(), self._find_queue_problem())
-        return tuple(problem for problem in problems if problem)
+        state = self._describe_problem("The state store (REDIS_URL)", self._check_state_store())
+        queue = self._describe_problem("The queue (QUEUE_REDIS_URL)", self._queue.ping())
+        return tuple(problem for problem in await asyncio.gather(state, queue) if problem)
 
-    async def _find_state_store_problem(self) -> str | None:
+    async def _check_state_store(self) -> None:
+        await check_writable(self._state)
+        await check_durable(self._state, allow_volatile=self._allow_volatile)
+
+    async def _describe_problem(self, name: str, check: Awaitable[object]) -> str | None:
+        """Why the check of a Redis failed, as a sentence; None if it did not."""
         try:
             async with bounded_redis_calls(_TIMEOUT_SECONDS):
-                await check_writable(self._state)
-                await check_durable(self._state, allow_volatile=self._allow_volatile)
+                await check
         except VolatileRedis as error:
             return str(error)
         except StoreUnavailable as error:
-            return f"The state store (REDIS_URL) cannot be used: {error}"
-        return None
-
-    async def _find_queue_problem(self) -> str | None:
-        try:
-            async with bounded_redis_calls(_TIMEOUT_SECONDS):
-                await self._queue.ping()
-        except StoreUnavailable as error:
-            return f"The queue (QUEUE_REDIS_URL) cannot be used: {error}"
+            return f"{name} cannot be used: {error}"
         return None

@@ -55,7 +55,9 @@ class WakingTasks(ports.Tasks):
             self._meter.add(names.TURNS_REFUSED, why=label)
             match error:
                 case ports.TooManyWaiting(waiting=waiting):
-                    self._log_shedding(waiting)
+                    if self._clock() >= self._next_log_at:
+                        self._next_log_at = self._clock() + REFUSAL_LOG_SECONDS
+                        log.warning("load_shedding", waiting=waiting)
                     raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from error
                 case ports.TenantIsStopped(reason=reason):
                     problem = f"tenant {record.tenant!r} is stopped and takes no messages for now: {reason}"
@@ -102,11 +104,6 @@ class WakingTasks(ports.Tasks):
             span.annotate({spans.DIALECT: task.dialect.value, spans.TURN_KIND: turn.kind.value})
             span.annotate({spans.ACCEPT_FRESH: accepted.is_new})
             return accepted
-
-    def _log_shedding(self, waiting: int) -> None:
-        if self._clock() >= self._next_log_at:
-            self._next_log_at = self._clock() + REFUSAL_LOG_SECONDS
-            log.warning("load_shedding", waiting=waiting)
 
 
 _TIMEOUT_SECONDS = 1.0

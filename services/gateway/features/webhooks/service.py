@@ -28,12 +28,8 @@ class WebhookService:
         secrets: WebhookMasterSecrets = _NO_SECRETS,
         most_webhooks: int = 10,
     ) -> None:
-        self._webhooks, self._addresses, self._secrets, self._most_webhooks = (
-            webhooks,
-            addresses,
-            secrets,
-            most_webhooks,
-        )
+        self._webhooks, self._addresses = webhooks, addresses
+        self._secrets, self._most_webhooks = secrets, most_webhooks
 
     @property
     def are_offered(self) -> bool:
@@ -77,7 +73,7 @@ class WebhookService:
     async def list_failing_deliveries(self, caller: Caller) -> Sequence[model.FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
         webhooks = self._require_webhooks()
-        return await webhooks.list_failing_deliveries(caller.tenant) if may_see_all_tasks(caller.principal) else ()
+        return await webhooks.failing.list_newest(caller.tenant) if may_see_all_tasks(caller.principal) else ()
 
     def list_secrets(self, tenant: str) -> tuple[str, ...]:
         """The tenant's webhook secrets, the newest first; callers must check that an operator asks."""

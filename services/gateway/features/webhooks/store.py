@@ -66,7 +66,7 @@ class RedisWebhooks:
     def __init__(self, redis: Redis, seal: SecretCipher) -> None:
         self._scripts = Scripts(redis)
         self._seal = seal
-        self._failing = FailingDeliveries(self._scripts)
+        self.failing = FailingDeliveries(self._scripts)
 
     async def put(self, record: TaskRecord, webhook: model.TaskWebhook, *, includes_past: bool, limit: int) -> None:
         """Register a webhook for updates from now on or, with ``includes_past``, from the task's start.
@@ -94,10 +94,7 @@ class RedisWebhooks:
         member = _pack_member(record, config_id)
         commands = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
         await self._scripts.execute_commands(*commands)
-        await self._failing.remove(record.tenant, member)
-
-    async def list_failing_deliveries(self, tenant: str) -> Sequence[model.FailingDelivery]:
-        return await self._failing.list_newest(tenant)
+        await self.failing.remove(record.tenant, member)
 
     async def _write_webhook(
         self, record: TaskRecord, member: str, webhook: model.TaskWebhook, progress: model.DeliveryProgress, limit: int

@@ -176,13 +176,12 @@ def _arguments_line(arguments: JsonValue) -> str:
 def _describe_plan_step(event: TaskEvent) -> StepDescription:
     counts = Counter(formatting.texts_or_empty(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
-    title = f"Planned to write: {names}" if names else "Planned no write"
-    return StepDescription("list", "info", title, str(event.data.get("why_none") or ""))
+    return StepDescription("list", "info", f"Planned to write: {names}" if names else "Planned no write")
 
 
 def _describe_verdict_step(event: TaskEvent) -> StepDescription:
-    rules, passed = event.data.get("rules"), event.data.get("passed") is True
-    rule_names = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
+    passed = event.data.get("passed") is True
+    rule_names = ", ".join(dict.fromkeys(formatting.texts_or_empty(event.data.get("rules"))))
     reasons = " ".join(dict.fromkeys(formatting.texts_or_empty(event.data.get("why"))))
     text = f"{rule_names}: {reasons}" if rule_names and reasons else rule_names
     if event.data.get("escalates") is True and not event.data.get("blocked"):
@@ -191,10 +190,6 @@ def _describe_verdict_step(event: TaskEvent) -> StepDescription:
         return StepDescription("shield", "warn", "The policy asks for more", text)
     title = "The policy lets it pass" if passed else "The policy does not let it pass"
     return StepDescription("shield", "good" if passed else "bad", title, text)
-
-
-def _rule_name(rule: JsonValue) -> str:
-    return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
 
 
 def _describe_write_step(event: TaskEvent) -> StepDescription:
@@ -227,11 +222,10 @@ def _describe_note_step(event: TaskEvent) -> StepDescription:
     if problem := data.get("problem"):
         return StepDescription("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
     if strategy := data.get("strategy"):
-        reason = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return StepDescription("dot", "mute", f"Strategy: {formatting.strategy_title(str(strategy))}", reason)
+        title = f"Strategy: {formatting.strategy_title(str(strategy))}"
+        return StepDescription("dot", "mute", title, str(data.get("chosen_because") or ""))
     if process := data.get("process_type"):
-        reason = str(data.get("classified_by") or "")
-        return StepDescription("dot", "mute", f"Kind of process: {formatting.humanize_name(str(process))}", reason)
+        return StepDescription("dot", "mute", f"Kind of process: {formatting.humanize_name(str(process))}")
     for key, title_format in _NOTE_TITLES.items():
         if key in data:
             title = title_format.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
@@ -245,14 +239,12 @@ def _join_list(value: JsonValue) -> str:
 
 _NOTE_TITLES = {
     "figures": "Worked out: {figures}",
-    "drafts_of": "Compared two drafts of the {drafts_of}",
     "primer": "Recalled like cases",
     "improved": "Reviewed the answer",
     "left_out": "Left out a call of {tool}",
     "renamed_fields": "Fields of {tool} have new names",
     "pages": "Read {pages} pages of {tool}",
     "refused": "Rules refuse a planned call; it is planned anew",
-    "audit_objects_to": "The second audit objects",
     "rests_until": "Rests until a better time",
     "tool_class": "Takes {tool} for a tool that may {tool_class}",
 }
