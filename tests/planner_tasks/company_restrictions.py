@@ -96,7 +96,27 @@ THINGS = (
     _refused("Which invoices are twins?", "not understood: twins"),
     _refused("How many invoices are duplicates?", "not understood: duplicates"),
     task("Which tickets are urgent?", says=("TIC-2103, TIC-2116, TIC-2121.",)),
-    task("How much is the amount of invoice INV-6007 and INV-6024 together?", says=("Sum amount invoice",)),
+    task(
+        "How much is the amount of invoice INV-6007 and INV-6024 together?",
+        says=("The amount of invoice INV-6007 and INV-6024 together comes to 2374.15.",),
+    ),
+)
+
+SAID = (
+    task("How much have we claimed for travel in March?", says=("We have claimed 4304.50 for travel in March.",)),
+    task("How much budget is left in Engineering?", says=("68350.00 of the budget is left in Engineering.",)),
+    task("What is the total of all open invoices?", says=("The total of all open invoices is 50635.93.",)),
+    task("Wie hoch ist die Summe der offenen Rechnungen?", says=("50635.93 in total.",)),
+    task("Which department has the least budget left?", says=("Marketing (BUD-03).",)),
+    task("Which vendor is INV-6010 from?", says=("Vendor: VEN-610 (Tern Security).",)),
+    task("What's the due date of INV-6010?", says=("INV-6010 is due on 2026-04-19.",)),
+    task("Who filed EXP-1001?", says=("Employee: EMP-447 (Jordan Reyes).",)),
+    task("When was EXP-1001 filed?", says=("EXP-1001 was submitted on 2026-03-02.",)),
+    task("When does contract CON-1101 expire?", says=("CON-1101 ends on 2026-12-31.",)),
+    task("When was EXP-1011 approved?", says=("EXP-1011 was decided on 2026-03-13.",)),
+    _refused("When was EXP-1014 approved?", "Could not be found out"),
+    _refused("Who approved EXP-1011?", "Could not be found out"),
+    _refused("When was INV-6010 received?", "Could not be found out"),
 )
 
 _OVERDUE = "INV-6001 (amount 10481.37), INV-6007 (amount 1946.80), INV-6013 (amount 7399.99), INV-6021 (amount 2644.12)"
@@ -227,7 +247,7 @@ LINKS = (
     task("Which pending purchase orders are from suspended vendors?", says=("PO-7029 (amount 418.75).",)),
     task("What is the total of pending purchase orders from suspended vendors?", says=("418.75",)),
     task("Which open receivables are of former customers?", says=("REC-1305 (amount 275.10).",)),
-    task("How many open receivables do former customers have?", says=("Count open receivables former customers: 1.",)),
+    task("How many open receivables do former customers have?", says=("1 in all.",)),
     task("How many tickets do active customers have?", says=("23",)),
     task("Which customers have urgent tickets?", says=("CUS-807, CUS-810, CUS-815.",)),
     task("Which contracts have telephony vendors?", says=("CON-1103 (yearly value 4954.80).",)),

@@ -197,6 +197,14 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
         task("Which loans are overdue?", says=("overdue",)),
         task("Which permits have a fee over 100 days?", says=("100",)),
     ),
+    "asked by another word": (
+        task("When does permit PM-403 end?", says=("PM-403 expires on 2027-03-15.",)),
+        task("When does loan LN-204 leave?", says=("LN-204 leaves on 2027-02-04.",)),
+        task("When was loan LN-204 packed?", says=("Could not be found out",)),
+        task("What is the total fee of the valid permits?", says=("The total fee of the valid permits is 335.50.",)),
+        task("How much are the fees of the valid permits?", says=("The fees of the valid permits come to 335.50.",)),
+        task("Which curator has loan LN-203?", says=("Yuki (LN-203).",)),
+    ),
     "two fields": (
         task("Which showcases have a humidity above their max_humidity? " + _LIST, listed=("SC-1", "SC-3")),
         task("Which showcases have a humidity that exceeds the maximum? " + _LIST, listed=("SC-1", "SC-3")),

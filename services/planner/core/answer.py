@@ -171,7 +171,7 @@ def _answer_briefly(question: str, situation: Situation) -> str:
     answer, figures = _answer_question(question, situation), requested_figures(question, situation)
     return (
         format(drop_zeros(figures[0].value), "f")
-        if figures and answer == _describe_figure(figures[0], question)
+        if figures and answer == _describe_figure(figures[0], question, situation)
         else answer
     )
 
@@ -183,15 +183,35 @@ _COUNTED_PATTERN = re.compile(
 )
 
 
-def _describe_figure(figure: PlannedFigure, question: str) -> str:
-    """The figure by its name; a count in the words of its question: ``There are 3 open kites.``"""
-    counted = (
-        _COUNTED_PATTERN.match(question.rstrip(" ?.!,")) if figure.operation == "count" and figure.value != 1 else None
-    )
-    if counted:
-        start = "There are " if counted["there"] else ""
-        return f"{start}{drop_zeros(figure.value):f} {counted['what']}{counted['rest']}."
-    return f"{figure.name.replace('_', ' ').capitalize()}: {drop_zeros(figure.value):f}."
+_HAVE_PATTERN = re.compile(
+    r"\W*how much (?P<have>have|has) (?P<who>[\w\s]+?) "
+    r"(?:(?P<left>left|available)|(?P<done>\w+ed|spent|paid))\b(?P<rest>.*)",
+    re.I,
+)
+_IS_PATTERN = re.compile(r"\W*how much (?P<of>[a-z\s]*?)\s*\b(?P<be>is|are|was|were) (?P<rest>.+)", re.I)
+_WHAT_PATTERN = re.compile(r"\W*what(?:['’]s| is|(?P<are> are)| was| were) (?P<what>(?:the|our) .+)", re.I)
+
+
+def _describe_figure(figure: PlannedFigure, question: str, situation: Situation) -> str:
+    """The figure in the words of its question: ``There are 3 open kites.``, ``The total of all fees is 7.00.``"""
+    text, value = situation.as_said(question).rstrip(" ?.!,"), f"{drop_zeros(figure.value):f}"
+    if figure.operation == "count":
+        counted = _COUNTED_PATTERN.match(text) if figure.value != 1 else None
+        start = "There are " if counted and counted["there"] else ""
+        return f"{start}{value} {counted['what']}{counted['rest']}." if counted else f"{value} in all."
+    sentence = ""
+    if match := _HAVE_PATTERN.match(text):
+        sentence = f"{match['who']} {match['have']} {match['done'] or ''} {value} {match['left'] or ''}{match['rest']}"
+    elif (match := _IS_PATTERN.match(text)) and re.match(r"(?:the|our|all)\b", match["rest"], re.I):
+        sentence = f"{match['rest']} {'comes' if match['be'] in ('is', 'was') else 'come'} to {value}"
+    elif match and not identifiers_in(match["rest"]):
+        sentence = f"{value} {match['of'] and 'of the ' + match['of']} {match['be']} {match['rest']}"
+    elif match := _WHAT_PATTERN.match(text):
+        sentence = f"{match['what']} {match['are'] or 'is'} {value}"
+    if sentence and text in situation.original:
+        return f"{sentence[0].upper()}{re.sub(r' +', ' ', sentence[1:])}."
+    is_total = figure.operation == "sum" and len(figure.operands) > 1
+    return f"{value} in total." if is_total else f"{figure.name.replace('_', ' ').capitalize()}: {value}."
 
 
 def _tell_absent(question: str, situation: Situation) -> str:
@@ -325,12 +345,14 @@ def _find_answer(question: str, situation: Situation) -> str:
     if is_extreme and (not _asks_for_listed(question, situation) or find_standing_out(question, situation) == ((), "")):
         return ""
     if stated_list:
-        return _describe_figure(stated_list[0], question)
+        return _describe_figure(stated_list[0], question, situation)
     if related:
         return related.text
     for figure in list_figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
-            return _describe_figure(figure, question)
+            return _describe_figure(figure, question, situation)
+    if identifiers_in(question) and (told_field := _tell_of_record(question, situation)):
+        return told_field
     asks_for_several = _HOW_MANY.match(question) or _NAMES_SEVERAL.match(question)
     if asks_for_several and _uninterpreted_words_of_question(question, situation):
         return ""
@@ -344,7 +366,8 @@ def _tell_one_record(question: str, situation: Situation) -> str:
         return ""
     if answer := _tell_of_record(question, situation):
         return answer
-    if _ASKS_PATTERN.match(question) or find_operation(question) == "count" or _asked_field(record, question):
+    asks_otherwise = _ASKS_PATTERN.match(question) or re.match(r"\W*when\b", question, re.I)
+    if asks_otherwise or find_operation(question) == "count" or _asked_field(record, question):
         return ""
     is_about = _name_reference(record, question, situation) == "" and _is_asked_about(record, question, situation)
     return _describe_record(record) if is_about else ""
@@ -362,7 +385,11 @@ def _tell_of_record(question: str, situation: Situation) -> str:
     if other is None or other:
         return other or ""
     field = _asked_field(record, question)
-    return tell_field(record, field) if field and not _asks_another(question, record, situation) else ""
+    if field is None or _asks_another(question, record, situation):
+        return ""
+    id_pair = own_id(record)
+    is_chosen = id_pair and re.match(r"\W*which\b", question, re.I)
+    return f"{record.fields[field]} ({id_pair[1]})." if id_pair and is_chosen else tell_field(record, field)
 
 
 def _asks_another(question: str, record: FactRecord, situation: Situation) -> bool:

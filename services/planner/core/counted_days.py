@@ -5,6 +5,7 @@ column of days that its words mean, and whether a thing still stands.
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.languages import ENDED, SAME_DAY, STANDING, UNTIL_THEN
@@ -32,6 +33,9 @@ _SAME_DAY = tuple(map(stems, SAME_DAY))
 _UNTIL_THEN = frozenset().union(*(group for group in _SAME_DAY if group & stems(UNTIL_THEN)))
 _STATE_WORDS = stems("status state stage".split())
 _STANDING, _ENDED = stems(STANDING), stems(ENDED)
+
+
+_ISO_PATTERN = re.compile(r"^\d{4}-\d\d-\d\d")
 
 
 class DayStretch(NamedTuple):
@@ -113,6 +117,19 @@ def find_delays(text: str, today: date) -> list[SpokenDelay]:
         days = (today - _add(today, delay, -1)).days + (test.lower() != "at least") if delay else 1
         delays.append(SpokenDelay(days, *match.span()))
     return delays
+
+
+def count_day(value: str) -> Decimal | None:
+    """The day or moment as a number that grows with time; None if the value is neither."""
+    try:
+        return Decimal(date.fromisoformat(value[:10]).toordinal()) if _ISO_PATTERN.match(value) else None
+    except ValueError:
+        return None
+
+
+def day_columns(listed: Sequence[FactRecord]) -> list[str]:
+    columns = {name for record in listed for name, value in record.fields.items() if _ISO_PATTERN.match(str(value))}
+    return sorted(columns)
 
 
 def columns_of_day(word: str, columns: Iterable[str]) -> list[str]:

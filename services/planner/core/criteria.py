@@ -14,6 +14,8 @@ from typing import NamedTuple
 from services.planner.core.counted_days import (
     column_of_stretch,
     columns_of_day,
+    count_day,
+    day_columns,
     ends_later,
     find_delays,
     find_state,
@@ -76,7 +78,6 @@ _PHRASE_END = re.compile(r",(?!\d)|[;:?!]|\.(?!\d)|\s(?:and|or|but|to|into|that|
 _MARK_WORDS = stems(
     "level limit point threshold mark value amount number figure own respective stated allowed is".split()
 )
-_ISO_PATTERN = re.compile(r"^\d{4}-\d\d-\d\d")
 _FIGURES = (MentionKind.MONEY, MentionKind.NUMBER)
 _WORD_OR = re.compile(r"\bor\b", re.I)
 _TESTS: dict[str, Callable[[Decimal, Decimal], bool]] = {
@@ -380,19 +381,6 @@ def _find_amount(record: FactRecord, column: str, of: str) -> Decimal | None:
 
 def _as_figure(mention: Mention) -> Decimal | None:
     return count_day(mention.value) if mention.kind is MentionKind.DATE else mention.number
-
-
-def count_day(value: str) -> Decimal | None:
-    """The day or moment as a number that grows with time; None if the value is neither."""
-    try:
-        return Decimal(date.fromisoformat(value[:10]).toordinal()) if _ISO_PATTERN.match(value) else None
-    except ValueError:
-        return None
-
-
-def day_columns(listed: Sequence[FactRecord]) -> list[str]:
-    columns = {name for record in listed for name, value in record.fields.items() if _ISO_PATTERN.match(str(value))}
-    return sorted(columns)
 
 
 def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:

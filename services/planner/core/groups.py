@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.planner.core.back_references import with_antecedent
 from services.planner.core.compute import find_operation, list_figures
-from services.planner.core.criteria import count_day, day_columns
+from services.planner.core.counted_days import count_day, day_columns
 from services.planner.core.explained import drop_asking
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
 from services.planner.core.pages import lists_read_in_part

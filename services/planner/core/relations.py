@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from services.planner.core.counted_days import columns_of_day, day_columns, find_state
 from services.planner.core.explained import drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, in_major_units, numeric_fields
+from services.planner.core.languages import SAME_DAY
 from services.planner.core.mentions import MentionKind, find_mentions
 from services.planner.core.records import MINOR, FactRecord, own_id
 from services.planner.core.situation import Situation, places_of
@@ -38,7 +40,11 @@ _HOW_MUCH = re.compile(
     r"^how much (?:is|was|are|were|does|did)\s+(?:(?!of\b|for\b|in\b|on\b|to\b)[a-z]+\s+){0,4}$", re.I
 )
 _COSTS_PATTERN = re.compile(r"^\W*(?:cost|worth|come to|amount to)?\W*$", re.I)
-_AUTHORS_VERBS = stems(("submit", "file", "place"))
+_WHEN_PATTERN = re.compile(
+    r"^when\s+(?:is|was|are|were|does|do|did|will|has|had)\s+(?P<what>(?:[a-z]+\s+){0,4})$", re.I
+)
+_DONE_PATTERN = re.compile(r"^\s+(?:be(?:en)?\s+)?(?P<word>[a-z]+)$", re.I)
+_AUTHORS_VERBS = stems((*SAME_DAY[2], "place"))
 _OF_OTHERS = frozenset(  # what is done to a thing, and seldom by the one whom its record names
     "approve reject close cancel delete update assign grant release flag escalate block archive restore pay refund "
     "schedule match".split()
@@ -76,6 +82,8 @@ def answer_related(question: str, situation: Situation) -> RelatedAnswer | None:
     head, tail = text[:start], text[end:]
     if _HOW_MUCH.match(head) and _COSTS_PATTERN.match(tail):
         return _tell_sum(record, text[:end])
+    if told := _tell_day(record, head, tail):
+        return told
     steps = _read_steps(head, tail)
     is_whole = bool(steps) and all(step.words or step.verb for step in steps)
     return _follow_steps(record, steps, situation) if is_whole else None
@@ -258,7 +266,7 @@ def _is_name(field: str) -> bool:
 
 def _author_field(record: FactRecord, verb: str, situation: Situation) -> str | None:
     """Whom a record is of, where it says when it was submitted: that is who submitted it."""
-    is_told = stem(verb) in _AUTHORS_VERBS and any(stem(verb) in field_stems(name) for name in record.fields)
+    is_told = stem(verb) in _AUTHORS_VERBS and any(_AUTHORS_VERBS & field_stems(name) for name in record.fields)
     return _person_field(record, situation) if is_told else None
 
 
@@ -299,16 +307,33 @@ def tell_reference(record: FactRecord, field: str, situation: Situation) -> str:
     return f"{words.removesuffix(' id').capitalize()}: {record.fields[field]}{f' ({name})' if name else ''}."
 
 
+_DAY_FIELD = re.compile(r"(?P<what>(?P<is_done>[a-z]+ed|paid|sent|made)|(?P<is_plain>[a-z]+[^s]s)|due)(?: at| on)?")
+
+
 def tell_field(record: FactRecord, field: str) -> str:
-    """A sentence on a record's field, such as ``The state of K-1 is open.``; a sum in minor units is told in major
-    ones.
+    """A sentence on a record's field, such as ``The state of K-1 is open.`` or ``K-1 was mended on 2026-03-02.``; a sum
+    in minor units is told in major ones.
     """
     own = own_id(record)
     name = str(own[1]) if own else " ".join(sorted(record.noun))
     is_minor = bool(MINOR.intersection(parts(field)))
     words = " ".join(part for part in parts(field) if part not in MINOR)
+    if (day := _DAY_FIELD.match(words)) and day_columns([record._replace(fields={field: record.fields[field]})]):
+        verb = "" if day["is_plain"] else "was " if day["is_done"] else "is "
+        return f"{name} {verb}{day['what']} on {str(record.fields[field])[:10]}."
     amount = in_major_units(record, field) if is_minor else None
     return f"The {words} of {name} is {record.fields[field] if amount is None else format(amount, '.2f')}."
+
+
+def _tell_day(record: FactRecord, head: str, tail: str) -> RelatedAnswer | None:
+    """The day on which something was or is to be, by its own word or one for the same day: ``when was K-1 filed``."""
+    asked, done = _WHEN_PATTERN.match(head), _DONE_PATTERN.match(tail)
+    if not (asked and done) or unexplained_words(asked["what"], [record]):
+        return None
+    is_decided = stem(find_state(record)) == stem(done["word"])
+    columns = day_columns([record])
+    named = columns_of_day(done["word"], columns) or (columns_of_day("decided", columns) if is_decided else [])
+    return RelatedAnswer(tell_field(record, named[0])) if len(named) == 1 else None
 
 
 def _tell_sum(record: FactRecord, text: str) -> RelatedAnswer | None:

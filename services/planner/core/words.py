@@ -6,6 +6,7 @@ from functools import lru_cache
 
 _PARTS_PATTERN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _WORDS_PATTERN = re.compile(r"\b[Ee]-[Mm]ails?\b|[A-Za-z]+(?:['’][a-z]+)?")
+_IS_PATTERN = re.compile(r"^(what|who|when|where|how)['’]s$")
 _IRREGULAR = {"paid": "pay", "sent": "send", "spent": "spend", "people": "person", "left": "left", "made": "make"}
 
 FAMILIES: dict[str, frozenset[str]] = {
@@ -95,7 +96,7 @@ def stems(words: Iterable[str]) -> frozenset[str]:
 
 
 def text_words(text: str) -> list[str]:
-    return [word.lower().replace("-", "") for word in _WORDS_PATTERN.findall(text)]
+    return [_IS_PATTERN.sub(r"\1", word.lower().replace("-", "")) for word in _WORDS_PATTERN.findall(text)]
 
 
 def text_stems(text: str) -> frozenset[str]:

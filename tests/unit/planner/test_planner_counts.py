@@ -20,8 +20,8 @@ _LISTED: list[Json] = [fact("f1", "list_kites", {}, _ROWS)]
     ("question", "answer"),
     ("How many kites are torn?", "2 kites are torn."),
     ("How many torn kites are there?", "There are 2 torn kites."),
-    ("How many kites are not torn?", "Count kites not torn: 1."),
-    ("How many kites does pilot PIL-2 have?", "Count kites pilot pil: 2."),
+    ("How many kites are not torn?", "1 in all."),
+    ("How many kites does pilot PIL-2 have?", "2 in all."),
 )
 def test_a_count_is_told_in_the_words_of_its_question(question: str, answer: str) -> None:
     assert planned(question, _LISTED, []).text == answer
@@ -67,8 +67,8 @@ _SPENDING: list[Json] = [optional({**tool("list_budgets"), "description": "What 
 
 @each_row(
     ("question", "answer"),
-    ("How much do the products cost in total?", "Sum products cost total: 12.00."),
-    ("How much has Product left in its budget?", "Remaining budget of product: 70.00."),
+    ("How much do the products cost in total?", "12.00 in total."),
+    ("How much has Product left in its budget?", "Product has 70.00 left in its budget."),
     ("How much has Product spent?", "Could not be found out"),
     ("What is the total of all refunds and products?", "Could not be found out"),
     ("Which refunds and products are there?", "Could not be found out"),

@@ -239,15 +239,15 @@ def test_an_or_between_two_kinds_of_criteria_is_answered_by_no_single_record(que
     ("question", "answer"),
     ("Which loans of suspended pilots are open?", "LOA-2 (amount 100)."),
     ("Which open loans have a suspended pilot?", "LOA-2 (amount 100)."),
-    ("How many loans of suspended pilots are open?", ": 1."),
-    ("How much are the open loans of suspended pilots?", ": 100."),
-    ("What is the total amount of the open loans of suspended pilots?", ": 100."),
+    ("How many loans of suspended pilots are open?", "1 in all."),
+    ("How much are the open loans of suspended pilots?", "The open loans of suspended pilots come to 100."),
+    ("What is the total amount of the open loans of suspended pilots?", "suspended pilots is 100."),
     ("Which loans of grounded pilots are open?", ""),
     ("How many loans of grounded pilots are open?", ""),
     ("Which loans are suspended and open?", ""),
     ("Which pilots are suspended?", "PIL-2"),
     ("How many loans are open?", "2"),
-    ("How much money are the open loans?", "170"),
+    ("How much money are the open loans?", "The open loans come to 170."),
 )
 def test_a_state_of_things_of_another_kind_chooses_only_those_that_are_linked_with_them(
     question: str, answer: str
