@@ -5,6 +5,7 @@ import os
 import sys
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -89,13 +90,9 @@ async def _run_until_stopped(options: StackOptions) -> None:
             async with run_stack(options, tell=starting) as stack:
                 with register_stack(RunningStack(stack.url("gateway"), options.folder)):
                     _print_stack(stack)
-                    raise await stack.keep_running(_print_warning)
+                    raise await stack.keep_running(partial(err.print, style="bold yellow", soft_wrap=True))
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         err.print("Stopped.", style="dim")
-
-
-def _print_warning(sentence: str) -> None:
-    err.print(sentence, style="bold yellow", soft_wrap=True)
 
 
 def _print_stack(stack: Stack) -> None:

@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from itertools import chain, count
@@ -30,9 +30,11 @@ def save_assessment(
     folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[Run, ...]
 ) -> tuple[Assessment, Path]:
     """Write an assessment to a new file in ``folder``; returns it with its path. Raises ``CommandError``."""
+    word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in scenario)[:80]
+    stem = f"{word}-{began:%Y%m%d-%H%M%S}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in _candidate_file_names(scenario, began):
+        for name in chain([stem], (f"{stem}-{number}" for number in count(2))):
             assessment = Assessment(name=name, scenario=scenario, agent=agent, began=began, runs=runs)
             path = folder / f"{name}.json"
             try:
@@ -55,12 +57,6 @@ def load_assessment(folder: Path, name: str) -> Assessment:
         return Assessment.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         raise CommandError(f"{path} is no assessment that can be read ({type(error).__name__}).") from error
-
-
-def _candidate_file_names(scenario: str, began: datetime) -> Iterator[str]:
-    word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in scenario)[:80]
-    stem = f"{word}-{began:%Y%m%d-%H%M%S}"
-    return chain([stem], (f"{stem}-{number}" for number in count(2)))
 
 
 class AssessProgress:

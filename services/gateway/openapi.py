@@ -3,10 +3,10 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
-from html import escape
 from http import HTTPStatus
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -471,31 +471,8 @@ _PAGE_HEADERS = {
 
 def docs_page(description: Schema) -> HTMLResponse:
     """An HTML page with each path: what it does, its parameters, and who may call it."""
-    sections = "".join(_path_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
-    body = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Purple Agent: HTTP paths</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE_SHEET}</style></head><body>'
-        "<h1>HTTP paths of the gateway</h1><p>Every answer and every schema stands in "
-        f'<a href="/openapi.json">openapi.json</a>.</p>{sections}</body></html>'
-    )
+    from jinja2 import Template  # it takes long to load, and few ask for the page
+
+    template = Template(Path(__file__).with_name("docs.html").read_text("utf-8"), autoescape=True)
+    body = template.render(paths=description["paths"], callers_key=CALLERS_KEY, style_sheet=_STYLE_SHEET)
     return HTMLResponse(body, headers=_PAGE_HEADERS)
-
-
-def _path_sections(paths: Mapping[str, Mapping[str, Schema]]) -> Iterator[str]:
-    for path, operations in sorted(paths.items()):
-        for method, operation in operations.items():
-            summary = str(operation["summary"])
-            details = str(operation.get("description") or "").removeprefix(summary).strip(" .\n")
-            items = "".join(_parameter_items(cast("list[Schema]", operation.get("parameters", []))))
-            yield (
-                f"<section><h2><b>{escape(method.upper())}</b><code>{escape(path)}</code></h2>"
-                f"<p>{escape(summary)}.</p>{f'<p>{escape(details)}.</p>' if details else ''}"
-                f"<p>Who may call it: {escape(str(operation[CALLERS_KEY]))}.</p>"
-                f"{f'<ul>{items}</ul>' if items else ''}</section>"
-            )
-
-
-def _parameter_items(parameters: list[Schema]) -> Iterator[str]:
-    for parameter in parameters:
-        remark = "" if parameter.get("required") else ", may be left out"
-        yield f"<li><code>{escape(str(parameter['name']))}</code> ({escape(str(parameter['in']))}{remark})</li>"

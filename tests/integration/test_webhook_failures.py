@@ -19,7 +19,7 @@ from services.gateway.features.webhooks.model import (
     SignedPost,
     describe_delivery_state,
 )
-from services.gateway.features.webhooks.secrets import read_secrets
+from services.gateway.features.webhooks.settings import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.infra.guard import AddressGuard

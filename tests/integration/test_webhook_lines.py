@@ -28,8 +28,7 @@ from services.gateway.features.deliveries.service import DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
 from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery, SignedPost, TaskWebhook
-from services.gateway.features.webhooks.secrets import read_secrets
-from services.gateway.features.webhooks.settings import PushSettings
+from services.gateway.features.webhooks.settings import PushSettings, read_secrets
 from services.gateway.features.webhooks.store import FailingDeliveries, RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import loads_object

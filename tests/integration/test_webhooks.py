@@ -8,7 +8,7 @@ from google.protobuf.json_format import ParseDict
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.features.webhooks.secrets import read_secrets
+from services.gateway.features.webhooks.settings import read_secrets
 from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import JsonObject
 from tests.http_client import rpc_body

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.features.webhooks.secrets import read_secrets
+from services.gateway.features.webhooks.settings import read_secrets
 from shared.domain.exact_json import JsonObject
 from tests.serving import serving
 

@@ -28,18 +28,29 @@ from shared.domain.words import A2aVersion, TaskState
 JsonFields = dict[str, JsonValue]
 
 
-def build_task_view(
-    record: TaskRecord, model_notice: str, length: int | None = None, *, has_artifacts: bool = True
-) -> JsonFields:
-    """The task as JSON of protocol 1.0. ``length``: how many of the latest messages it has; all if None."""
+class ClientView(NamedTuple):
+    """How a task is shown to one client. ``model_notice``: the text about the model.
+
+    ``shown_id``: the client's own task id; ``history_length``: how many of the latest messages; all if None.
+    """
+
+    model_notice: str
+    shown_id: str = ""
+    history_length: int | None = None
+    includes_artifacts: bool = True
+
+
+def build_task_view(record: TaskRecord, view: ClientView) -> JsonFields:
+    """The task as JSON of protocol 1.0."""
+    length = view.history_length
     messages = record.history if length is None else record.history[max(0, len(record.history) - length) :]
     return _drop_empty(
         id=record.task_id,
         contextId=record.session_id,
         status=_build_status_view(record, record.state, record.reason, record.updated_at, "status"),
-        artifacts=_build_artifact_views(record) if has_artifacts else [],
+        artifacts=_build_artifact_views(record) if view.includes_artifacts else [],
         history=[_build_message_view(record, message) for message in messages],
-        metadata=_build_metadata_view(task_views.build_client_metadata(record, model_notice)),
+        metadata=_build_metadata_view(task_views.build_client_metadata(record, view.model_notice)),
     )
 
 
@@ -57,18 +68,14 @@ def _build_reply_view(record: TaskRecord, model_notice: str) -> JsonFields:
     }
 
 
-def build_update_view(
-    update: Update, update_name: str, record: TaskRecord, model_notice: str, length: int | None = None
-) -> JsonFields:
-    """An update as JSON of protocol 1.0: one field, named after its kind. ``update_name``: unique within the task.
-    ``length``: how many of its latest messages a task shows; all if None. ``model_notice``: what the metadata says of
-    the model.
-    """
+def build_update_view(update: Update, update_name: str, record: TaskRecord, view: ClientView) -> JsonFields:
+    """An update as JSON of protocol 1.0: one field, named after its kind. ``update_name``: unique within the task."""
+    model_notice = view.model_notice
     match update:
         case Snapshot():
             gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
             metadata = _build_metadata_view({**task_views.build_client_metadata(update.record, model_notice), **gap})
-            return {"task": {**build_task_view(update.record, model_notice, length), "metadata": metadata}}
+            return {"task": {**build_task_view(update.record, view), "metadata": metadata}}
         case updates.TasklessReply(replied):
             return {"message": _build_reply_view(replied, model_notice)}
         case StatusUpdate():
@@ -206,18 +213,6 @@ def _convert_part_to_0_3(part: JsonFields) -> JsonFields:
     return view if metadata is None else {**view, "metadata": metadata}
 
 
-class ClientView(NamedTuple):
-    """How a task is shown to one client. ``model_notice``: the text about the model.
-
-    ``shown_id``: the client's own task id; ``history_length``: how many of the latest messages; all if None.
-    """
-
-    model_notice: str
-    shown_id: str = ""
-    history_length: int | None = None
-    includes_artifacts: bool = True
-
-
 class AnswerFormat:
     """Formats answers as JSON of protocol 1.0, for both bindings. Each subclass formats for an older protocol."""
 
@@ -235,23 +230,18 @@ class AnswerFormat:
         return payload
 
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        length, has_artifacts = view.history_length, view.includes_artifacts
-        payload = self.convert(
-            {"task": build_task_view(record, view.model_notice, length, has_artifacts=has_artifacts)}
-        )
+        payload = self.convert({"task": build_task_view(record, view)})
         return cast(JsonFields, payload["task"]) if self.wraps_payloads else payload
 
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
         """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
             return self.convert({"message": _build_reply_view(record, view.model_notice)})
-        return self.convert({"task": build_task_view(record, view.model_notice, view.history_length)})
+        return self.convert({"task": build_task_view(record, view)})
 
     def show_update(self, update: Update, update_name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         is_final = isinstance(update, StatusUpdate) and update.is_final
-        return self.convert(
-            build_update_view(update, update_name, record, view.model_notice, view.history_length), is_final
-        )
+        return self.convert(build_update_view(update, update_name, record, view), is_final)
 
     def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""

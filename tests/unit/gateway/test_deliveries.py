@@ -23,8 +23,7 @@ from services.gateway.features.webhooks.model import (
     check_headers,
     read_webhook,
 )
-from services.gateway.features.webhooks.secrets import read_secrets, sign_body
-from services.gateway.features.webhooks.settings import PushSettings
+from services.gateway.features.webhooks.settings import PushSettings, read_secrets, sign_body
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import A2aVersion
 from shared.infra.secret_cipher import CannotDecrypt, SecretCipher

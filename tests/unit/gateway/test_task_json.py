@@ -94,7 +94,7 @@ _RECORDS = st.builds(
 @settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)), st.booleans())
 def test_a_task_is_written_as_the_official_type_is(record: TaskRecord, length: int | None, artifacts: bool) -> None:
-    _check(build_task_view(record, "a notice", length, has_artifacts=artifacts), Task())
+    _check(build_task_view(record, ClientView("a notice", "", length, artifacts)), Task())
 
 
 @pytest.mark.promise("gateway.task_json")
@@ -103,7 +103,9 @@ def test_a_task_is_written_as_the_official_type_is(record: TaskRecord, length: i
 def test_an_update_is_written_as_the_official_type_writes_it(
     record: TaskRecord, artifact: Artifact, text: str | None, flag: bool, kind: str
 ) -> None:
-    _check(build_update_view(_updates(record, artifact, text, flag)[kind], "2-0", record, ""), StreamResponse())
+    _check(
+        build_update_view(_updates(record, artifact, text, flag)[kind], "2-0", record, ClientView("")), StreamResponse()
+    )
 
 
 def _updates(record: TaskRecord, artifact: Artifact, text: str | None, flag: bool) -> dict[str, Update]:
@@ -125,7 +127,7 @@ def _check(shown: JsonFields, kind: Message) -> None:
 def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
     record: TaskRecord, artifact: Artifact, flag: bool, kind: str
 ) -> None:
-    payload = build_update_view(_updates(record, artifact, "", flag)[kind], "2-0", record, "")
+    payload = build_update_view(_updates(record, artifact, "", flag)[kind], "2-0", record, ClientView(""))
     event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
     if isinstance(event, TaskStatusUpdateEvent):
         event.final = flag
@@ -141,10 +143,10 @@ def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: 
     written, view = TaskJsonCache(), ClientView("a notice", record.task_id, length)
     first = written.serialize(record, FORMAT_1_0, view)
     changed = record.model_copy(update={"reason": "another"})
-    assert json.loads(first) == build_task_view(record, "a notice", length)
+    assert json.loads(first) == build_task_view(record, view)
     assert written.find(record, FORMAT_1_0, view) is first
     assert written.find(changed, FORMAT_1_0, view) is None
-    assert json.loads(written.serialize(changed, FORMAT_1_0, view)) == build_task_view(changed, "a notice", length)
+    assert json.loads(written.serialize(changed, FORMAT_1_0, view)) == build_task_view(changed, view)
 
 
 @pytest.mark.promise("gateway.task_json")

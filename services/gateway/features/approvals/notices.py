@@ -16,7 +16,7 @@ from services.gateway.features.approvals.approvals import (
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import SignedPost
-from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
+from services.gateway.features.webhooks.settings import derive_delivery_id, is_secret
 from shared.contracts.approval import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, loads_object, objects_in

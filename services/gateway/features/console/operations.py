@@ -97,18 +97,14 @@ class OverviewPages(PageGroup):
         if not visitor.has_any_role(Role.OPERATOR):
             return _OperatorData()
         failing = await services.webhooks.list_failing_deliveries(caller) if services.webhooks.are_offered else ()
+        waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_COUNT_LIMIT))
         return _OperatorData(
             state=await services.tenants.read_state(caller.tenant, now),
             spent=await self._context.read_spending(caller.tenant, _DAYS_DRAWN),
-            tasks_in_doubt=await self._list_tasks_in_doubt(visitor),
+            tasks_in_doubt=[record for record in waiting if list_writes_in_doubt(record)],
             dead_letters=len(await services.dead_letters.list_newest(caller.tenant, _COUNT_LIMIT)),
             disabled_webhooks=sum(delivery.disabled for delivery in failing),
         )
-
-    async def _list_tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
-        """The waiting tasks with writes in doubt, which operators have to resolve."""
-        waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_COUNT_LIMIT))
-        return [record for record in waiting if list_writes_in_doubt(record)]
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
         return (await self._context.services.lists.list_tasks(query, visitor.caller)).records
@@ -137,7 +133,9 @@ class LearningPages(PageGroup):
             quality_small=charts.draw_quality_chart(quality, is_small=True) if quality else "",
             cards=[(card, charts.draw_arms_chart(card)) for card in cards[:_MOST_CARDS]],
             left_out=len(cards[_MOST_CARDS:]),
-            accuracy=await self._read_accuracy_for_operators(visitor),
+            accuracy=sorted((await services.memory.read_memory(tenant)).accuracy.items())
+            if visitor.has_any_role(Role.OPERATOR)
+            else (),
         )
 
     async def show_cases(self, request: Request, visitor: Visitor) -> Response:
@@ -155,11 +153,6 @@ class LearningPages(PageGroup):
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
         page = memory.build_entities_page(remembered.linked_entities, _read_memory_query(request))
         return await self._context.render_page(request, "entities.html", visitor, tabs=LEARNING_TABS, page=page)
-
-    async def _read_accuracy_for_operators(self, visitor: Visitor) -> object:
-        if not visitor.has_any_role(Role.OPERATOR):
-            return ()
-        return sorted((await self._context.services.memory.read_memory(visitor.caller.tenant)).accuracy.items())
 
 
 def _read_memory_query(request: Request) -> memory.MemoryQuery:

@@ -12,8 +12,7 @@ from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, check_headers
-from services.gateway.features.webhooks.secrets import derive_delivery_id, sign_body
-from services.gateway.features.webhooks.settings import PushSettings
+from services.gateway.features.webhooks.settings import PushSettings, derive_delivery_id, sign_body
 
 _LONGEST_RETRY_AFTER = 64
 

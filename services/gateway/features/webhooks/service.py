@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from services.gateway.edge.errors import InvalidField, PushUnsupported, UnknownWebhook
 from services.gateway.features.identity.model import Caller, may_see_all_tasks
 from services.gateway.features.webhooks import model
-from services.gateway.features.webhooks.secrets import WebhookMasterSecrets
+from services.gateway.features.webhooks.settings import WebhookMasterSecrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.outgoing import AllowedAddresses, why_refused
