@@ -93,9 +93,9 @@ def plan_stack(
     Without ``queue_redis_url`` the services use the ``QUEUE_REDIS_URL`` of the user's environment, if there is one.
     """
     base = _common_environ(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
-    specs = [_plan_plain_service("policy", ports.policy, base)]
+    specs = [_plan_service("policy", ports.policy, base, stop_rank=3)]
     if options.uses_bundled_planner:
-        specs.append(_plan_plain_service("planner", ports.planner, base))
+        specs.append(_plan_service("planner", ports.planner, base, stop_rank=3))
     if options.uses_example_company:
         specs.append(_plan_company(options, ports.company, base))
     specs.append(_plan_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
@@ -132,32 +132,27 @@ def _common_environ(options: StackOptions, redis_url: str) -> dict[str, str]:
     return environ
 
 
-def _environ_with_address(base: Mapping[str, str], port: int, **variables: str) -> dict[str, str]:
-    return {**base, "HOST": HOST, "PORT": str(port), **variables}
+def _plan_service(
+    name: str, port: int, environ: Mapping[str, str], *, stop_rank: int, package: str = "", ready_path: str = "/ready"
+) -> ProcessSpec:
+    """A process that listens on a port of this machine. ``package``: by default the service of that name."""
+    address = {"HOST": HOST, "PORT": str(port)}
+    module = package or f"services.{name}"
+    return ProcessSpec(name, (module,), url_of(port), stop_rank, ready_path, {**environ, **address})
 
 
 def _plan_learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
     """The learner's process. It has the stack's model, which extracts facts, unless LEARN_KNOWLEDGE is off."""
-    environ = _environ_with_address({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
-    environ |= _archive_variables(options)
+    environ = {"LEARN_KNOWLEDGE": "on", **base, **_archive_variables(options)}
     if environ["LEARN_KNOWLEDGE"] != "off":
         environ |= _model_variables(options, ports)
-    return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stop_rank=3, environ=environ)
-
-
-def _plan_plain_service(name: str, port: int, base: Mapping[str, str]) -> ProcessSpec:
-    """The process of the policy service or of the planner, which need only an address and the common environment."""
-    return ProcessSpec(
-        name, (f"services.{name}",), url_of(port), stop_rank=3, environ=_environ_with_address(base, port)
-    )
+    return _plan_service("learner", ports.learner, environ, stop_rank=3)
 
 
 def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
     faults = {"ALLOW_FAULTS": "true"} if options.allows_company_faults else {}
-    environ = _environ_with_address(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
-    return ProcessSpec(
-        "company", ("examples.company",), url_of(port), stop_rank=4, ready_path="/health", environ=environ
-    )
+    environ = {**base, "DATABASE": str(options.company_database), "SEED_DATA": "true", **faults}
+    return _plan_service("company", port, environ, stop_rank=4, package="examples.company", ready_path="/health")
 
 
 def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
@@ -174,27 +169,25 @@ def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec
 
 
 def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
-    port = ports.executors[number]
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
     worlds = filter(None, (f"{url_of(options.port, options.host)}/worlds", options.environ.get("PRACTICE_SERVERS")))
     credentials = [name for name in options.environ if name.startswith(ENV_PREFIX)]  # of tool servers
     environ = (
-        _environ_with_address(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
+        {**base, "POLICY_URL": url_of(ports.policy), "GRACE_SECONDS": grace}
         | _model_variables(options, ports)
         | _tool_variables(options, ports)
         | _copy_variables(options, _BRAINOS_KEY, *credentials)
         | _archive_variables(options)
         | {"PRACTICE_SERVERS": ",".join(worlds)}
     )
-    return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stop_rank=2, environ=environ)
+    name, port = f"executor-{number + 1}", ports.executors[number]
+    return _plan_service(name, port, environ, stop_rank=2, package="services.executor")
 
 
 def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     """The assessor's process. It asks for no key, since only this machine reaches it, and uses a real model."""
-    port = options.assessor_port
-    environ = _environ_with_address(base, port, AUTHENTICATION="off")
-    environ |= _copy_variables(options, *_MODEL_SECRET_VARIABLES)
-    return ProcessSpec("assessor", ("services.assessor",), url_of(port), stop_rank=0, environ=environ)
+    environ = {**base, "AUTHENTICATION": "off", **_copy_variables(options, *_MODEL_SECRET_VARIABLES)}
+    return _plan_service("assessor", options.assessor_port, environ, stop_rank=0)
 
 
 def _model_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:

@@ -114,17 +114,8 @@ class TenantRecordService:
         document = {"id": tenant, **document, "version": str(number)}
         if problems := await self._find_field_and_rule_problems(document, tenant):
             raise BadRecord(problems)
-        author, now = caller.principal.id, self._clock()
-        version = TenantVersion(
-            version=number,
-            at=now,
-            by=author,
-            comment=comment,
-            restored=restored,
-            document_json=dumps(document),
-        )
-        await self._records.add_version(tenant, version)
-        return version
+        version = self._build_version(number, comment, caller, document)
+        return await self._store(tenant, version.model_copy(update={"restored": restored}))
 
     def _find_refused_addresses(self, record: TenantRecord) -> Iterator[FieldProblem]:
         """Yields a problem for each address that is not permitted; executors check again when they connect."""
@@ -159,14 +150,14 @@ class TenantRecordService:
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Withdraw the tenant's stored record, as a new version without document. Raises ``NoTenantRecord``."""
         latest = await self.get_version(tenant, None)
-        version = TenantVersion(
-            version=(latest.version if base is None else base) + 1,
-            at=self._clock(),
-            by=caller.principal.id,
-            comment=comment,
-            withdrawn=True,
-            document_json="{}",
-        )
+        version = self._build_version((latest.version if base is None else base) + 1, comment, caller, {})
+        return await self._store(tenant, version.model_copy(update={"withdrawn": True}))
+
+    def _build_version(self, number: int, comment: str, caller: Caller, document: JsonObject) -> TenantVersion:
+        by, document_json = caller.principal.id, dumps(document)
+        return TenantVersion(version=number, at=self._clock(), by=by, comment=comment, document_json=document_json)
+
+    async def _store(self, tenant: str, version: TenantVersion) -> TenantVersion:
         await self._records.add_version(tenant, version)
         return version
 

@@ -122,15 +122,10 @@ def _describe_policy(approval: Approval) -> JsonValue:
     grounds = approval.grounds
     rules: list[JsonValue] = [
         {
+            **rule.model_dump(exclude={"v", "rule_id", "policy_id", "values_json"}),
             "rule": rule.rule_id,
             "policy": rule.policy_id,
-            "action": rule.action,
-            "level": rule.level,
-            "approvers": rule.approvers,
-            "reason": rule.reason,
-            "call_id": rule.call_id,
             "values": _parse_json(rule.values_json),
-            "indeterminate": rule.indeterminate,
         }
         for rule in grounds.rules
     ]
@@ -139,15 +134,10 @@ def _describe_policy(approval: Approval) -> JsonValue:
 
 def _build_read_view(ground: ReadGround) -> JsonValue:
     return {
-        "ref": ground.ref,
+        **ground.model_dump(mode="json", exclude={"v", "connection_id", "arguments_json"}),
         "connection": ground.connection_id,
-        "tool": ground.tool,
         "arguments": _parse_json(ground.arguments_json),
         "shows": _parse_json(ground.shows),
-        "cut": ground.cut,
-        "ok": ground.ok,
-        "note": ground.note,
-        "supports": list(ground.supports),
     }
 
 

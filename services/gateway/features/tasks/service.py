@@ -9,17 +9,7 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnd
 from services.gateway.edge.keep_alive import ShutdownState
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
-from services.gateway.features.tasks.intake import (
-    Intake,
-    TimeAndFreshId,
-    TurnToAccept,
-    TurnToAwait,
-    TurnToSignal,
-    caller_scoped_id,
-    compute_fingerprint,
-    decide_intake,
-    session_field_of,
-)
+from services.gateway.features.tasks import intake
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.store import FoundTask, MessageKey, RedisClientIds
 from services.gateway.features.tasks.views import ends_turn, is_assessment_turn
@@ -116,7 +106,7 @@ class TaskService:
         self,
         tasks: Tasks,
         client_ids: RedisClientIds,
-        take_time_and_id: Callable[[], TimeAndFreshId],
+        take_time_and_id: Callable[[], intake.TimeAndFreshId],
         rules: MessageRules,
         wait_seconds: float,
         shutdown: ShutdownState,
@@ -143,22 +133,22 @@ class TaskService:
             raise TaskHasEnded(str(task_message.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             cause = f"session {task_message.session_id or task_message.task_id!r} belongs to another principal"
-            raise InvalidField(session_field_of(task_message.dialect), cause) from None
+            raise InvalidField(intake.session_field_of(task_message.dialect), cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Find the message's task, store what the message becomes, and record where the client's task id leads."""
-        key = MessageKey(caller.tenant, message.task_id or "", compute_fingerprint(message, caller))
+        key = MessageKey(caller.tenant, message.task_id or "", intake.compute_fingerprint(message, caller))
         found_task = await self._find_task(key, caller) if message.task_id else FoundTask(key)
-        intake = decide_intake(message, caller, found_task, self._take_time_and_id())
-        is_known = found_task.record is not None and intake.record.task_id == found_task.record.task_id
+        decided = intake.decide_intake(message, caller, found_task, self._take_time_and_id())
+        is_known = found_task.record is not None and decided.record.task_id == found_task.record.task_id
         if is_known:  # before the turn begins, so that the webhook misses nothing
-            await self._register_webhook(intake.record, message, caller)
+            await self._register_webhook(decided.record, message, caller)
         keep_files = partial(self.files.store_contents, caller.tenant, message.files) if message.files else None
-        record, turn_id = await self._store_intake(intake, keep_files)
+        record, turn_id = await self._store_intake(decided, keep_files)
         if not is_known:
             await self._register_webhook(record, message, caller, includes_past=True)
         key = found_task.key if message.task_id else key._replace(alias=record.task_id)
-        if isinstance(intake, TurnToSignal):
+        if isinstance(decided, intake.TurnToSignal):
             await self._client_ids.record_signal(key, turn_id)
         newest = found_task.record  # to which the client's id led until now
         if record.task_id != key.alias and (newest is None or record.accepted_at > newest.accepted_at):
@@ -166,17 +156,19 @@ class TaskService:
         is_legacy = message.dialect is A2aVersion.LEGACY  # whose answer, once it is received, ends repeats
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if is_legacy else None)
 
-    async def _store_intake(self, intake: Intake, keep_files: PrepareAcceptance | None) -> tuple[TaskRecord, str]:
-        match intake:
-            case TurnToAwait(record, turn_id):
+    async def _store_intake(
+        self, decided: intake.Intake, keep_files: PrepareAcceptance | None
+    ) -> tuple[TaskRecord, str]:
+        match decided:
+            case intake.TurnToAwait(record, turn_id):
                 return record, turn_id
-            case TurnToSignal(record, turn):
+            case intake.TurnToSignal(record, turn):
                 if keep_files is not None:
                     await keep_files()
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
                     raise TaskHasEnded(record.task_id, (await self.reread_record(record)).state.value)
                 return record, turn.turn_id
-            case TurnToAccept(record, turn, dedupe):
+            case intake.TurnToAccept(record, turn, dedupe):
                 accepted = await self._tasks.accept(record, turn, dedupe, keep_files)
                 return accepted.record, accepted.turn_id
 
@@ -244,7 +236,7 @@ class TaskService:
         found_task = await self._client_ids.find(key)
         if found_task.record is None or may_read(caller.principal, found_task.record):
             return found_task
-        return await self._client_ids.find(key._replace(alias=caller_scoped_id(key.alias, caller)))
+        return await self._client_ids.find(key._replace(alias=intake.caller_scoped_id(key.alias, caller)))
 
     async def _register_webhook(
         self, record: TaskRecord, message: ClientMessage, caller: Caller, *, includes_past: bool = False

@@ -82,7 +82,12 @@ class RedisWebhooks:
         progress = model.DeliveryProgress(cursor="0" if includes_past else "")
         if registered is not None and not registered.progress.disabled:
             progress = registered.progress.model_copy(update={"tries": 0, "error": ""})
-        await self._write_webhook(record, member, webhook, progress, limit)
+        task, partition = _task_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
+        names = [task.push, partition.deliveries, task.record, task.events]
+        sealed = self._seal.encrypt(webhook.model_dump_json())
+        arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, limit]
+        if await self._scripts.run("put_delivery", names, arguments) == -1:
+            raise model.TooManyWebhooks(record.task_id)
 
     async def list_webhooks(self, record: TaskRecord) -> Sequence[model.RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", _task_keys(record).push))
@@ -95,16 +100,6 @@ class RedisWebhooks:
         commands = (("ZREM", partition.deliveries, member), ("HDEL", _task_keys(record).push, member))
         await self._scripts.execute_commands(*commands)
         await self.failing.remove(record.tenant, member)
-
-    async def _write_webhook(
-        self, record: TaskRecord, member: str, webhook: model.TaskWebhook, progress: model.DeliveryProgress, limit: int
-    ) -> None:
-        task, partition = _task_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
-        names = [task.push, partition.deliveries, task.record, task.events]
-        sealed = self._seal.encrypt(webhook.model_dump_json())
-        arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, limit]
-        if await self._scripts.run("put_delivery", names, arguments) == -1:
-            raise model.TooManyWebhooks(record.task_id)
 
     def _parse_row(self, text: str) -> model.RegisteredWebhook | None:
         """Parse a stored webhook; None if no key can decrypt it."""
