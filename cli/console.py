@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -93,27 +93,19 @@ def format_local_time(value: Json) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
-_INDENT = "  "
-
-
 def indent_json(value: Json, margin: str = "") -> str:
     """Indented JSON with sorted names, in which fractions may be ``Decimal``."""
+    inner_margin = f"{margin}  "
     match value:
         case dict() if value:
-            return _indent_block(
-                "{",
-                (f"{dumps(name)}: {indent_json(value[name], margin + _INDENT)}" for name in sorted(value)),
-                "}",
-                margin,
-            )
+            brackets = "{}"
+            parts = [f"{dumps(name)}: {indent_json(value[name], inner_margin)}" for name in sorted(value)]
         case list() if value:
-            return _indent_block("[", (indent_json(part, margin + _INDENT) for part in value), "]", margin)
+            brackets, parts = "[]", [indent_json(part, inner_margin) for part in value]
         case _:
             return dumps(value)
-
-
-def _indent_block(opening: str, parts: Iterator[str], closing: str, margin: str) -> str:
-    return f"{opening}\n" + ",\n".join(f"{margin}{_INDENT}{part}" for part in parts) + f"\n{margin}{closing}"
+    lines = ",\n".join(f"{inner_margin}{part}" for part in parts)
+    return f"{brackets[0]}\n{lines}\n{margin}{brackets[1]}"
 
 
 class StartupProgress:

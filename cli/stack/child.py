@@ -59,23 +59,16 @@ def _run_module(arguments: tuple[str, ...], environ: Mapping[str, str], log: str
     _redirect_output(log)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # one of them would keep the fork server, and so us, from ending
     package, *package_arguments = arguments
-    if package not in _imported_packages() or not _has_same_interpreter_settings(environ):
+    preloaded = sys.modules.get(_PRELOADED_MODULE)
+    imported_packages = cast("Collection[str]", preloaded.PACKAGES) if preloaded else ()
+    starts_alike = all(os.environ.get(name) == environ.get(name) for name in _INTERPRETER_VARIABLES)
+    if package not in imported_packages or not starts_alike:
         os.execve(sys.executable, [sys.executable, "-m", *arguments], environ)  # noqa: S606  our own modules
     setproctitle(f"python -m {' '.join(arguments)}")  # it finds the title's place by the environment as it was
     os.environ.clear()
     os.environ.update(environ)
     sys.argv = [package, *package_arguments]
     runpy.run_module(package, run_name="__main__", alter_sys=True)
-
-
-def _has_same_interpreter_settings(environ: Mapping[str, str]) -> bool:
-    """Whether the variables that Python reads at its start have the same values in ``environ`` and in this process."""
-    return all(os.environ.get(name) == environ.get(name) for name in _INTERPRETER_VARIABLES)
-
-
-def _imported_packages() -> Collection[str]:
-    module = sys.modules.get(_PRELOADED_MODULE)
-    return cast("Collection[str]", module.PACKAGES) if module else ()
 
 
 def _die_with_launcher() -> None:

@@ -46,10 +46,6 @@ class StackOptions:
         return not self.environ.get("GREEN_AGENT_MCP_URL")
 
     @property
-    def uses_local_archive(self) -> bool:
-        return not self.environ.get("ARCHIVE_URL") and bool(self.archive_key)
-
-    @property
     def company_database(self) -> Path:
         return self.folder / "company.sqlite3"
 
@@ -211,7 +207,7 @@ def _tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
 
 def _archive_variables(options: StackOptions) -> dict[str, str]:
     """The variables for the archive of ended tasks: the user's, else one in the stack's folder."""
-    if options.uses_local_archive:
+    if options.archive_key and not options.environ.get("ARCHIVE_URL"):
         return {"ARCHIVE_URL": local_archive_url(options.folder), "ARCHIVE_KEY": options.archive_key}
     return _copy_variables(options, "ARCHIVE_KEY")
 

@@ -44,7 +44,9 @@ async def create_first_key(redis_url: str, tenant: str, principal_id: str, allow
     state = connect(redis_url)
     try:
         keyring = Keyring(state)
-        operator = api_keys.find_operator_id(await keyring.list_keys(tenant), datetime.now(UTC))
+        keys, now = await keyring.list_keys(tenant), datetime.now(UTC)
+        operators = (key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_valid(now))
+        operator = next(operators, None)
         if operator and not allows_another:
             sentence = f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create"
             raise api_keys.OperatorExists(f"{sentence} (or this with --again, if that key is lost)")

@@ -124,7 +124,7 @@ class A2aMethods:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
         read_id = fields.required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else fields.id_at
-        config_id = read_id(call.params, "id", "id")
+        config_id = read_id(call.params, "id")
         record = await self._services.tasks.get_task(task_id, caller)
         webhook = await self._services.webhooks.find(record, config_id, task_id)
         return answer_format.show_webhook(webhook, task_id, "")
@@ -132,8 +132,8 @@ class A2aMethods:
     async def list_webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
-        after_id = fields.text_at(call.params, "pageToken", "pageToken") or ""
-        size = min(fields.whole_number_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
+        after_id = fields.text_at(call.params, "pageToken") or ""
+        size = min(fields.whole_number_at(call.params, "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
         record = await self._services.tasks.get_task(task_id, caller)
         webhooks = [registered.webhook for registered in await self._services.webhooks.list_webhooks(record)]
         page = [webhook for webhook in webhooks if webhook.config_id > after_id]
@@ -145,7 +145,7 @@ class A2aMethods:
     async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
-        config_id = fields.required_id_at(call.params, "id", "id")
+        config_id = fields.required_id_at(call.params, "id")
         await self._services.webhooks.remove(await self._read_settable_task(task_id, caller), config_id)
         return answer_format.empty_result
 
@@ -161,7 +161,7 @@ class A2aMethods:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
         caller = self._identity.caller_of(call.authenticated_caller, merged_metadata(call.params))
         names_tenant = answer_format.dialect is not A2aVersion.LEGACY
-        if names_tenant and fields.text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
+        if names_tenant and fields.text_at(call.params, "tenant") not in (None, "", caller.tenant):
             raise errors.InvalidField("tenant", "is not the tenant that the request was let into")
         return caller
 
@@ -178,7 +178,7 @@ class A2aMethods:
     ) -> tuple[str, Caller]:
         if not self._services.webhooks.are_offered:
             raise errors.PushUnsupported
-        return fields.required_id_at(call.params, "taskId", "taskId"), self.identify_caller(call, answer_format)
+        return fields.required_id_at(call.params, "taskId"), self.identify_caller(call, answer_format)
 
     async def _read_settable_task(self, task_id: str, caller: Caller) -> TaskRecord:
         """The task, if the caller may set its webhooks; raises ``NoVisibleTask``."""
@@ -232,7 +232,7 @@ def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, i
     """
     if dialect is A2aVersion.LEGACY:
         return True, _read_history_length(params, "params.historyLength", dialect)
-    configuration = fields.object_at(params, "configuration", "configuration")
+    configuration = fields.object_at(params, "configuration")
     _check_output_modes(configuration)
     length = _read_history_length(configuration, "configuration.historyLength", dialect)
     if dialect is A2aVersion.A2A_1_0:
@@ -255,16 +255,14 @@ def _read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]
     Returns which tasks are listed, how many messages each has, None for all, and whether they have their artifacts.
     """
     query = TaskQuery(
-        session_id=fields.id_at(params, "contextId", "contextId"),
-        states=_parse_status_filter(fields.text_at(params, "status", "status")),
-        since=fields.parse_time(
-            fields.text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"
-        ),
+        session_id=fields.id_at(params, "contextId"),
+        states=_parse_status_filter(fields.text_at(params, "status")),
+        since=fields.parse_time(fields.text_at(params, "statusTimestampAfter"), "statusTimestampAfter"),
         size=_read_page_size(params),
-        page_token=fields.text_at(params, "pageToken", "pageToken") or "",
+        page_token=fields.text_at(params, "pageToken") or "",
     )
     length = _read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
-    return query, length, fields.flag_at(params, "includeArtifacts", "includeArtifacts")
+    return query, length, fields.flag_at(params, "includeArtifacts")
 
 
 def _check_role(params: JsonObject) -> None:
@@ -292,7 +290,7 @@ def _read_media_type(item: Json, path: str) -> str:
 
 
 def _read_page_size(params: JsonObject) -> int:
-    size = fields.whole_number_at(params, "pageSize", "pageSize")
+    size = fields.whole_number_at(params, "pageSize")
     if size is None:
         return USUAL_LISTED_TASKS
     if not 1 <= size <= MOST_LISTED_TASKS:

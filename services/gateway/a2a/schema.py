@@ -215,7 +215,7 @@ def read_rest_webhook_0_3(body: JsonObject) -> JsonObject:
     """Parse a webhook of 0.3's REST, sent bare or inside ``pushNotificationConfig``, ``config`` or both."""
     if "config" in body:
         request = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
-        body = object_at(request, "config", "config")
+        body = object_at(request, "config")
     elif {_CONFIG_KEY, "push_notification_config"} & body.keys():
         body = read_by_schema(body, old.TaskPushNotificationConfig.DESCRIPTOR)
     if _CONFIG_KEY in body:

@@ -1,7 +1,7 @@
 """Reads a request's body within limits, parses it as JSON or as a JSON-RPC call, and reads the fields of that JSON.
 
 Each function that reads a field raises ``InvalidField`` for a value of a wrong type. ``source``: the JSON object;
-``key``: the field; ``path``: the field's whole path, for errors.
+``key``: the field; ``path``: the field's whole path, for errors, by default ``key``.
 """
 
 import base64
@@ -34,33 +34,33 @@ def check_type(value: Json, kind: type[T], path: str) -> T:
     return value
 
 
-def object_at(source: JsonObject, key: str, path: str) -> JsonObject:
+def object_at(source: JsonObject, key: str, path: str = "") -> JsonObject:
     """The object under ``key``; an empty one if it is absent or null."""
     value = source.get(key)
-    return {} if value is None else check_type(value, dict, path)
+    return {} if value is None else check_type(value, dict, path or key)
 
 
-def list_at(source: JsonObject, key: str, path: str) -> list[Json]:
+def list_at(source: JsonObject, key: str, path: str = "") -> list[Json]:
     value = source.get(key)
     if value is None:
-        raise InvalidField(path, "is required")
-    return check_type(value, list, path)
+        raise InvalidField(path or key, "is required")
+    return check_type(value, list, path or key)
 
 
-def flag_at(source: JsonObject, key: str, path: str) -> bool:
+def flag_at(source: JsonObject, key: str, path: str = "") -> bool:
     """The boolean under ``key``; False if it is absent or null."""
     value = source.get(key)
-    return value is not None and check_type(value, bool, path)
+    return value is not None and check_type(value, bool, path or key)
 
 
-def text_at(source: JsonObject, key: str, path: str) -> str | None:
+def text_at(source: JsonObject, key: str, path: str = "") -> str | None:
     value = source.get(key)
-    return None if value is None else check_type(value, str, path)
+    return None if value is None else check_type(value, str, path or key)
 
 
 def short_text_at(source: JsonObject, key: str, most_characters: int, path: str = "") -> str:
-    """The string under ``key``, of limited length; empty if it is absent. ``path``: by default ``key``."""
-    text = text_at(source, key, path or key) or ""
+    """The string under ``key``, of limited length; empty if it is absent."""
+    text = text_at(source, key, path) or ""
     if len(text) > most_characters:
         raise InvalidField(path or key, f"must be at most {most_characters} characters")
     return text
@@ -69,7 +69,7 @@ def short_text_at(source: JsonObject, key: str, most_characters: int, path: str 
 def choice_at(source: JsonObject, key: str, choices: type[ChoiceT]) -> ChoiceT:
     """The string under ``key``, in any case, as a member of ``choices``; an absent one is an error."""
     try:
-        return choices((text_at(source, key, key) or "").strip().lower())
+        return choices((text_at(source, key) or "").strip().lower())
     except ValueError:
         raise InvalidField(key, f"must be one of {', '.join(choices)}") from None
 
@@ -116,31 +116,31 @@ def decode_base64(text: str, path: str) -> bytes:
         raise InvalidField(path, "must be base64") from None
 
 
-def id_at(source: JsonObject, key: str, path: str) -> str | None:
+def id_at(source: JsonObject, key: str, path: str = "") -> str | None:
     """The client's id under ``key``; None if it is absent or empty."""
     value = text_at(source, key, path)
     if not value:
         return None
     if len(value) > MAX_ID_LENGTH or not value.isprintable():
-        raise InvalidField(path, f"must be at most {MAX_ID_LENGTH} printable characters")
+        raise InvalidField(path or key, f"must be at most {MAX_ID_LENGTH} printable characters")
     if HASHED_ID_PATTERN.fullmatch(value):
-        raise InvalidField(path, "must not be ~ and 64 hexadecimal digits: so the archive names a longer id")
+        raise InvalidField(path or key, "must not be ~ and 64 hexadecimal digits: so the archive names a longer id")
     return value
 
 
-def required_id_at(source: JsonObject, key: str, path: str) -> str:
+def required_id_at(source: JsonObject, key: str, path: str = "") -> str:
     value = id_at(source, key, path)
     if value is None:
-        raise InvalidField(path, "is required and must not be empty")
+        raise InvalidField(path or key, "is required and must not be empty")
     return value
 
 
-def whole_number_at(source: JsonObject, key: str, path: str) -> int | None:
+def whole_number_at(source: JsonObject, key: str, path: str = "") -> int | None:
     value = source.get(key)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InvalidField(path, "must be a whole number, zero or more")
+        raise InvalidField(path or key, "must be a whole number, zero or more")
     return value
 
 

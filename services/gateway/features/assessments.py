@@ -40,7 +40,7 @@ def _parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
     if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
         raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
     try:
-        assessment = Assessment.model_validate_json(dumps(object_at(body, "assessment", "assessment")))
+        assessment = Assessment.model_validate_json(dumps(object_at(body, "assessment")))
     except ValidationError as error:
         raise to_invalid_field(error, "assessment") from None
     assessment = _strip_credentials(assessment)

@@ -161,7 +161,7 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
 
         If the answer has ``problems``, nothing of the file was imported.
         """
-        file, dry_run = choice_at(call.body, "file", LearningFile), flag_at(call.body, "dry_run", "dry_run")
+        file, dry_run = choice_at(call.body, "file", LearningFile), flag_at(call.body, "dry_run")
         if "content" not in call.body:
             raise InvalidField("content", "must be the content of the file")
         report = await self._service.import_file(call.caller.tenant, file, call.body["content"], dry_run=dry_run)

@@ -44,8 +44,7 @@ class TenantMemory(NamedTuple):
 
 
 def _build_forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
-    view: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
-    return view
+    return request.model_dump(mode="json", exclude={"v", "tenant"})
 
 
 def _describe_entity(linked: LinkedEntity) -> JsonValue:
@@ -72,7 +71,7 @@ def _describe_accuracy(process_type: str, kind: str, row: PredictionAccuracy) ->
 
 def _parse_forget_request(body: JsonObject, caller: Caller, now: datetime, request_id: str) -> ForgetRequest:
     """Parse ``{"scope", "subject"}`` into a request to forget; raises ``InvalidField``."""
-    scope, subject = choice_at(body, "scope", ForgetScope), (text_at(body, "subject", "subject") or "").strip()
+    scope, subject = choice_at(body, "scope", ForgetScope), (text_at(body, "subject") or "").strip()
     if (scope is ForgetScope.TENANT) is bool(subject):
         raise InvalidField("subject", "names the entity or the session; it is empty for all of a tenant's")
     return ForgetRequest(

@@ -354,7 +354,8 @@ class AssessmentParticipationService:
         await self._participations.delete(caller.tenant, participation)
         open_turns = TaskQuery(participation.session_id, _OPEN_STATES, size=_MOST_OPEN_TURNS)
         for record in (await self._lists.read_page(caller.tenant, open_turns, None)).records:
-            if _is_turn_of(record, participation):
+            path_parts = (record.request.tools_endpoint or "").rstrip("/").split("/")
+            if is_assessment_turn(record) and participation.assessment in path_parts:
                 turn = build_cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
@@ -401,11 +402,6 @@ def _is_replaced(previous: AssessmentOfWorker, participation: AssessmentOfWorker
     if previous.assessment == participation.assessment:
         return False
     return previous.session_id in (participation.session_id, _session_without_context(caller, previous.assessment))
-
-
-def _is_turn_of(record: TaskRecord, participation: AssessmentOfWorker) -> bool:
-    path_parts = (record.request.tools_endpoint or "").rstrip("/").split("/")
-    return is_assessment_turn(record) and participation.assessment in path_parts
 
 
 def build_practice(number: int, now: datetime, first: datetime) -> PracticeRun:

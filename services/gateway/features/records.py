@@ -185,7 +185,7 @@ def _read_comment(body: JsonObject) -> str:
 
 def _parse_version_number(body: JsonObject) -> int:
     """Parse ``{"version"}``; raises ``InvalidField``."""
-    number = whole_number_at(body, "version", "version")
+    number = whole_number_at(body, "version")
     if not number:
         raise InvalidField("version", "must be the number of a version")
     return number

@@ -166,9 +166,9 @@ def parse_solver_message(body: JsonObject) -> ClientMessage:
 
     The message's session id derives from its content.
     """
-    task_id = required_id_at(body, "task_id", "task_id")
+    task_id = required_id_at(body, "task_id")
     task = _required_text(body, "task")
-    context = text_at(body, "context", "context")
+    context = text_at(body, "context")
     solver = SolverRequest(history=_read_history(body), expected_format=_read_format(body))
     policy = normalize_field_spelling(body, "body").get("policy_doc")
     _check_policy_document(policy, "policy_doc")
@@ -235,7 +235,7 @@ def _required_text(body: JsonObject, key: str) -> str:
 
 
 def _read_format(body: JsonObject) -> SolverAnswerFormat:
-    value = text_at(body, "expected_format", "expected_format")
+    value = text_at(body, "expected_format")
     if value is None:
         return "list"
     if value not in _FORMAT_NAMES:
@@ -246,7 +246,7 @@ def _read_format(body: JsonObject) -> SolverAnswerFormat:
 def _read_history(body: JsonObject) -> tuple[PriorTurn, ...]:
     if body.get("history") is None:
         return ()
-    return tuple(_read_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history", "history")))
+    return tuple(_read_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history")))
 
 
 def _read_turn(value: Json, path: str) -> PriorTurn:

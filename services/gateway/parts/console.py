@@ -1,7 +1,6 @@
 """The part ``console``: pages under ``/console`` for approvers, operators and clients."""
 
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse
 from starlette.routing import Mount, Route
 
 from services.gateway.features.console.context import ConsoleContext, InboxCache
@@ -22,9 +21,5 @@ def build_console(host: PartHost) -> GatewayPart:
         has_secure_cookies=settings.card_url.startswith("https://"),
         trusted_proxies=parse_networks(settings.trusted_proxies),
     )
-    return GatewayPart([Route("/console", _redirect_home), Mount("/console", console_app(context))])
-
-
-async def _redirect_home(_: Request) -> Response:
-    """A redirect to the console. It is relative, since behind a proxy the outer URL is unknown here."""
-    return RedirectResponse("/console/", 307)
+    home = RedirectResponse("/console/", 307)  # relative, since behind a proxy the outer URL is unknown here
+    return GatewayPart([Route("/console", home, methods=["GET"]), Mount("/console", console_app(context))])

@@ -116,7 +116,7 @@ _LONGEST_COMMENT = 2000
 
 def read_answer(body: JsonObject) -> MessageDecision:
     """Parse ``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
-    word = fields.required_id_at(body, "decision", "decision").strip().lower()
+    word = fields.required_id_at(body, "decision").strip().lower()
     if word not in DECISION_WORDS:
         raise InvalidField("decision", f"must be {' or '.join(DECISION_WORDS)}")
     return MessageDecision(word, fields.short_text_at(body, "comment", _LONGEST_COMMENT))

@@ -67,15 +67,12 @@ class InboxCache:
     async def _fingerprint_tasks_and_learned(self, caller: Caller) -> str:
         """A text that changes with the newest task, the number of tasks, and what was learned."""
         page = await self._lists.list_tasks(TaskQuery(size=1), caller)
-        learned = await self._read_learned_count(caller.tenant)
-        changes = [f"{record.task_id} {record.state} {record.updated_at}" for record in page.records]
-        return " ".join([*changes, str(page.total), learned])
-
-    async def _read_learned_count(self, tenant: str) -> str:
         try:
-            return str((await self._learned.read_totals(tenant)).counts.get("events", 0))
+            learned = (await self._learned.read_totals(caller.tenant)).counts.get("events", 0)
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
-            return ""
+            learned = 0
+        changes = [f"{record.task_id} {record.state} {record.updated_at}" for record in page.records]
+        return " ".join([*changes, str(page.total), str(learned)])
 
     def invalidate(self, caller: Caller) -> None:
         """Drop the caller's cached approvals, after an answer or a cancel."""

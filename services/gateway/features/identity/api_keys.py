@@ -1,7 +1,7 @@
 """API keys: making, parsing and checking them, and ``/keys``. A key's token is ``pa_<id>_<secret>``."""
 
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -125,11 +125,6 @@ class OperatorExists(Exception):
     """An operator of the tenant already has a valid key."""
 
 
-def find_operator_id(keys: Sequence[ApiKey], now: datetime) -> str | None:
-    """The principal of the first valid key with the role operator; None if there is none."""
-    return next((key.principal_id for key in keys if Role.OPERATOR in key.roles and key.is_valid(now)), None)
-
-
 def hash_secret(secret: str) -> str:
     """The SHA-256 that is stored in place of a secret."""
     return sha256(secret.encode()).hexdigest()
@@ -204,7 +199,7 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
 
         201 with the key and its token. The token is shown in this answer only.
         """
-        request = parse_key_request(object_at(call.body, "key", "key"))
+        request = parse_key_request(object_at(call.body, "key"))
         created = make_key(request, call.caller.tenant, call.caller.principal.id)
         await self._service.add(created.key)
         return JSONResponse(

@@ -73,7 +73,7 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
     def make_endpoint(handle: HandleApiCall, requires_operator: bool) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             body = await read_object(request, max_body_bytes, may_lack_body=True) if request.method != "GET" else {}
-            caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
+            caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata"))
             if requires_operator:
                 check_operator(caller)
                 if (tenant := request.path_params.get("tenant", caller.tenant)) != caller.tenant:

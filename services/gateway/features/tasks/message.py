@@ -110,7 +110,7 @@ def merged_metadata(params: JsonObject) -> JsonObject:
     """The metadata of the message, overridden by that of the request: clients use either."""
     message = object_at(params, "message", "params.message")
     inner = normalize_field_spelling(object_at(message, "metadata", "message.metadata"), "message.metadata")
-    return {**inner, **normalize_field_spelling(object_at(params, "metadata", "metadata"), "metadata")}
+    return {**inner, **normalize_field_spelling(object_at(params, "metadata"), "metadata")}
 
 
 def normalize_field_spelling(fields: JsonObject, path: str) -> JsonObject:

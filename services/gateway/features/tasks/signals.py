@@ -38,7 +38,7 @@ def parse_resolution(body: JsonObject) -> WriteResolution:
     """Parse ``{"call", "resolution", "comment"}``; raises ``InvalidField``."""
     resolution = choice_at(body, "resolution", DoubtResolutionKind)
     comment = short_text_at(body, "comment", _LONGEST_COMMENT)
-    return WriteResolution(required_id_at(body, "call", "call"), resolution, comment)
+    return WriteResolution(required_id_at(body, "call"), resolution, comment)
 
 
 _WAIT_SECONDS = 15.0  # that a client waits until what it sent has taken effect

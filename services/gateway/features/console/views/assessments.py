@@ -30,17 +30,6 @@ class ScoreRow(NamedTuple):
     tone: str
 
 
-class CriterionRow(NamedTuple):
-    """The score of one criterion. ``points_by_run``: the points of every run, if they differ."""
-
-    name: str
-    badge: Badge
-    score: str
-    max_score: str
-    points_by_run: str
-    reason: str
-
-
 def build_score_row(name: str, score: OverallScore) -> ScoreRow:
     share = round(100 * score.score / score.max_score) if score.max_score else 0
     tone = "good" if share >= 95 else "warn" if share >= 50 else "bad"
@@ -55,12 +44,21 @@ def pass_chances_text(summary: AssessmentSummary) -> str:
     )
 
 
-def group_by_dimension(assessment: Assessment) -> tuple[tuple[ScoreRow, tuple[CriterionRow, ...]], ...]:
+def group_by_dimension(assessment: Assessment) -> list[tuple[ScoreRow, list[CriterionPoints]]]:
     """The score and the criteria of each dimension."""
     groups: dict[str, list[CriterionPoints]] = defaultdict(list)
     for line in collect_criterion_points(assessment):
         groups[line.dimension].append(line)
-    return tuple(_build_dimension(name, rows) for name, rows in groups.items())
+    return [(build_score_row(humanize_name(name), _sum_points(rows)), rows) for name, rows in groups.items()]
+
+
+def _sum_points(rows: Sequence[CriterionPoints]) -> OverallScore:
+    return OverallScore(score=sum(line.mean for line in rows), max_score=sum(line.most for line in rows))
+
+
+def points_by_run(line: CriterionPoints) -> str:
+    """The points of every run; empty if they are the same."""
+    return ", ".join(map(format_number, line.points)) if len(set(line.points)) > 1 else ""
 
 
 def format_number(value: float) -> str:
@@ -71,17 +69,6 @@ def verdict_badge(summary: AssessmentSummary) -> Badge:
     if summary.passed == summary.runs:
         return Badge("Passed", "good")
     return Badge(f"{summary.passed} of {summary.runs} passed", "warn") if summary.passed else Badge("Not passed", "bad")
-
-
-def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> tuple[ScoreRow, tuple[CriterionRow, ...]]:
-    total = OverallScore(score=sum(line.mean for line in rows), max_score=sum(line.most for line in rows))
-    return build_score_row(humanize_name(name), total), tuple(_build_criterion(line) for line in rows)
-
-
-def _build_criterion(line: CriterionPoints) -> CriterionRow:
-    points_by_run = ", ".join(map(format_number, line.points)) if len(set(line.points)) > 1 else ""
-    badge, score = criterion_badge(line.mean, line.most, line.unjudged), format_number(line.mean)
-    return CriterionRow(line.name, badge, score, format_number(line.most), points_by_run, line.reason)
 
 
 def criterion_badge(score: float, max_score: float, is_unjudged: bool) -> Badge:
