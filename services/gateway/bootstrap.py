@@ -22,7 +22,7 @@ from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
 from services.gateway.edge.keep_alive import SHUTDOWN_KEY, ShutdownState
 from services.gateway.edge.replies import add_error_handlers
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter
-from services.gateway.features.approvals.approvals import ApprovalEndpoints, Approvals, ApprovalService
+from services.gateway.features.approvals.approvals import ApprovalEndpoints, ApprovalService
 from services.gateway.features.assessments import AssessmentEndpoints, AssessmentRepository
 from services.gateway.features.audit import ArchivedTaskReader, AuditEndpoints, AuditExport
 from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLetters
@@ -176,7 +176,7 @@ def _build_services(
         tasks=tasks,
         signals=signals,
         lists=TaskLists(state),
-        approvals=ApprovalService(Approvals(state), signals.send_signal, wiring.utc_now),
+        approvals=ApprovalService(state, signals.send_signal, wiring.utc_now),
         tenants=TenantStates(state),
         learned=LearnedData(state),
         webhooks=opened.webhooks.service,

@@ -9,10 +9,11 @@ from starlette.testclient import TestClient
 
 from services.executor.ports.turns import ApprovalNotice, Timer, TurnEnd
 from services.gateway.features.approvals.approvals import ApprovalListPage, Approvals, DueNotices
+from services.gateway.features.identity.model import Caller
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
-from shared.contracts.task import TurnKind
+from shared.contracts.task import Principal, TurnKind
 from shared.domain.partition import partition_of
-from shared.domain.words import TaskState
+from shared.domain.words import Role, TaskState
 from shared.infra import keys
 from shared.infra.installation import InstallationGaugeReader
 from shared.infra.metrics import Metrics, MetricsPage, make_metrics_app
@@ -22,6 +23,11 @@ from tests.integration import state_stage
 
 _PARTITION = partition_of("acme", "s1")
 _ASKED = keys.waiting_approvals_key(_PARTITION, "acme")
+_STRANGER = Principal(id="somebody else", roles=(Role.CLIENT,), verified=True)
+
+
+def _caller(tenant: str) -> Caller:
+    return Caller(tenant, Principal(id="dana", roles=(Role.APPROVER,), verified=True))
 
 
 def _approval(task_id: str, name: str = "a1") -> Approval:
@@ -50,7 +56,7 @@ async def _next(
 
 
 async def _waiting(redis: Redis) -> list[str]:
-    return [one.approval.approval_id for one in (await Approvals(redis).list_waiting("acme")).requests]
+    return [one.approval.approval_id for one in (await Approvals(redis).list_waiting(_caller("acme"))).requests]
 
 
 @pytest.mark.promise("approvals.own_index")
@@ -115,17 +121,20 @@ async def test_more_than_are_read_at_once_come_whole_and_in_order(redis: Redis, 
     ids = [f"a{number}" for number in range(1, 251) if number % 50]
     paged, page = list[str](), ApprovalListPage((), "")
     for _ in range(3):
-        page = await Approvals(redis).list_waiting("acme", 120, page.next_token)
+        page = await Approvals(redis).list_waiting(_caller("acme"), 120, page.next_token)
         paged += [request.approval.approval_id for request in page.requests]
     assert (await _waiting(redis), paged, page.next_token, len(page.requests)) == (ids, ids, "", 5)
-    assert (await Approvals(redis).list_waiting("acme", may_see=lambda _: False)).requests == []
+    assert (await Approvals(redis).list_waiting(Caller("acme", _STRANGER))).requests == []
 
 
 @pytest.mark.promise("approvals.own_index")
 async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store)
     approvals = Approvals(redis)
-    assert (await approvals.list_waiting("other"), await approvals.find("other", "a1")) == (ApprovalListPage([]), None)
+    assert (await approvals.list_waiting(_caller("other")), await approvals.find("other", "a1")) == (
+        ApprovalListPage([]),
+        None,
+    )
 
 
 @pytest.mark.promise("approvals.notices_once")

@@ -1,7 +1,6 @@
 """What the console says of learning and asks of the store, whoever looks at it."""
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,10 +8,8 @@ from typing_extensions import override
 
 from services.gateway.features.approvals.approvals import (
     ApprovalListPage,
-    Approvals,
     ApprovalService,
 )
-from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import (
     ChartFrame,
     ChartLine,
@@ -35,7 +32,7 @@ from services.gateway.features.memory import LinkedEntity
 from services.gateway.features.tasks.listing import TaskListPage, TaskListPosition, TaskLists, TaskQuery
 from services.gateway.features.tenants import DailySpending, TenantState
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
-from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
+from shared.contracts.task import Principal, TaskEvent, TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import CumulativeReward, TrendPoint, build_trend_points
@@ -306,7 +303,7 @@ def test_model_calls_are_summed_by_tier_with_their_price() -> None:
     assert sum_usage_by_tier(told) == (("Haiku", 2, "1,500", "25", "$0.0020"), ("Sonnet", 1, "", "7", ""))
 
 
-class Store(TaskLists, Approvals, LearnedData):
+class Store(TaskLists, ApprovalService, LearnedData):
     """``asked``: of which owner's tasks it was asked for a page, in order (None: of everybody's)."""
 
     def __init__(self) -> None:
@@ -320,14 +317,8 @@ class Store(TaskLists, Approvals, LearnedData):
         return TaskListPage((), None, 0)
 
     @override
-    async def list_waiting(
-        self, tenant: str, limit: int | None = None, page_token: str = "", may_see: Callable[[TaskRecord], bool] = bool
-    ) -> ApprovalListPage:
+    async def list_waiting(self, caller: Caller, limit: int | None = None, page_token: str = "") -> ApprovalListPage:
         return ApprovalListPage(())
-
-    @override
-    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
-        return None
 
     @override
     async def read_totals(self, tenant: str) -> LearningTotals:
@@ -336,10 +327,6 @@ class Store(TaskLists, Approvals, LearnedData):
     @override
     async def read_history(self, tenant: str) -> LearningHistory:
         return LearningHistory()
-
-
-async def _answer_nobody(record: TaskRecord, _: Turn) -> TaskRecord:
-    return record
 
 
 class Clock:
@@ -357,7 +344,7 @@ def _caller(name: str, role: Role, tenant: str = "acme") -> Caller:
 async def test_who_see_the_same_share_one_look_a_second() -> None:
     """However many approvers have their inbox open; a client's own tasks and another tenant are further looks."""
     store, clock = Store(), Clock()
-    glance = InboxCache(ApprovalService(store, _answer_nobody, clock), store, store, clock)
+    glance = InboxCache(store, store, store, clock)
     crowd = [_caller(f"dana {number}", Role.APPROVER) for number in range(50)]
     others = [_caller("olga", Role.OPERATOR), _caller("anna", Role.CLIENT), _caller("gina", Role.APPROVER, "globex")]
     for caller in [*crowd, *others]:

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,7 +14,6 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.approvals.approvals import (
-    ApprovalListPage,
     Approvals,
     DueNotices,
     resolve_env_reference,
@@ -57,12 +56,6 @@ def _record() -> TaskRecord:
 class OneApproval(Approvals):
     def __init__(self, approval: Approval) -> None:
         self.request = ApprovalRequest(approval, _record())
-
-    @override
-    async def list_waiting(
-        self, tenant: str, limit: int | None = None, page_token: str = "", may_see: Callable[[TaskRecord], bool] = bool
-    ) -> ApprovalListPage:
-        return ApprovalListPage([self.request])
 
     @override
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:

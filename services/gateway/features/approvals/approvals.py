@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
+from redis.asyncio import Redis
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge import fields
@@ -46,20 +47,14 @@ class Approvals(ScriptedStore):
     Both methods may raise ``StoreUnavailable``.
     """
 
-    async def list_waiting(
-        self,
-        tenant: str,
-        limit: int | None = None,
-        page_token: str = "",
-        may_see: Callable[[TaskRecord], bool] = lambda _: True,
-    ) -> ApprovalListPage:
-        """The undecided approvals of the tenant's tasks that ``may_see`` permits and that can be read.
+    async def list_waiting(self, caller: Caller, limit: int | None = None, page_token: str = "") -> ApprovalListPage:
+        """The undecided approvals that the caller may see and that can be read, the nearest deadline first.
 
         At most ``limit`` of them, all if it is None. ``page_token``: of the page before; empty for the first. Raises
         ``InvalidField`` for a wrong token.
         """
         last_position = parse_position("token", *fields.decode_page_token(page_token)) if page_token else (0, "")
-        positions = [row for row in await self._list_positions(tenant) if row[0] > last_position]
+        positions = [row for row in await self._list_positions(caller.tenant) if row[0] > last_position]
         requests: list[ApprovalRequest] = []
         for start in range(0, len(positions), _READ_AT_ONCE):
             rows = await self._read_rows(member for _, member in positions[start : start + _READ_AT_ONCE])
@@ -67,7 +62,7 @@ class Approvals(ScriptedStore):
                 request
                 for request in parse_stored_rows(_parse_request, rows)
                 if request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
-                if may_see(request.record)
+                if may_read(caller.principal, request.record)
             )
             if limit is not None and len(requests) > limit:
                 last_id = requests[limit - 1].approval.approval_id
@@ -126,17 +121,12 @@ def read_answer(body: JsonObject) -> MessageDecision:
 SendSignal = Callable[[TaskRecord, Turn], Awaitable[TaskRecord]]
 
 
-class ApprovalService:
+class ApprovalService(Approvals):
     """Lists, shows and answers a tenant's approvals. All methods may raise ``StoreUnavailable``."""
 
-    def __init__(self, approvals: Approvals, send_signal: SendSignal, clock: Callable[[], datetime]) -> None:
-        self._approvals, self._send_signal, self._clock = approvals, send_signal, clock
-
-    async def list_waiting(self, caller: Caller, limit: int | None = None, page_token: str = "") -> ApprovalListPage:
-        """The waiting approvals that the caller may see, the nearest deadline first; raises ``InvalidField``."""
-        return await self._approvals.list_waiting(
-            caller.tenant, limit, page_token, lambda task: may_read(caller.principal, task)
-        )
+    def __init__(self, redis: Redis, send_signal: SendSignal, clock: Callable[[], datetime]) -> None:
+        super().__init__(redis)
+        self._send_signal, self._clock = send_signal, clock
 
     def show_request(self, request: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
         """The approval as JSON; it also says whether the caller's answer would count."""
@@ -144,7 +134,7 @@ class ApprovalService:
 
     async def get_approval(self, approval_id: str, caller: Caller) -> ApprovalRequest:
         """One approval; decided ones too, as long as their tasks are stored. Raises ``NotFound``."""
-        request = await self._approvals.find(caller.tenant, approval_id)
+        request = await self.find(caller.tenant, approval_id)
         if request is None or not may_read(caller.principal, request.record):
             raise NotFound(f"approval {approval_id!r} that you may see")
         return request
@@ -165,7 +155,7 @@ class ApprovalService:
         _check_waiting(request)
         turn = _build_turn(request, answer, caller, self._clock())
         record = await self._send_signal(request.record, turn)
-        answered = await self._approvals.find(caller.tenant, approval_id) or request
+        answered = await self.find(caller.tenant, approval_id) or request
         if _has_answered(answered.approval, answer, caller.principal):
             return answered._replace(record=record), True
         _check_waiting(answered._replace(record=record))

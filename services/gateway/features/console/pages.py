@@ -15,7 +15,16 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from services.gateway.features.console.sessions import Visitor, form_token
-from services.gateway.features.console.views import approvals, assessments, formatting, memory, replay, tasks
+from services.gateway.features.console.views import (
+    approvals,
+    assessments,
+    evidence,
+    formatting,
+    memory,
+    replay,
+    tasks,
+    timeline,
+)
 from services.gateway.features.dead_letters import DeadLetter, LetterKind
 from shared.contracts.dead_letter import DeadTurn
 from shared.domain.estimates import count_recent_matches
@@ -98,7 +107,7 @@ _LETTER_KIND_BADGES = {
     LetterKind.TURN: formatting.Badge("Task given up", "bad"),
     LetterKind.OUTCOME: formatting.Badge("Not learned from", "warn"),
 }
-_VIEWS = (approvals, assessments, formatting, memory, replay, tasks)
+_VIEWS = (approvals, assessments, evidence, formatting, memory, replay, tasks, timeline)
 
 
 def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:

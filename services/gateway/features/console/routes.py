@@ -110,7 +110,6 @@ class AssessmentPages(PageGroup):
             ],
             last=turns[-1].turn,
             turn=turn,
-            criteria=replay.sorted_criteria(run),
         )
 
     async def drop_assessment(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:

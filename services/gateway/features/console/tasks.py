@@ -18,7 +18,7 @@ from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import quote_id, redirect_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence, tasks as views
-from services.gateway.features.console.views.timeline import EventsWithIds, build_stages, build_timeline_states
+from services.gateway.features.console.views.timeline import EventsWithIds
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.signals import parse_resolution
@@ -154,21 +154,15 @@ class TaskPages(PageGroup):
             status,
             record=record,
             page=views.build_task_page(record, self._context.inbox_cache.clock()),
-            stops=build_timeline_states(events, record),
-            stages=build_stages(events),
+            events=events,
+            grounds=grounds,
             writes=evidence.build_write_rows(
                 build_audit_rows(details, "") if details else build_rows_from_record(record), grounds
             ),
-            policy=evidence.build_policy_evidence(record),
-            unenforced=evidence.find_unenforced_policy(record),
             approvals=approvals,
-            figures=evidence.build_figure_rows(record, grounds),
-            quality_parts=evidence.list_quality_parts(record),
-            usage=evidence.sum_usage_by_tier(events),
             deliveries=await webhooks.list_webhooks(record) if webhooks.are_offered else (),
             newest=events[-1][0] if events else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
-            doubts=views.list_writes_in_doubt(record),
             choices=views.RESOLUTION_CHOICES if visitor.has_any_role(Role.OPERATOR) else (),
             problem=problem,
         )

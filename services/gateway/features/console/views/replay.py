@@ -17,7 +17,7 @@ from services.gateway.features.console.views.formatting import (
     texts_or_empty,
 )
 from shared.contracts.assessment.messages import JsonObject
-from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
+from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn
 
 _LONGEST_SUMMARY_LINE = 120
 _READ_BADGE = Badge("Read", "mute")
@@ -116,18 +116,15 @@ class WorldRowCount(NamedTuple):
 
 
 class ReplayedTurn(NamedTuple):
-    """What is shown of one turn. ``has_world_state``: whether the results contain the world's state at its end.
+    """What is shown of one turn. ``world``: at its end; None if the results do not tell.
 
     ``notes``: the agent's notes on the turn; for turn 0 the user's prompt; empty if unknown.
     """
 
     timeline_turn: TimelineTurn
     began: datetime | None
-    has_world_state: bool
+    world: WorldAfterTurn | None
     counts: tuple[tuple[str, tuple[WorldRowCount, ...]], ...]
-    agent_changes: tuple[WorldChange, ...]
-    other_changes: tuple[WorldChange, ...]
-    changes_left_out: int
     actions: tuple[ActionRow, ...]
     updates: tuple[Badge, ...]
     notes: str
@@ -157,18 +154,14 @@ def build_replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) 
     worlds = {world.turn: world for world in run.results.world}
     turn = min(max(turn, 0), len(all_turns) - 1)
     world, world_before = worlds.get(turn), worlds.get(turn - 1)
-    changes = world.changes if world else ()
     all_changes = (change for world in run.results.world for change in world.changes)
     titles = {change.key: change.title for change in all_changes if change.title}
     update_badges = map(_describe_update, _updates_of_turn(run, turn)) if turn else ()
     return ReplayedTurn(
         timeline_turn=all_turns[turn],
         began=all_turns[turn - 1].at if turn else None,
-        has_world_state=world is not None,
+        world=world,
         counts=_count_rows(world, world_before),
-        agent_changes=tuple(change for change in changes if change.by == "participant"),
-        other_changes=tuple(change for change in changes if change.by == "others"),
-        changes_left_out=world.left_out if world else 0,
         actions=build_action_rows([entry for entry in run.results.action_log if entry.turn == turn], titles),
         updates=tuple(badge for badge in update_badges if badge is not None),
         notes=_notes_or_prompt(run, turn),
