@@ -80,6 +80,7 @@ lint: $(READY)
 	@$(BIN)/python -m tests.requirements --check
 	@$(BIN)/python -m tests.deployment.configuration --check
 	@$(BIN)/python -m tests.architecture.names --check
+	@$(BIN)/python -m tests.architecture.docstrings --check
 
 format: $(READY) ## put every file into the project's format
 	@$(BIN)/ruff format .
