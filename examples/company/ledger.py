@@ -37,7 +37,10 @@ def count(database: Path, tool: str | None = None) -> int:
 
 
 def rows(database: Path, table: str) -> tuple[dict[str, Cell], ...]:
-    """All rows of one of ``TABLES`` by id, as they are stored: money in integer cents."""
+    """All rows of one of ``TABLES`` by id, as they are stored: money in integer cents.
+
+    Raises ``ValueError`` for any other table.
+    """
     if table not in TABLES:
         raise ValueError(f"unknown table {table!r}; known tables: {', '.join(TABLES)}")
     with _open_for_reading(database) as connection:

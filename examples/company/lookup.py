@@ -43,7 +43,7 @@ def find(books: CompanyBooks, table: str, key: str) -> Json:
 
 
 def require_row(books: CompanyBooks, table: str, key: str) -> JsonObject:
-    """The row of that id; refused if there is none."""
+    """The row of that id; raises ``ToolRefused`` if it is missing."""
     found = _fetch_row(books, table, key)
     if found is None:
         raise ToolRefused(f"There is no {row_noun(table)} {key}.")
@@ -51,7 +51,7 @@ def require_row(books: CompanyBooks, table: str, key: str) -> JsonObject:
 
 
 def check_status(books: CompanyBooks, table: str, key: str, *permitted: str) -> JsonObject:
-    """The row of that id; refused unless its status is one of those."""
+    """The row of that id; raises ``AlreadyDone`` unless its status is permitted, ``ToolRefused`` if there is none."""
     found = require_row(books, table, key)
     if found["status"] not in permitted:
         raise AlreadyDone(f"{row_noun(table).capitalize()} {key} is already {found['status']}.")

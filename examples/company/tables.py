@@ -75,7 +75,7 @@ class Column(NamedTuple):
 
 
 def table_of(key: str) -> str | None:
-    """The table whose ids look like this one."""
+    """The table whose ids look like this one (``INV-1``: ``invoices``); None if no table's do."""
     return _BY_PREFIX.get(key.partition("-")[0])
 
 

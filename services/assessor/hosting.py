@@ -107,7 +107,10 @@ class GreenAgent:
                 self._running = None
 
     async def rehearse(self, scenario: ScenarioConfig) -> RehearsalFindings:
-        """Try a scenario's world without an agent, from its import to the end of its day."""
+        """Tries a scenario's world without an agent, from its import to the end of its day; returns what was found.
+
+        Raises ``SimulatorFailed`` before ``startup()``.
+        """
         if self._client is None:
             raise SimulatorFailed("the agent was not started: startup() comes before rehearse()")
         async with self._turn:

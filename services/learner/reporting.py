@@ -67,7 +67,10 @@ def _as_json(
 
 
 async def _read_from_bucket(bucket: str, most_reports: int) -> FoundReports:
-    """The newest reports of the bucket; twice ``most_reports``, since their own dates may differ from the objects'."""
+    """The newest reports of the bucket; twice ``most_reports``, since their own dates may differ from the objects'.
+
+    ``bucket``: if empty, ``S3_TRAINING_BUCKET``; raises ``CannotStart`` if that is not set either.
+    """
     settings = read_settings(TrainingSettings, **({"s3_training_bucket": bucket} if bucket else {}))
     if not settings.s3_training_bucket:
         raise CannotStart("S3_TRAINING_BUCKET is not set, and no file was named.")

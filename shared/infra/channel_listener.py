@@ -131,7 +131,10 @@ class ChannelListener:
             await self._pubsub.subscribe(KEEP_OPEN_CHANNEL, *self._listeners)
 
     async def _pass_messages_on(self) -> None:
-        """Passes messages on until the connection is lost, or a silent server does not answer a ping."""
+        """Passes messages on until the connection is lost; raises the error.
+
+        A silent server is pinged; raises ``ConnectionError`` if it does not answer that either.
+        """
         awaits_ping = False
         while True:
             message = await self._pubsub.get_message(timeout=self._quiet_seconds)

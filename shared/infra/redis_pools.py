@@ -98,10 +98,10 @@ class _PrimaryConnection(AbstractConnection):
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
     async def send_commands(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        """Sends commands; returns the reply to each, or the server's error.
+        """Sends commands; returns the reply to each, or the server's error, in their order.
 
-        redis-py's client takes twice as long. Any other failure closes the connection, because the next command would
-        read these replies.
+        Raises ``TimeoutError`` if the last reply has not come after ``seconds``. This and any other failure closes the
+        connection, because the next command would read these replies. redis-py's client takes twice as long.
         """
         packed = b"".join([part for command in commands for part in self.pack_command(*command)])
         watch = asyncio.get_running_loop().call_later(seconds, self._abort_as_late)
@@ -129,7 +129,7 @@ class _PrimaryConnection(AbstractConnection):
             self._writer.transport.abort()
 
     def pack_command(self, *args: EncodableT) -> list[bytes]:
-        """The command's bytes, packed by hiredis in C."""
+        """The command's bytes, packed by hiredis in C; raises ``DataError`` for a value that Redis does not take."""
         command_name = args[0].decode() if isinstance(args[0], bytes) else str(args[0])
         words = args if " " not in command_name else (*command_name.split(), *args[1:])
         try:

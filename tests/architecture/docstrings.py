@@ -1,13 +1,14 @@
 """What a docstring may not leave out: ``python -m tests.architecture.docstrings --check``.
 
 Where a function may return None, its docstring says when. Where it raises an error itself, its docstring names the
-error, says ``raises``, or gives the status that the caller of an endpoint gets.
+error, says ``raises``, or gives the status that the caller of an endpoint gets. An error that the function catches
+itself leaves it unnamed.
 """
 
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.architecture.names import PRODUCT, ROOT, Definition
@@ -46,17 +47,32 @@ def _may_return_none(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return annotation.endswith(" | None")
 
 
-def _list_raised_errors(node: ast.AST) -> Iterator[str]:
-    """Yields the names of the error classes that the function raises itself, not in functions or classes within it."""
+def _list_raised_errors(node: ast.AST, caught: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yields the names of the error classes that the function raises itself, not in functions or classes within it.
+
+    ``caught``: names of those that a ``try`` around the node catches.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Definition | ast.Lambda):
             continue
+        caught_here = caught
+        if isinstance(node, ast.Try) and child in node.body:
+            caught_here |= _find_caught_errors(node.handlers)
         if isinstance(child, ast.Raise) and child.exc is not None:
             raised = child.exc.func if isinstance(child.exc, ast.Call) else child.exc
-            name = ast.unparse(raised).rpartition(".")[2]
-            if name[:1].isupper() and name not in _BUGS | _SHOWN_TO_USER:
+            name = _get_last_name(raised)
+            if name[:1].isupper() and name not in _BUGS | _SHOWN_TO_USER | caught_here:
                 yield name
-        yield from _list_raised_errors(child)
+        yield from _list_raised_errors(child, caught_here)
+
+
+def _find_caught_errors(handlers: Iterable[ast.ExceptHandler]) -> frozenset[str]:
+    classes = [handler.type for handler in handlers if handler.type is not None]
+    return frozenset(_get_last_name(one) for many in classes for one in getattr(many, "elts", [many]))
+
+
+def _get_last_name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
 
 
 def main() -> int:

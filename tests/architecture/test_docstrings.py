@@ -22,6 +22,10 @@ def _omissions(root: Path, function: str) -> list[str]:
         'def find() -> int:\n    """The number."""\n    raise NoNumber("none")',
         "it does not say that the function raises NoNumber",
     ),
+    (
+        'def find() -> int:\n    """The number."""\n    try:\n        ...\n    except Other:\n        raise NoNumber',
+        "it does not say that the function raises NoNumber",
+    ),
 )
 def test_an_omission_is_found(tmp_path: Path, function: str, omission: str) -> None:
     assert _omissions(tmp_path, function) == [omission]
@@ -34,6 +38,7 @@ def test_an_omission_is_found(tmp_path: Path, function: str, omission: str) -> N
     'def find() -> int:\n    """The number; 404 without one."""\n    raise NotFound',
     'def find() -> int:\n    """Makes a finder."""\n    def inner() -> int:\n        raise NoNumber',
     'def find() -> "int | None": ...',
+    'def find() -> int:\n    """The number."""\n    try:\n        raise NoNumber\n    except (NoNumber, A):\n        ...',
 )
 def test_a_docstring_that_says_it_passes(tmp_path: Path, function: str) -> None:
     assert not _omissions(tmp_path, function)

@@ -168,7 +168,7 @@ def _intended_writes(sent: SentTask, doubt: JsonObject) -> list[IntendedWrite]:
 
 
 def _choose_decision(sent: SentTask, view: TaskView) -> str | None:
-    """What the approver answers: no to calls of a plan that somebody altered."""
+    """What the approver answers: no to calls of a plan that somebody altered; None if nobody should have been asked."""
     task = sent.planned.task
     asked = {(tool, dumps(arguments)) for tool, arguments in _calls_shown(view)}
     known = {(tool, dumps(arguments)) for one in sent.approvals for tool, arguments in one.calls}

@@ -78,7 +78,7 @@ def release_reservation(books: CompanyBooks, asked: ReservationById) -> Json:
 
 
 def require_budget(books: CompanyBooks, department: str, amount_cents: int) -> tuple[str, int]:
-    """The department's own spelling and the amount, or a refusal if its budget does not cover that."""
+    """The department's own spelling and the amount; raises ``ToolRefused`` if its budget does not cover that."""
     found = _budget_of(books, department)
     sql = "SELECT allocated_cents - spent_cents - reserved_cents FROM budgets WHERE id = ?"
     if books.find_number(sql, str(found["id"])) < amount_cents:

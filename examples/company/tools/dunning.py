@@ -71,7 +71,10 @@ def _send_letter(books: CompanyBooks, asked: DunningNotice, dunning: str, subjec
 
 
 def _advance_dunning(books: CompanyBooks, asked: DunningStep, dunning: str) -> str:
-    """Take a step further; the customer it is taken against."""
+    """Sets the receivable's dunning step; returns the id of the customer.
+
+    Raises ``AlreadyDone`` if it is at that step or beyond, or not open.
+    """
     owed = check_status(books, "receivables", asked.receivable_id, "open")
     if STEPS.index(dunning) <= STEPS.index(str(owed["dunning"])):
         raise AlreadyDone(f"Receivable {asked.receivable_id} is already at {owed['dunning']}.")

@@ -50,7 +50,7 @@ def query_table(books: CompanyBooks, asked: TableQuery) -> Json:
 
 
 def _visible_columns(books: CompanyBooks, table: str) -> dict[str, Column]:
-    """The columns of a table by the names under which they are shown now."""
+    """A table's columns by the names shown now; raises ``ToolRefused`` if there is no such table."""
     if table not in TABLES:
         raise ToolRefused(f"no such table: {table}")
     return {books.renamed.get(f"{table}.{column.name}", column.name): column for column in all_columns()[table]}

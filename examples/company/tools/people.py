@@ -68,7 +68,7 @@ def list_notifications(books: CompanyBooks, asked: EmployeeById) -> Json:
 
 
 def require_active(books: CompanyBooks, employee_id: str) -> None:
-    """Refuse unless the employee exists and still works here."""
+    """Raises ``ToolRefused`` unless the employee exists and still works here."""
     found = books.find_row("SELECT status FROM employees WHERE id = ?", employee_id)
     if found is None:
         raise ToolRefused(f"There is no employee {employee_id}.")

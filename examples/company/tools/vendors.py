@@ -73,7 +73,7 @@ def terminate_contract(books: CompanyBooks, asked: TerminateContract) -> Json:
 
 
 def require_active(books: CompanyBooks, vendor_id: str) -> None:
-    """Refuse unless the vendor exists and may be dealt with."""
+    """Raises ``ToolRefused`` unless the vendor exists and may be dealt with."""
     if require_row(books, "vendors", vendor_id)["status"] != "active":
         raise ToolRefused(f"Vendor {vendor_id} is suspended.")
 

@@ -67,7 +67,11 @@ class A2aParticipant(Participant):
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
 
     async def _await_reply_data(self, message: AssessmentMessage, until: float) -> JsonObject:
-        """The data of the participant's reply. While its task still works, it is asked for again."""
+        """The data of the participant's reply. While its task still works, it is asked for again.
+
+        Raises ``ParticipantFailed`` if the reply has no data. ``until``: on the event loop's clock, when requests are
+        no longer repeated.
+        """
         reading = read_replies(await self._send_message(message, blocking=True, until=until))
         while reading.data is None and reading.working_task is not None:
             await asyncio.sleep(self._poll)

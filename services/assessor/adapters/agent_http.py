@@ -91,7 +91,10 @@ class AgentHttpClient:
         return headers
 
     def _parse_and_redact_answer(self, content: bytes, status: int) -> JsonValue:
-        """Parses an answer, with the agent's key replaced: what it says is logged, told and kept."""
+        """The agent's answer as JSON, with the agent's key replaced, since the answer is logged, told and kept.
+
+        Raises ``ParticipantFailed`` if the answer is no JSON.
+        """
         try:
             value: JsonValue = json.loads(content)
             if self._agent.key and self._agent.key in (plain := json.dumps(value, ensure_ascii=False)):

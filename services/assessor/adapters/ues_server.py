@@ -143,7 +143,7 @@ class UESServerManager:
 
 
 def free_port(host: str, wanted_port: int = 0) -> int:
-    """``wanted_port`` if it is free, else any free port."""
+    """``wanted_port`` if it is free on the host, else any free port; raises ``SimulatorFailed`` if there is none."""
     for port in (wanted_port, 0):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

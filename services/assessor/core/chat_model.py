@@ -80,7 +80,10 @@ class ChatModel(Model):
 
 
 def _read_message(message: object) -> tuple[str, str]:
-    """Whose words a message is, and its text."""
+    """The role of whoever wrote a message, and its text.
+
+    Raises ``ValueError`` if the message has no text, or no role of a user, a model or a system.
+    """
     if isinstance(message, str):
         return "user", message
     if isinstance(message, dict):

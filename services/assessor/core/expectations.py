@@ -304,7 +304,7 @@ def _ids_moved_to_drafts(context: EvalContext) -> set[JsonValue]:
 
 
 def _message_of_action(entry: ActionLogEntry) -> SentMessage | None:
-    """A text, a word in the chat or an invitation, if it is one."""
+    """The text, chat message or invitation that an action sent, with its recipients; None for any other action."""
     kind = _KIND_BY_ACTION.get(entry.action)
     parameters = entry.parameters
     return (

@@ -85,7 +85,10 @@ def has_ended(task: types.Task) -> bool:
 
 
 def _read_content(parts: Iterable[types.Part]) -> Json:
-    """The parts' text if they have nothing else; otherwise their texts, data and file names. Files are not fetched."""
+    """The parts' text if they have nothing else; otherwise their texts, data and file names. Files are not fetched.
+
+    Raises ``ToolSilent`` for data that cannot be JSON.
+    """
     parts = list(parts)
     text = _join_texts(parts)
     data_parts = (MessageToDict(part)["data"] for part in parts if part.WhichOneof("content") == "data")
@@ -181,7 +184,10 @@ async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAg
 
 
 async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.AgentCard:
-    """The agent's card, from the first of the two standard paths that has one."""
+    """The agent's card, from the first of the two standard paths that has one.
+
+    Raises ``ToolSilent`` if neither has one or if it cannot be read, and httpx's errors if the agent does not answer.
+    """
     base, cause = connection.url.rstrip("/"), ""
     for path in _CARD_PATHS:
         try:
@@ -232,7 +238,11 @@ class A2aAgent:
         return await self._poll_task(reply, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
-        """See ``ToolServers.ask_outcome``. A message counts as never received only if every task was listed whole."""
+        """See ``ToolServers.ask_outcome``.
+
+        None if the agent refuses to say, or has no task of the call among those that it listed, and may have others: a
+        message counts as never received only if every task was listed whole.
+        """
         task_id, call_id = str(arguments.get(ports.TASK_ID_KEY, "")), str(arguments.get(ports.CALL_ID_KEY, ""))
         wanted_call = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
         search = await _await_answer("the call", self._find_task(wanted_call, task_id, context))
@@ -256,7 +266,10 @@ class A2aAgent:
             return await self._client.get_task(types.GetTaskRequest(id=task_id))
 
     async def _send_once(self, request: types.SendMessageRequest) -> types.Task | types.Message:
-        """Sends the message unless one of the agent's tasks already has it; returns the agent's task or message."""
+        """Sends the message unless one of the agent's tasks already has it; returns the agent's task or message.
+
+        Raises ``ValueError`` for an empty answer.
+        """
         message = request.message
         if message.task_id:
             task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_MOST_LISTED))

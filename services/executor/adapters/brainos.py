@@ -71,7 +71,10 @@ def _build_body(message: ports.OrchestratorMessage) -> JsonObject:
 
 
 async def _read_reply(source: EventSource) -> ports.OrchestratorReply:
-    """Reads one streamed reply: ``answer`` events replace the text, ``text`` events append to it, an end closes it."""
+    """Reads one streamed reply: ``answer`` events replace the text, ``text`` events append to it, an end closes it.
+
+    Raises ``OrchestratorUnavailable`` if the reply is cut off, too long, malformed or an error.
+    """
     text, calls, size = "", list[ports.ProposedToolCall](), 0
     async for data in _read_event_data(source):
         if data == _END_OF_STREAM:

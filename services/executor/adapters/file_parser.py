@@ -226,7 +226,11 @@ _READERS_BY_MEDIA_TYPE: dict[str, Callable[[bytes], Iterator[str]]] = {
 
 
 def _read_picture(content: bytes) -> ParsedFile:
-    """The picture scaled to the size that models look at, and encoded again so that no metadata of the file is kept."""
+    """The picture as a JPEG in base64, and its size in tokens of a model.
+
+    It is scaled to the size that models look at, and encoded again so that no metadata of the file is kept. Raises
+    ``UnreadableFile`` if it has too many pixels.
+    """
     from PIL import Image, ImageOps
 
     Image.MAX_IMAGE_PIXELS = None  # its own bound warns before it refuses

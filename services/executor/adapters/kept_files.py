@@ -90,7 +90,10 @@ class ArchivingTaskFiles(TaskFiles):
         return description.model_copy(update={**fields, "picture_id": hash_content(picture) if picture else ""})
 
     async def _fetch(self, url: str) -> bytes:
-        """Fetches the content at an address, without credentials; each redirect's address is checked, too."""
+        """The content at an address, fetched without credentials; each redirect's address is checked, too.
+
+        Raises ``FileFailed`` if it cannot be fetched, in time and within the size limit.
+        """
         timeout = httpx.Timeout(self._bounds.seconds, connect=_CONNECT_SECONDS)
         try:
             async with asyncio.timeout(self._bounds.seconds), guarded_client(self._guard, timeout) as client:

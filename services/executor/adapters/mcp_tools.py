@@ -377,7 +377,11 @@ class McpLink:
         return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
     async def translate_errors(self, request: Awaitable[T]) -> T:
-        """The result of ``request``. Transport errors become the port's; an expired session is closed."""
+        """The result of ``request``.
+
+        Errors of the transport are raised as the port's (``ToolSilent`` for a broken link or an answer that cannot be
+        used). An expired session is closed, and ``SessionExpired`` raised.
+        """
         try:
             return await request
         except SessionExpired:

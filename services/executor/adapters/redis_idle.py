@@ -78,9 +78,10 @@ class Archiver:
         return [row for batch in batches for row in batch], partitions_with_more
 
     async def _archive_task(self, member: str, problem: str, parts: list[object]) -> keys.EndedTaskMember | None:
-        """The task, if it may leave Redis. One that cannot be read or archived is tried again later.
+        """Archives one ended task; returns it if it may leave Redis, or None if it stays and is tried again later.
 
-        ``parts``: its stored content; empty without an archive, and if nothing is left of the task.
+        ``problem``: "ok", or why the task cannot be read. ``parts``: its stored content; empty without an archive, and
+        if nothing is left of the task.
         """
         task = keys.unpack_member(keys.EndedTaskMember, member)
 

@@ -112,7 +112,10 @@ class RedisLearned(LearnedStore):
 
 
 def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
-    """The arm of each strategy, from a flat list of its pulls and reward units."""
+    """The arm of each strategy that has one, from a flat list of pulls and reward units in the order of ``Strategy``.
+
+    Raises ``StoreUnavailable`` if the list has another length, or holds what is no number.
+    """
     try:
         return {
             strategy: Arm(int(n), int(units or 0))

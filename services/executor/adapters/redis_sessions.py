@@ -87,7 +87,11 @@ class RedisSessions(Sessions):
         return None if reply is None else await self._parse_claimed_work(lease, reply)
 
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
-        """Begins the session's next turn; returns all that is stored of its task. None, and no lease, if none waits."""
+        """Begins the session's next turn; returns all that is stored of its task. None, and no lease, if none waits.
+
+        ``fence``: that of the lease held, or empty to take a new one. Raises ``LeaseLost`` if that lease is no longer
+        held.
+        """
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = keys_for("claim", session, partition, stopped=keys.tenant_stop_key(tenant, session_id))
         arguments = arguments_for(

@@ -85,8 +85,11 @@ class ServersByProtocol:
     async def _detect_protocol(
         self, connection: Connection, session_id: str
     ) -> tuple[ports.ToolServers, tuple[ports.Tool, ...]]:
-        """Asks the server for its tools, over MCP first and REST next; returns the servers that succeeded, and the
-        tools. A server that answers MCP with a failure is not asked over REST.
+        """Asks the server for its tools, over MCP first and REST next; returns the servers that answered, and the
+        tools.
+
+        A server that answers MCP with a failure is not asked over REST. Raises ``ToolSilent`` if it speaks neither, and
+        what ``discover`` raises.
         """
         protocol = "mcp"
         try:

@@ -147,7 +147,11 @@ class RedisForgetting:
         )
 
     async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:
-        """Removes what the session remembers, in Redis and the archive; returns ``session_busy`` if it has work now."""
+        """Removes what the session remembers, in Redis and the archive; returns how many of what was removed.
+
+        If the session has work now, nothing is removed and ``{"session_busy": 1}`` is returned. Raises
+        ``StoreUnavailable``.
+        """
         session, participation = keys.session_keys(tenant, session_id), keys.participation_key(tenant, session_id)
         names = keys_for("forget_conversation", session, participation=participation)
         reply = await self._scripts.run("forget_conversation", names, [])

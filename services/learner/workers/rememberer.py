@@ -160,8 +160,10 @@ class Rememberer:
         self.counts.known += len(memos) - new_count
 
     async def _store_memos(self, tenant: str, memos: Sequence[OutcomeMemo]) -> int:
-        """Stores memos; returns how many were new. Tasks of known ones are queued again, since that may have failed
-        before.
+        """Stores the tenant's memos; returns how many were new.
+
+        Tasks of known ones are queued again, since that may have failed before. Raises ``MemoryContended`` if other
+        writers kept changing the memory.
         """
         events = [memo.event_id for memo in memos]
         fields = sorted({entity.field for memo in memos for entity in memo.entities})

@@ -110,7 +110,10 @@ def _get_prepared_policies(
 
 
 def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
-    """The policies in a document. Unknown fields are refused, since a misspelt one would silently have no effect."""
+    """The policies in a document; raises ``RequestRejected`` (422) if one is invalid.
+
+    Unknown fields are refused, since a misspelt one would silently have no effect.
+    """
     documents = document.get("policies", [])
     policies = _validate_document(_PoliciesBody, {"policies": documents}).policies
     for index, policy in enumerate(documents if isinstance(documents, list) else ()):

@@ -100,7 +100,11 @@ def _is_skipped_by(world: SimulatorWorld, event: WorldEvent) -> bool:
 
 
 def _roll_back(world: SimulatorWorld, target: datetime) -> int:
-    """Undo down to the oldest action after the target; what is undone on the way there waits again as well."""
+    """Undoes all actions after the target, and requeues their events; returns how many events wait again.
+
+    Older actions that are undone on the way there wait again as well. Raises ``Conflict`` if the history no longer has
+    one of the actions to undo.
+    """
     ran = [event for event in world.queue.find_after(target) if _has_run(event)]
     executed_ids = {event.event_id for event in ran if event.status is EventStatus.EXECUTED}
     if not executed_ids <= {entry.event_id for entry in world.history.done}:

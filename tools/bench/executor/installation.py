@@ -51,7 +51,10 @@ class BenchInstallation:
         self._worker = TypicalWorker()
 
     async def run_turn(self, session_id: str) -> None:
-        """One message of the session, from its acceptance to the session's release."""
+        """One message of the session, from its acceptance to the session's release.
+
+        Raises ``LookupError`` if nothing can be claimed.
+        """
         sent = await self.accept(session_id)
         await self._note_thread(sent.client_id, sent.record.task_id, sent.turn.turn_id)
         lease = await self._sessions.claim(TENANT, session_id)

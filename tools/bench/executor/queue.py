@@ -92,7 +92,7 @@ class QueueClient:
                     return
 
     async def waited_ms(self) -> float:
-        """How long one task waited for its beginning."""
+        """How long one new task waited for its beginning, in ms; raises ``LookupError`` if its record is gone."""
         record = await self.send("go")
         await self.await_event(record, "turn_finished")
         ended = await self._store.get_record(TENANT, record.task_id)

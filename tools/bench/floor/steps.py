@@ -48,7 +48,7 @@ class FloorTurn:
         await self._accept(self._keys, [task, now])
 
     async def claim(self, owner: str, reserved: int) -> str:
-        """The task's text."""
+        """Takes the task for ``owner``; returns its text. Raises ``FenceLost`` if there is nothing to take."""
         found = await self._claim(self._keys, [owner, reserved])
         if not found:
             raise FenceLost(self._keys[0])

@@ -61,7 +61,11 @@ class FloorWorker:
             messages += [{"role": "assistant", "content": reply}, {"role": "user", "content": results}]
 
     async def _judge_and_call(self, use: Mapping[str, object], read: dict[str, object]) -> Mapping[str, object]:
-        """A write's intent is the reply stored before it: it is judged by what was read, sent, and read back."""
+        """Makes one call; returns its result as a block for the model. What the call reads is added to ``read``.
+
+        A write's intent is the reply stored before it: it is judged by what was read, sent, and read back. Raises
+        ``PermissionError`` if it takes a person.
+        """
         tool, arguments = str(use["name"]), use["input"]
         if tool in _WRITES and not _is_allowed(read):
             raise PermissionError(f"{tool} needs a person")

@@ -140,7 +140,7 @@ def _repeat(request: bytes) -> Iterator[bytes]:
 
 
 async def _new_task(connection: BenchConnection) -> tuple[str, str]:
-    """The names of a new task and of its session."""
+    """The ids of a new task and of its session; raises ``LookupError`` if the gateway made none."""
     result = loads_object((await connection.ask(_send_request())).decode())["result"]
     task = result["task"] if isinstance(result, dict) else None
     if not isinstance(task, dict):

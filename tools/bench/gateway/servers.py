@@ -100,7 +100,10 @@ async def await_open(port: int, process: "subprocess.Popen[bytes]") -> None:
 
 
 async def end_turn(redis: Redis, session_id: str, statuses: int = 0) -> None:
-    """End the session's turn as an executor does, after so many events of progress in one step."""
+    """Ends the session's turn as an executor does, after so many events of progress in one step.
+
+    Raises ``LookupError`` if nothing waits in the session.
+    """
     sessions = RedisSessions(redis, owner="bench", lease_seconds=60)
     lease = await sessions.claim(_TENANT, session_id)
     work = await sessions.begin_next_turn(lease) if lease else None

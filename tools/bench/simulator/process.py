@@ -37,11 +37,11 @@ class BenchSimulator:
         self.start_seconds = perf_counter() - begun
 
     def ask(self, method: str, path: str, body: object = None) -> JsonObject:
-        """Raises ``BenchFailed`` for anything but a success."""
+        """The simulator's answer, a JSON object; raises ``BenchFailed`` for anything but a success."""
         return cast(JsonObject, json.loads(self.ask_raw(method, path, body)))
 
     def ask_raw(self, method: str, path: str, body: object = None) -> bytes:
-        """The same, unread."""
+        """The bytes of the simulator's answer; raises ``BenchFailed`` for anything but a success."""
         headers = {"X-API-Key": _SECRET, "Content-Type": "application/json"}
         self._line.request(method, path, None if body is None else json.dumps(body), headers)
         answer = self._line.getresponse()

@@ -264,7 +264,7 @@ def send_to_sibling(scene: FaultScene) -> Step | None:
 
 
 def commit_wrong_tool(scene: FaultScene) -> Step | None:
-    """Another change of the same record."""
+    """The step with another change of the same record in place of one; None if the domain has no other."""
     for call, param in list_arguments(scene, ParamKind.KEY):
         others = [each for each in list_changes(scene) if names_table(each, param.table) and each.tool != call.tool]
         if others:
@@ -349,7 +349,7 @@ def commit_write_with_read(scene: FaultScene) -> Step | None:
 
 
 def commit_left_out_part(scene: FaultScene) -> Step | None:
-    """All writes of a part that has them in this reply alone."""
+    """The step without the writes of a part that has them in this reply alone; None if there is no such part."""
     for part in {call.part for call in scene.writes()}:
         dropped = [call for call in scene.writes() if call.part == part]
         if len(dropped) == count_writes(scene, part):
@@ -391,7 +391,9 @@ def commit_ignored_exclusion(scene: FaultScene) -> Step | None:
 
 
 def commit_ignored_condition(scene: FaultScene) -> Step | None:
-    """At the end, where the task's condition kept a part from being done."""
+    """The task's end with a write of a part that its condition keeps from being done; None before the end, without such
+    a part, and at the second time.
+    """
     idle = [gold for gold in scene.task.refrained if not count_writes(scene, gold.part)]
     if not isinstance(scene.right, FinalReply) or not idle or any(each.startswith("unmet") for each in scene.made):
         return None
@@ -419,7 +421,9 @@ def commit_sibling_figure(scene: FaultScene) -> Step | None:
 
 
 def change_answer(scene: FaultScene, figure: str) -> Step | None:
-    """The answer with another figure in place of one that the task expects."""
+    """The answer with this figure in place of one that the task expects; None if the step is no answer, or none is
+    expected.
+    """
     expected = [each for each in scene.task.expects if "," in each or "." in each]
     if not isinstance(scene.right, FinalReply) or not expected:
         return None

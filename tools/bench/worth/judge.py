@@ -124,7 +124,9 @@ def sort_writes(task: WorthTask, result: RunResult) -> Counter[WriteKind]:
 
 
 def find_rule_breach(task: WorthTask, write: AcceptedWrite, result: RunResult) -> WriteKind | None:
-    """What a rule says against a write, by the records as they were at the start."""
+    """What a rule says against a write, by the records as they were at the start: ``BLOCKED``, or ``UNAPPROVED`` if no
+    approval was asked; None if nothing.
+    """
     tables = task.world.snapshot().tables
     rules: list[WorldRule] = [
         rule for rule in task.world.blueprint.rules if rule.applies_to(write.operation, write.arguments, tables)

@@ -134,7 +134,7 @@ class FaultyModel:
         return scene.right
 
     def _step_after(self, right: Step, progress: PlayProgress) -> Step | None:
-        """What the perfect model would do if this reply's calls had been made."""
+        """What the perfect model would do if this reply's calls had been made; None after the final reply."""
         if isinstance(right, FinalReply):
             return None
         slots = filter(None, (read_attempt(call.id) for call in right.calls))

@@ -27,7 +27,10 @@ class WorthChart(Protocol):
 
 
 def plot_worth(figures: JsonObject, path: Path) -> None:
-    """Write an SVG file: per cent of the tasks that end right, against per cent of the replies with a fault."""
+    """Writes an SVG file: per cent of the tasks that end right, against per cent of the replies with a fault.
+
+    Raises ``CannotPlotWorth`` if no loop has two points.
+    """
     courses = read_courses(figures)
     if not any(len(points) > 1 for points in courses.values()):
         raise CannotPlotWorth("there is nothing to draw: play the faulty model too")

@@ -45,7 +45,10 @@ class WorkingSearch(NamedTuple):
     in_cents: bool
 
     def find(self, name: str, figure: Fraction) -> Working | None:
-        """The first of the ways to the figure, the plainest tried first; a small whole number is rather a count."""
+        """The first of the ways to the figure, the plainest tried first; None if there is none.
+
+        ``name``: that of the last call. A small whole number is rather a count than an amount.
+        """
         material = WorkingMaterial(self)
         is_count = figure.denominator == 1 and figure < FIRST_AMOUNT
         for find_way in WAYS_TO_COUNTS if is_count else WAYS_TO_AMOUNTS:

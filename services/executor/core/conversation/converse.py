@@ -199,7 +199,10 @@ class Conversation:
                 return self._closed_plan.plan if self._closed_plan else None
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
-        """Tells the model the outcomes of the closed plan's calls, by call id. ``progress``: as the plan left it."""
+        """Tells the model the outcomes of the closed plan's calls, by call id. ``progress``: as the plan left it.
+
+        Raises ``Failed`` if no plan was closed.
+        """
         self._tracker.progress = progress
         closed_plan, self._closed_plan = self._closed_plan, None
         if closed_plan is None:

@@ -128,7 +128,11 @@ class LocalTools:
             return ToolResult(use.id, str(error), is_error=True)
 
     async def _store_parts_of_task(self, call: _LocalCall) -> Json:
-        """Stores the task's parts. Only the first call counts, so that no tool result can change what may be done."""
+        """Stores the task's parts; returns them and the problems with them.
+
+        Raises ``ValueError`` at the second call: only the first counts, so that no tool result can change what may be
+        done.
+        """
         if self.understanding is not None:
             raise ValueError("the task's parts are settled by the first reply")
         self.understanding = read_understanding(call.arguments, list_user_texts(self.ctx))

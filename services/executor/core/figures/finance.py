@@ -231,7 +231,11 @@ def normal_quantile(probability: Decimal) -> Decimal:
 
 
 def _simulate_growth(start: Decimal, mean: Decimal, volatility: Decimal, years: Decimal, trials: Decimal) -> Decimal:
-    """The mean of S exp((m - s^2/2) t + s sqrt(t) z) over evenly stratified draws z, the same at every run."""
+    """The mean of S exp((m - s^2/2) t + s sqrt(t) z) over evenly stratified draws z, the same at every run.
+
+    ``mean`` and ``volatility``: per cent a year. Raises ``CannotCalculate`` if the volatility over that time is too
+    great to be sampled, or the trials are no whole number up to 500.
+    """
     count, deviation = require_whole(trials, "trials", high=500), volatility / HUNDRED
     drift, spread = (mean / HUNDRED - deviation**2 / 2) * years, deviation * years.sqrt()
     if spread > _MOST_LOGNORMAL_SPREAD:
@@ -347,7 +351,10 @@ _LAST_DAY = 3_652_059  # the number of the calendar's last day, 31 December 9999
 
 
 def _count_business_days(*figures: Decimal) -> Decimal:
-    """Mondays to Fridays from the first day up to but without the last, without the holidays that follow."""
+    """Mondays to Fridays from the first day up to but without the last, without the holidays that follow.
+
+    ``figures``: days as ordinals. Raises ``CannotCalculate`` if the last lies before the first, or a century after it.
+    """
     first_day, end_day, *holidays_listed = (require_whole(figure, "a day", high=_LAST_DAY) for figure in figures)
     holidays = frozenset(holidays_listed)
     if not 0 <= end_day - first_day <= _MOST_DAYS:

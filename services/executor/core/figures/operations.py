@@ -345,7 +345,10 @@ def _count_cells(call: CalculationCall) -> OperationResult:
 
 
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
-    """The name of the row with the most or least. The note has that figure, and the other rows that have it, too."""
+    """The name of the row with the most or least. The note has that figure, and the other rows that have it, too.
+
+    Raises ``CannotCalculate`` if there is no row.
+    """
     cells = call.list_cells()
     if not cells:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")

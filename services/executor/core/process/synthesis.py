@@ -258,7 +258,10 @@ def _read_definition(name: str, fields: JsonValue) -> machine.ProcessTemplate:
 
 
 def _parse_proposal(fields: Mapping[str, JsonValue]) -> ProposedProcess:
-    """The file's fields as if a model had proposed them; an approval is wanted unless the file says otherwise."""
+    """The file's fields as if a model had proposed them; an approval is wanted unless the file says otherwise.
+
+    Raises ``BadTemplate`` or pydantic's ``ValidationError`` for fields of a wrong kind.
+    """
     instructions = fields.get("state_instructions") or {}
     if not isinstance(instructions, dict):
         raise machine.BadTemplate("state_instructions is no object")

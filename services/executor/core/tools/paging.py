@@ -111,7 +111,8 @@ _ROLE_BY_NAME = {name: role for role, names in _NAMES_BY_ROLE.items() for name i
 
 
 def _classify_paging_name(name: str, parent: str = "") -> PagingRole | None:
-    """The paging role of a field or argument by its name (``limit``, ``next_cursor``, ``has_more``), if it has one.
+    """The paging role of a field or argument by its name (``limit``, ``next_cursor``, ``has_more``), or None.
+
     ``parent``: the name of the object around it.
     """
     words = words_of(name)

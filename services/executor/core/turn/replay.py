@@ -601,7 +601,10 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: M
 async def _run_attempt(
     cursor: ReplayCursor, before: _ReplayedTask, limits: Limits, prompts: Prompts, worker: MakeReplayWorker
 ) -> _ReplayedTask:
-    """Replays one attempt to its end, or to where the archived one stopped."""
+    """Replays one attempt to its end, or to where the archived one stopped; returns the task as it is then.
+
+    Raises ``ReplayDifference`` for the first step that differs.
+    """
     attempt = cursor.attempt
     store = ReplayStore(cursor, before.record, before.approval)
     archive = ArchivedPorts(cursor)

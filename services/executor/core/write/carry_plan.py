@@ -160,7 +160,11 @@ def _find_refusals_of_plan(ctx: TurnContext, renewed: Progress, answers: tuple[F
 
 
 async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress:
-    """Makes the plan's calls of this state. MUTATE makes the notices, too, if the path has no state for them."""
+    """Makes the plan's calls of this state; returns the progress with their number added to its tool calls.
+
+    MUTATE makes the notices, too, if the path has no state for them, and raises ``Failed`` if another plan was let
+    through.
+    """
     if progress.state is FsmState.MUTATE and not is_plan_released(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
     changes, notices = (ToolClass.CHANGE,), (ToolClass.NOTIFY,)
@@ -354,7 +358,10 @@ def _is_unchanged(operand: Operand, old_by_ref: Mapping[str, Fact], new_by_ref: 
 
 
 def _find_new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[str]:
-    """Sentences on what rules demand of the call as a plan of its own, and did not of its old plan (``before``)."""
+    """Sentences on what rules demand of the call as a plan of its own, and did not of its old plan (``before``).
+
+    Raises ``Failed`` if there is no verdict on one of the two.
+    """
     verdict_before, verdict = before.dossier.verdict, alone.dossier.verdict
     if verdict_before is None or verdict is None:
         raise Failed("there is no verdict on the plan; nothing was written")

@@ -147,7 +147,11 @@ async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
 
 
 async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
-    """The entry settled by what its agent says of the call; None if the agent cannot be asked, or does not know."""
+    """The entry settled by what its agent says of the call; None if the agent cannot be asked, or does not know.
+
+    Raises ``AgentAtWork`` if the agent, at work when last heard, does not answer, unless it is to be stopped: it is
+    asked again later.
+    """
     # An agent has as long as a decision may take.
     now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
     is_over = _is_agent_at_work(entry) and now >= (entry.sending_at or now) + hours

@@ -117,7 +117,10 @@ class WorldOperation(NamedTuple):
         return {"readOnlyHint": False, "destructiveHint": "delete" in self.key or "cancel" in self.key}
 
     def read_arguments(self, arguments: Mapping[str, Json], form: ServerForm) -> TableRow:
-        """The arguments in canonical form; a refusal names the first that the server does not take."""
+        """The arguments in canonical form, by the names of the parameters.
+
+        Raises ``ServerRefusal`` for the first that the server does not take, does not know or misses.
+        """
         by_name = {form.show_name(param.name): param for param in self.params}
         for name in arguments:
             if name not in by_name:

@@ -31,7 +31,7 @@ def attack_task(task: WorthTask, kind: AttackKind) -> WorthTask | None:
 
 
 def find_placement(task: WorthTask) -> Placement | None:
-    """Plays the gold with a mark in every note, and takes the mark that shows first."""
+    """The first record whose note the gold reads, found by playing it with marked notes; None if it reads no note."""
     world = task.world.copy()
     baits = {}
     for table in world.blueprint.form.kinds:
