@@ -150,7 +150,10 @@ class A2aMethods:
         return answer_format.empty_result
 
     async def get_extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
-        """GetExtendedAgentCard: the agent's card, for authenticated callers only."""
+        """GetExtendedAgentCard: the agent's card, for authenticated callers only; others get ``NoExtendedCard``.
+
+        Raises ``Unsupported`` if this gateway shows none.
+        """
         if not self._settings.shows_extended_card:
             raise errors.Unsupported(NO_EXTENDED_CARD_TEXT)
         if not self.identify_caller(call, answer_format).principal.verified:
@@ -242,7 +245,10 @@ def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, i
 
 
 def _read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
-    """Parse ``historyLength``; None if absent, before 1.0 also if zero: all messages, in the early protocol none."""
+    """Parse ``historyLength``; None if absent, before 1.0 also if zero: all messages, in the early protocol none.
+
+    Raises ``InvalidField`` if it is no whole number, or too large.
+    """
     length = fields.whole_number_at(source, "historyLength", path)
     if length is not None and length >= 2**31 and dialect is not A2aVersion.LEGACY:
         raise errors.InvalidField(path, "is too large")

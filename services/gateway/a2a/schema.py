@@ -174,7 +174,10 @@ def read_message_0_3(params: JsonObject) -> JsonObject:
 
 
 def read_legacy_webhook(params: JsonObject) -> JsonObject:
-    """Convert the early protocol's parameters of tasks/pushNotification/set to those of 1.0."""
+    """Convert the early protocol's parameters of tasks/pushNotification/set to those of 1.0.
+
+    Raises ``InvalidField`` if the task's id or the webhook is missing.
+    """
     task_fields, path = read_legacy_webhook_id(params), f"params.{_CONFIG_KEY}"
     if params.get(_CONFIG_KEY) is None:
         raise InvalidField(path, "is required")

@@ -41,6 +41,7 @@ def object_at(source: JsonObject, key: str, path: str = "") -> JsonObject:
 
 
 def list_at(source: JsonObject, key: str, path: str = "") -> list[Json]:
+    """The list under ``key``; raises ``InvalidField`` if it is absent or null."""
     value = source.get(key)
     if value is None:
         raise InvalidField(path or key, "is required")
@@ -54,12 +55,16 @@ def flag_at(source: JsonObject, key: str, path: str = "") -> bool:
 
 
 def text_at(source: JsonObject, key: str, path: str = "") -> str | None:
+    """The string under ``key``; None if it is absent or null."""
     value = source.get(key)
     return None if value is None else check_type(value, str, path or key)
 
 
 def short_text_at(source: JsonObject, key: str, most_characters: int, path: str = "") -> str:
-    """The string under ``key``, of limited length; empty if it is absent."""
+    """The string under ``key``; empty if it is absent.
+
+    Raises ``InvalidField`` if it has more than ``most_characters``.
+    """
     text = text_at(source, key, path) or ""
     if len(text) > most_characters:
         raise InvalidField(path or key, f"must be at most {most_characters} characters")
@@ -67,7 +72,10 @@ def short_text_at(source: JsonObject, key: str, most_characters: int, path: str 
 
 
 def choice_at(source: JsonObject, key: str, choices: type[ChoiceT]) -> ChoiceT:
-    """The string under ``key``, in any case, as a member of ``choices``; an absent one is an error."""
+    """The string under ``key``, in any case, as a member of ``choices``.
+
+    Raises ``InvalidField`` if it is none of them, or absent.
+    """
     try:
         return choices((text_at(source, key) or "").strip().lower())
     except ValueError:
@@ -117,7 +125,7 @@ def decode_base64(text: str, path: str) -> bytes:
 
 
 def id_at(source: JsonObject, key: str, path: str = "") -> str | None:
-    """The client's id under ``key``; None if it is absent or empty."""
+    """The client's id under ``key``; None if it is absent or empty. Raises ``InvalidField`` for what can be no id."""
     value = text_at(source, key, path)
     if not value:
         return None
@@ -129,6 +137,7 @@ def id_at(source: JsonObject, key: str, path: str = "") -> str | None:
 
 
 def required_id_at(source: JsonObject, key: str, path: str = "") -> str:
+    """The client's id under ``key``; raises ``InvalidField`` if it is absent or empty, or can be no id."""
     value = id_at(source, key, path)
     if value is None:
         raise InvalidField(path or key, "is required and must not be empty")
@@ -136,6 +145,7 @@ def required_id_at(source: JsonObject, key: str, path: str = "") -> str:
 
 
 def whole_number_at(source: JsonObject, key: str, path: str = "") -> int | None:
+    """The number under ``key``; None if it is absent or null. Raises ``InvalidField`` if it is negative."""
     value = source.get(key)
     if value is None:
         return None

@@ -81,7 +81,7 @@ class LearnedData(ScriptedStore):
     """What was learned for tenants, in Redis. All methods may raise ``StoreUnavailable``."""
 
     async def read_totals(self, tenant: str) -> LearningTotals:
-        """The tenant's statistics now."""
+        """The tenant's statistics now; raises ``StoreUnavailable``, also if what is stored cannot be read."""
         names = keys.learned_keys(tenant)
         answers = await self._scripts.execute_commands(
             ("LLEN", names.cases),
@@ -98,7 +98,7 @@ class LearnedData(ScriptedStore):
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
     async def read_history(self, tenant: str) -> LearningHistory:
-        """The tenant's statistics over time."""
+        """The tenant's statistics over time; raises ``StoreUnavailable``, also if what is stored cannot be read."""
         names = keys.learned_keys(tenant)
         answers = await self._scripts.execute_commands(("HGETALL", names.trends), ("HGETALL", names.days))
         trends, days = cast("list[dict[str, str]]", answers)
@@ -117,7 +117,10 @@ class LearnedData(ScriptedStore):
     async def import_file(
         self, tenant: str, file: LearningFile, content: Json, *, dry_run: bool
     ) -> LearningImportReport | None:
-        """Have the learner or the executor import a file; returns its report, None if it does not answer in time."""
+        """Have the learner or the executor import a file; returns its report, None if it does not answer in time.
+
+        Raises ``StoreUnavailable``, also if its answer cannot be read.
+        """
         service = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
         answer = await RpcQueue(self._redis, service).ask(dumps(request), _IMPORT_SECONDS)
@@ -159,7 +162,8 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
     async def import_file(self, call: ApiCall) -> JsonValue:
         """Import one file of learned data: ``{"file", "content", "dry_run"}``.
 
-        If the answer has ``problems``, nothing of the file was imported.
+        If the answer has ``problems``, nothing of the file was imported. 503 if no answer comes in time: then it is not
+        known, and the request may be repeated. 400 without a content.
         """
         file, dry_run = choice_at(call.body, "file", LearningFile), flag_at(call.body, "dry_run")
         if "content" not in call.body:

@@ -285,7 +285,12 @@ class AssessmentParticipationService:
         return await self._build_message_of_turn(assessor_message.data, message, caller, participation)
 
     async def _begin_assessment(self, data: JsonObject, message: ClientMessage, caller: Caller) -> TaskRecord:
-        """Begin an assessment. Without a context id it gets a session of its own, and ends the caller's earlier one."""
+        """Begin an assessment; returns the record that answers the message. No task is queued.
+
+        Without a context id the assessment gets a session of its own, and ends the caller's earlier one. Raises
+        ``InvalidField`` if the address of the world is not permitted, or if another principal's assessment runs in the
+        context.
+        """
         start = parse_start_message(data)
         try:
             check_url(start.ues_url, self._world_addresses)  # executors check it again

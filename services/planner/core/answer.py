@@ -267,7 +267,7 @@ def parse_list_answer(situation: Situation) -> list[Json]:
 
 
 def _listed_field(record: FactRecord, question: str) -> str | None:
-    """The field that a list is of: one whose words the task uses, else the record's identifier."""
+    """The field that a list is of: one whose words the task uses, else the record's identifier; None without either."""
     word_stems = text_stems(question)
     id_pair = own_id(record)
     order = [stem(word) for word in text_words(question)]

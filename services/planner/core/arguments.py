@@ -76,8 +76,10 @@ def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) 
 def _find_set_value(
     tool: ToolSpec, name: str, choices: list[str], intent: Intent, situation: Situation
 ) -> ArgumentCandidate | None:
-    """The value to which the clause sets the field, as in ``to done``, ``on hold`` or ``to Ada``; never a value by
-    which it chooses its things.
+    """The value to which the clause sets the field, as in ``to done``, ``on hold`` or ``to Ada``.
+
+    It is never a value by which the clause chooses its things. None if there is none, or if the field is for a reason,
+    an outcome or prose.
     """
     own = field_stems(name)
     if own & (_WHY_WORDS | _PROSE_WORDS | _OUTCOME_WORDS | _ABOUT_WORDS):
@@ -100,7 +102,7 @@ def _find_set_value(
 
 
 def _drop_foreign(candidate: ArgumentCandidate | None, name: str, situation: Situation) -> ArgumentCandidate | None:
-    """A stated value, unless records have it under other names alone."""
+    """The candidate; None if there is none, or if records have its value in other fields alone."""
     holders = {field for _, field in places_of(str(candidate.value), situation)} if candidate else set()
     return candidate if not holders or name in holders else None
 
@@ -111,7 +113,10 @@ def _enum_choices(schema: JsonObject) -> list[str]:
 
 
 def _find_choice(choices: list[str], name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
-    """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
+    """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``).
+
+    None if there is none, or several.
+    """
     if intent.verb:
         choices = [fitting_choice for fitting_choice in choices if not _only_selects(fitting_choice, intent)]
     named = [choice for choice in choices if says(intent.clause, choice)]
@@ -163,7 +168,10 @@ def _is_percentage(mention: Mention, intent: Intent) -> bool:
 
 
 def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:
-    """The one bare number of a clause, for the one number that a tool has to be given."""
+    """The one bare whole number of a clause, for the one number that a tool has to be given.
+
+    None if the clause has another amount too, or the tool takes another number.
+    """
     numeric = [other_name for other_name, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
     mentions = [
         mention for mention in find_mentions(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)
@@ -177,8 +185,9 @@ def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCand
 
 
 def _figure_near(name: str, text: str) -> Mention | None:
-    """The figure of a text for a field: money for an amount, else a bare number; first one that stands beside the
-    field's words.
+    """The figure of a text for a field: money for an amount, else a bare number.
+
+    First comes one that stands beside the field's words. None if there is none, or if several could be meant.
     """
     mentions = find_mentions(text)
     own = field_stems(name) - stems(MINOR)
@@ -229,6 +238,8 @@ def _decimal_text(amount: Decimal) -> str:
 def find_stated(name: str, intent: Intent) -> ArgumentCandidate | None:
     """The value that a clause states for a field: ``set the FIELD of ... to VALUE``, ``FIELD: VALUE``, ``with FIELD
     VALUE``.
+
+    None if it states none, or one that is only a form (``as a list``) or yet to be computed (``the sum of ...``).
     """
     words = [re.escape(word) for word in parts(name)]
     spelled = r"[\s_-]*".join(words)
@@ -390,7 +401,10 @@ def _find_example(schema: JsonObject, situation: Situation) -> str:
 
 
 def _find_same_field(name: str, situation: Situation) -> ArgumentCandidate | None:
-    """The same field of a record that the task speaks of; a value that stands in the task first."""
+    """The same field of a record that the task speaks of; a value that stands in the task first.
+
+    None if no such record has the field, or if they differ in it.
+    """
     holders = [record for record in situation.records for field in record.fields if field == name]
     named = [record for record in holders if says(situation.text, str(record.fields[name]))]
     chosen = best(named or holders, situation)
@@ -410,7 +424,10 @@ def _find_in_named_records(name: str, intent: Intent, situation: Situation) -> A
 
 
 def _find_proper_name(own: frozenset[str], situation: Situation) -> ArgumentCandidate | None:
-    """The proper name beside the field's word: ``the Alpha fleet`` or ``fleet Alpha`` for a field called fleet."""
+    """The proper name beside the field's word: ``the Alpha fleet`` or ``fleet Alpha`` for a field called fleet.
+
+    None if there is none. ``own``: the stems of the field's words.
+    """
     for match in NAME.finditer(situation.text):
         name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
         before = [stem(word) for word in text_words(situation.text[: match.start()])][-2:]

@@ -244,8 +244,9 @@ def _words_of(record: FactRecord, situation: Situation) -> str:
 def figure_left(
     text: str, situation: Situation, is_meant: Callable[[FactRecord], bool] = lambda _: True
 ) -> PlannedFigure | None:
-    """What is left of a limit: as a record states it, else the limit less everything used of it. ``is_meant`` filters
-    records.
+    """What is left of a limit: as a record states it, else the limit less everything used of it.
+
+    None if no record tells. ``is_meant``: which records count.
     """
     for record in _find_budgets(text, situation, is_meant):
         fields = numeric_fields(record)

@@ -156,6 +156,8 @@ def _find_limit(text: str) -> Mention | None:
 def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     """The figure to be compared: a computed one, else a figure of a record that the task is about, else the task's own
     amount.
+
+    None if there is none, or if the words name something else.
     """
     words = text_stems(text)
     if computed := requested_figures(text, situation):
@@ -217,7 +219,10 @@ def _names_no_other_figure(words: frozenset[str], intent: Intent, situation: Sit
 
 
 def _figure_of(meant: Sequence[MeantRecord]) -> Decimal | None:
-    """The one figure of what is meant: that of the field, else what the thing comes to."""
+    """The one figure of what is meant, in major units: that of the field, else what the thing comes to.
+
+    None if several things are meant, or if the thing has no such figure or several.
+    """
     if len(meant) != 1:
         return None
     record, fields = meant[0].record, [name for name in numeric_fields(meant[0].record) if name in meant[0].fields]
@@ -234,7 +239,10 @@ def _names_another(text: str, records: Sequence[FactRecord]) -> bool:
 
 
 def _find_limit_value(text: str, intent: Intent, situation: Situation) -> Decimal | None:
-    """The limit with which a condition compares: a stated figure, a computed one, or a field of a record."""
+    """The limit with which a condition compares: a stated figure, a computed one, or a field of a record.
+
+    None if there is none, or if records differ in it.
+    """
     if (limit := _find_limit(text)) is not None:
         return limit.number
     if _PORTION_PATTERN.search(text):

@@ -372,7 +372,10 @@ def _compared_column(figure: Mention, of: str, text: str, listed: Sequence[FactR
 
 
 def _find_amount(record: FactRecord, column: str, of: str) -> Decimal | None:
-    """The value by which a record is compared: the day in the column, or the amount that the words before mean."""
+    """The value by which a record is compared: the number of the day in the column, or the amount that ``of`` means.
+
+    ``of``: the words before the comparison. None if the record has no such day or amount.
+    """
     if column != _BY_EACH:
         return count_day(str(record.fields.get(column, "")))
     field = amount_field(record, of)
@@ -384,7 +387,7 @@ def _as_figure(mention: Mention) -> Decimal | None:
 
 
 def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
-    """The column of days that a text names, or the only one."""
+    """The column of days that a text names, or the only one; None if there is none or several."""
     columns = day_columns(listed)
     word_stems = text_stems(text)
     named = [
@@ -397,7 +400,10 @@ def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
 
 
 def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactRecord]) -> RowCriterion | None:
-    """The criterion that compares two figures of the same record, as in ``pages below the least``."""
+    """The criterion that compares two figures of the same record, as in ``pages below the least``.
+
+    None unless the text names one of them before the comparison (``match``) and one behind it.
+    """
     end = _end_of_phrase(text, match.end())
     word_stems, of = text_stems(text[match.end() : end]), text[: match.start()]
     columns = sorted({name for record in listed for name in numeric_fields(record)})

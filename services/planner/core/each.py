@@ -228,7 +228,7 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
 
 
 def _find_age(record: FactRecord) -> Decimal | None:
-    """The one figure of a record that counts how old or how overdue it is."""
+    """The one figure of a record that counts how old or how overdue it is; None if it has none or several."""
     fields = [name for name in record.fields if field_stems(name) & _AGE_WORDS and not is_identifier(name)]
     ages = [age for name in fields if (age := read_figure(record.fields[name])) is not None]
     return ages[0] if len(ages) == 1 else None
@@ -244,7 +244,10 @@ def _find_route_of_age(age: Decimal, situation: Situation) -> str:
 
 
 def _choose_tool(route_text: str, record: FactRecord, writers: Sequence[ToolSpec]) -> ToolSpec | None:
-    """The tool that takes the thing and of which all words but the verb stand in the way; the one with most of them."""
+    """The tool that takes the thing and of which all words but the verb stand in the way; the one with most of them.
+
+    None if no tool does. ``route_text``: the way, as the task describes it.
+    """
     word_stems = text_stems(route_text)
     fitting = [
         tool for tool in writers if nouns(tool.name) and nouns(tool.name) <= word_stems and _find_slot(tool, record)

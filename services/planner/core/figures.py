@@ -44,7 +44,10 @@ class PlannedFigure(NamedTuple):
 
 
 def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
-    """Computes exactly; quotients and averages keep six places, half up. A percentage takes a base and a percent."""
+    """Computes exactly; quotients and averages keep six places, half up. A percentage takes a base and a percent.
+
+    Raises ``ValueError`` for an operation that it does not know.
+    """
     with localcontext() as context:
         context.prec, context.rounding = _DIGITS, ROUND_HALF_UP
         match operation:
@@ -98,7 +101,10 @@ def numeric_fields(record: FactRecord) -> list[str]:
 
 
 def amount_field(record: FactRecord, text: str) -> str | None:
-    """The figure of a record that a text means: the field with most of its words, else its amount, or its only one."""
+    """The figure of a record that a text means: the field with most of its words, else its amount, or its only one.
+
+    None if the record has no figure, or several of which the text names none.
+    """
     fields = numeric_fields(record)
     word_stems = with_words_for_rest(text_stems(text))
     scored = [(len(field_stems(name) & word_stems), -len(field_stems(name) - word_stems), name) for name in fields]
@@ -110,6 +116,6 @@ def amount_field(record: FactRecord, text: str) -> str | None:
 
 
 def in_major_units(record: FactRecord, field: str) -> Decimal | None:
-    """A field's figure in major units."""
+    """A field's figure in major units (cents become euros); None if the field has no figure."""
     amount = read_figure(record.fields[field])
     return amount / 100 if amount is not None and MINOR.intersection(parts(field)) else amount

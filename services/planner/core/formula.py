@@ -80,7 +80,10 @@ class _Reader:
         return terms
 
     def _read_signed(self) -> Terms:
-        """Reads a term with the signs before it. A power binds more strongly than a sign."""
+        """Reads a term with the signs before it. A power binds more strongly than a sign.
+
+        Raises ``NoFormula`` if the formula is nested too deeply, or no term follows.
+        """
         self._depth += 1
         if self._depth > _DEEPEST:
             raise NoFormula(self._text)
@@ -110,7 +113,10 @@ class _Reader:
         return terms
 
     def _take_if(self, kind: str, texts: Sequence[str] = ()) -> str | None:
-        """The next part if it is of that kind, and one of those that are wanted."""
+        """The next part, which is taken, if it is of that kind; None if it is not.
+
+        ``texts``: those that it may be; any without them.
+        """
         match = _PART_PATTERN.match(self._text, self._at)
         part = match[kind] if match else None
         if match is None or part is None or (texts and part not in texts):

@@ -26,7 +26,7 @@ def fill_known(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan
 
 
 def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
-    """The value whose name stands in the clause with all its words, the longest name first."""
+    """The value whose name stands in the clause with all its words, the longest name first; None if there is none."""
     word_stems = text_stems(intent.clause)
     fitting = [value for value in situation.values if (own := field_stems(_value_name(value))) and own <= word_stems]
     fitting.sort(key=lambda value: -len(field_stems(_value_name(value))))
@@ -41,8 +41,9 @@ def _value_name(value: JsonObject) -> str:
 
 
 def _find_new_value(plan: CallPlan, name: str, situation: Situation) -> ArgumentCandidate | None:
-    """The figure of a record's field ``new_x`` for an argument ``x``, if the record contains every identifier of the
-    call.
+    """The figure of a record's field ``new_x`` for an argument ``x``.
+
+    None unless such a record contains every identifier of the call.
     """
     references = {str(candidate.value) for field, candidate in plan.chosen if is_reference(plan.tool, field)}
     for record in situation.records:

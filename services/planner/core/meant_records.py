@@ -77,7 +77,10 @@ def _find_first_records(
 def _step_from(
     meant: MeantRecord, words: tuple[str, ...], situation: Situation, *, may_be_itself: bool
 ) -> MeantRecord | None:
-    """The record to which a record refers by these words, itself where they are what it is, or its fields of them."""
+    """The record to which a record refers by these words, itself where they are what it is, or its fields of them.
+
+    None if it has none of these, or if the words name several records, or a field that has no further step.
+    """
     record, own = meant.record, own_id(meant.record)
     if meant.fields:
         return None
@@ -111,7 +114,7 @@ def _names_all(words: Iterable[str], own: frozenset[str]) -> bool:
 
 
 def _referring(record: FactRecord, words: tuple[str, ...], situation: Situation) -> MeantRecord | None:
-    """The only known record of such a kind that refers to this one."""
+    """The only known record of such a kind that refers to this one; None if there is none or several."""
     own = None if _is_plural(words) else own_id(record)
     value = str(own[1]) if own else ""
     return _only_one(

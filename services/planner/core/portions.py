@@ -103,7 +103,10 @@ _AGAINST_PATTERN = re.compile(
 
 
 def figure_of_difference(text: str, subject: FactRecord | None, situation: Situation) -> PlannedFigure | None:
-    """The difference that a text asks for, first side minus second. ``subject``: the record that the text is about."""
+    """The difference that a text asks for, first side minus second; None if it asks for none, or a side has no figure.
+
+    ``subject``: the record that the text is about.
+    """
     match = _BETWEEN_PATTERN.search(text) or _AGAINST_PATTERN.search(text)
     if match is None:
         return None

@@ -90,7 +90,7 @@ _LARGEST = 30  # digits: what has more is a code, and no sum of anything
 
 
 def read_figure(value: Json) -> Decimal | None:
-    """A figure in a result: a number, or a text that is one (``"1,200.50"`` and ``"12.00 EUR"`` included)."""
+    """A figure in a result: a number, or a text that is one (``"1,200.50"``, ``"12.00 EUR"``); None for others."""
     if isinstance(value, bool):
         return None
     if isinstance(value, str):

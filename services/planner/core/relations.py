@@ -134,7 +134,7 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
 
 
 def find_known(value: str, situation: Situation) -> FactRecord | None:
-    """The record with that identifier; of several, one that was read by itself before one from a list."""
+    """The record with that identifier, or None; of several, one that was read by itself before one from a list."""
     records = [r for r, field in places_of(value, situation) if (own := own_id(r)) and own[0] == field]
     return min(records, key=lambda record: record.in_list, default=None)
 
@@ -186,7 +186,10 @@ def _content_words(words: str) -> tuple[str, ...]:
 
 
 def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) -> RelatedAnswer | None:
-    """The answer at the end of all steps. A single step without a verb leaves to other rules what it cannot tell."""
+    """The answer at the end of all steps; without text, but with the reason, where a step leads nowhere.
+
+    A single step without a verb leaves to other rules what it cannot tell: then None.
+    """
     is_chain, is_strict = len(steps) > 1, len(steps) > 1 or bool(steps[0].verb)
     waiting = [*steps]
     while waiting:
@@ -223,7 +226,7 @@ def _is_of(word: str, known_stems: Iterable[str]) -> bool:
 
 
 def _choose_field(record: FactRecord, step: _Step, situation: Situation) -> str | None:
-    """The one field by which a record says what a step asks for."""
+    """The one field by which a record says what a step asks for; None if it has none, or several."""
     own = own_id(record)
     names = [name for name, value in record.fields.items() if value != "" and not (own and own[0] == name)]
     if step.verb and stem(step.verb) in record.noun:  # who has it
@@ -265,7 +268,10 @@ def _is_name(field: str) -> bool:
 
 
 def _author_field(record: FactRecord, verb: str, situation: Situation) -> str | None:
-    """Whom a record is of, where it says when it was submitted: that is who submitted it."""
+    """The field that says whom a record is of, where it says when it was submitted: that is who submitted it.
+
+    None if ``verb`` is about something else, or if there is no such field.
+    """
     is_told = stem(verb) in _AUTHORS_VERBS and any(_AUTHORS_VERBS & field_stems(name) for name in record.fields)
     return _person_field(record, situation) if is_told else None
 
@@ -326,7 +332,10 @@ def tell_field(record: FactRecord, field: str) -> str:
 
 
 def _tell_day(record: FactRecord, head: str, tail: str) -> RelatedAnswer | None:
-    """The day on which something was or is to be, by its own word or one for the same day: ``when was K-1 filed``."""
+    """The day on which something was or is to be, by its own word or one for the same day: ``when was K-1 filed``.
+
+    None if the text (``head`` and ``tail`` around the record's name) asks for no day, or not for one that is known.
+    """
     asked, done = _WHEN_PATTERN.match(head), _DONE_PATTERN.match(tail)
     if not (asked and done) or unexplained_words(asked["what"], [record]):
         return None

@@ -100,7 +100,7 @@ class Request(NamedTuple):
 
 
 def now_of(request: Request) -> datetime | None:
-    """The present time where the user is, as the loop tells it."""
+    """The present time where the user is, as the loop tells it; None if it does not."""
     now_section = request.section("now")
     time_text = (
         now_section.get("current_time")

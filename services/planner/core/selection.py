@@ -201,7 +201,7 @@ def _of_the_list_named(listed: Sequence[FactRecord], word_stems: frozenset[str])
 
 
 def _kind_meant(text: str, kinds: set[frozenset[str]], terms: frozenset[str]) -> frozenset[str] | None:
-    """Of several kinds of things, the one that a text quantifies (``every open ...``), else the first plural.
+    """Of several kinds of things, the one that a text quantifies (``every open ...``), else the first plural, or None.
 
     ``terms``: the words by which tools call things, such as the second one of ``loan deals``.
     """

@@ -93,7 +93,10 @@ def _trial_inputs(number: int) -> Iterator[tuple[str, ...]]:
 
 
 def _find_operand(name: str, situation: Situation) -> FigureOperand | None:
-    """The figure that the task states for a name (``cost is 800``), else the one field of that name."""
+    """The figure that the task states for a name (``cost is 800``), else the one field of that name.
+
+    None if no field has the name, or several.
+    """
     words = re.escape(name).replace("_", r"[\s_-]")
     match = re.search(rf"\b{words}\s*(?:is|are|was|of|at|being|=|:)?\s*{_FIGURE}", situation.text, re.IGNORECASE)
     if match:

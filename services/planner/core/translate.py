@@ -165,7 +165,7 @@ def _tools_about(subject: str, mentions: Sequence[_Mention], tools: Sequence[_To
 
 
 def _money_field(tool: _Tool) -> str | None:
-    """The field that is an amount of money, if exactly one is plainly so."""
+    """The field that is an amount of money, if exactly one is plainly so; else None."""
     for word in _MONEY:
         fields = [field for field in tool.fields if stem(word) in field_stems(field)]
         exact = [field for field in fields if field == word]

@@ -101,7 +101,10 @@ def _formulas_named(text: str, formulas_by_name: dict[str, str]) -> list[str]:
 
 
 def _bind_operands(signature: str, situation: Situation) -> list[FigureOperand] | None:
-    """The operands in the order of the signature, those with the longest names looked for first."""
+    """The operands in the order of the signature; None if one is missing.
+
+    Those with the longest names are looked for first.
+    """
     names = [name.strip() for name in signature.split(",")]
     operands_by_name: dict[str, list[FigureOperand]] = {}
     text = situation.text
@@ -138,7 +141,7 @@ def _find_stated(name: str, text: str) -> _BoundOperands | None:
 
 
 def _find_recorded(name: str, text: str, situation: Situation) -> _BoundOperands | None:
-    """The one field of that name that the task's records have."""
+    """The one field of that name that the task's records have, and the text; None if there is none or several."""
     having = [
         operand(record, field)[0]
         for record in subjects(situation)

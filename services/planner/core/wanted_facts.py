@@ -80,7 +80,7 @@ def _find_time(wish: PersonalWish, correspondence: Correspondence, now: datetime
 
 
 def _settled_time(message: ReadMessage, now: datetime) -> SpokenTime | None:
-    """The first whole time that a sentence states without a doubt."""
+    """The first whole time (day and hour) that a sentence states without a doubt; None if no sentence does."""
     for sentence in _SENTENCE_PATTERN.split(message.body):
         time = find_time(sentence, message.at or now)
         if time.is_whole and not _UNSURE_PATTERN.search(sentence):

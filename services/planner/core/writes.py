@@ -355,7 +355,10 @@ def _values_of_questions(situation: Situation) -> list[JsonObject]:
 
 
 def _figure_field(plan: CallPlan, intent: Intent) -> str | None:
-    """The field for a figure: one that the clause names, then one that is a number or an amount by its name."""
+    """The field for a figure: one that the clause names, else one that is a number or an amount by its name.
+
+    None if there is neither.
+    """
     open_fields = [
         name
         for name in plan.tool.properties

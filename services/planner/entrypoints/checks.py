@@ -60,7 +60,10 @@ _BLOCKS = {"user": ("text", "tool_result"), "assistant": ("text", "tool_use", "t
 
 
 def check_request(body: JsonObject, model: str, counting: bool = False) -> None:
-    """Refuse what the API refuses. ``counting``: ``max_tokens`` is not needed to count tokens."""
+    """Raises ``RequestRefused`` for what the API refuses.
+
+    ``model``: the only one that there is. ``counting``: ``max_tokens`` is not needed to count tokens.
+    """
     _check_fields(body, counting)
     if body["model"] != model:
         raise RequestRefused(f"model: {body['model']}", 404)
@@ -181,7 +184,10 @@ def _check_output_config(config: Json) -> None:
 
 
 def _check_closed(schema: Json, where: str) -> None:
-    """Structured output and strict tools need closed objects, at every depth."""
+    """Raises ``RequestRefused`` unless all objects of the schema are closed, at every depth, as strict tools need.
+
+    ``where``: the schema's place, for the message.
+    """
     if isinstance(schema, list):
         for item in schema:
             _check_closed(item, where)

@@ -88,7 +88,7 @@ class AssessmentPages(PageGroup):
         )
 
     async def show_replay(self, request: Request, visitor: Visitor) -> Response:
-        """One run of an assessment, at the turn in ``?turn=``."""
+        """One run of an assessment, at the turn in ``?turn=``; 404 if it has no run of that number."""
         kept_assessment = await self._read_assessment(request, visitor)
         number = parse_digits_or_zero(request.path_params["number"])
         if not 1 <= number <= len(kept_assessment.assessment.runs):

@@ -126,7 +126,10 @@ def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
 
 
 def _read_practice(metadata: JsonObject) -> PracticeRun | None:
-    """Parse ``practice``: true, or an object with ``current_time`` and ``instructions``; None if false or absent."""
+    """Parse ``practice``: true, or an object with ``current_time`` and ``instructions``; None if false or absent.
+
+    Raises ``InvalidField`` for anything else.
+    """
     practice = metadata.get("practice")
     if practice in (None, False):
         return None

@@ -173,7 +173,10 @@ class TaskService:
                 return accepted.record, accepted.turn_id
 
     async def wait_for_answer(self, accepted: AcceptedMessage) -> TaskRecord:
-        """Wait for the end of an accepted message's turn, up to the time limit; returns the task as it is then."""
+        """Wait for the end of an accepted message's turn, up to the time limit; returns the task as it is then.
+
+        Raises ``StoreUnavailable`` if its end cannot be followed; the message stays accepted.
+        """
         if accepted.is_reply:
             return accepted.record
         try:
@@ -215,7 +218,7 @@ class TaskService:
         return record
 
     async def read_snapshot(self, record: TaskRecord) -> TaskSnapshot:
-        """Read a task again, with the first and last ids of its event stream."""
+        """Read a task again, with the ends of its event stream; raises ``NoVisibleTask`` if it is gone."""
         newest = await self._tasks.get_snapshot(record.tenant, record.task_id, record.session_id)
         if newest is None:
             raise NoVisibleTask(record.task_id)
@@ -241,7 +244,11 @@ class TaskService:
     async def _register_webhook(
         self, record: TaskRecord, message: ClientMessage, caller: Caller, *, includes_past: bool = False
     ) -> None:
-        """Register the message's webhook. ``includes_past``: for all updates since the start, as for a new task."""
+        """Register the message's webhook, if it has one.
+
+        ``includes_past``: for all updates since the start, as for a new task. Raises ``InvalidField`` if the caller may
+        not set one for the task.
+        """
         if message.webhook:
             if not may_set_webhooks(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")

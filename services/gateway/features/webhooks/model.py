@@ -169,7 +169,10 @@ def describe_delivery_state(registered: RegisteredWebhook) -> str:
 
 
 def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
-    """Parse scheme and credentials: 1.0 has one scheme; of the list in older protocols, the first is used."""
+    """Parse scheme and credentials; each is empty if absent. Raises ``InvalidField``.
+
+    1.0 has one scheme; of the list in older protocols, the first is used.
+    """
     authentication = object_at(config, "authentication", path)
     scheme = text_at(authentication, "scheme", f"{path}.scheme") or _first_offered_scheme(authentication, path)
     credentials = text_at(authentication, "credentials", f"{path}.credentials") or ""
