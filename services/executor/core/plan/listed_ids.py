@@ -83,12 +83,15 @@ def _identifier_pattern(identifier: str) -> str:
 @lru_cache(maxsize=256)  # the text of a part is asked about before each answer
 def _find_id_lists(text: str) -> Sequence[Sequence[str]]:
     """The groups of several identifiers that the text lists next to each other, without numbers of a day or an hour."""
+    written_codes = sorted(set(find_code_like_tokens(text)))
+    if len(written_codes) < 2:  # before days and hours are looked for, which takes long
+        return ()
     lists: list[list[str]] = [[]]
     codes: list[WrittenIdentifier] = []
     mentions = find_mentions(text, _ARBITRARY_TIME, includes_relative=False)
     times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
     places_in_times = {place for span in times for place in range(*span)}
-    for code in sorted(set(find_code_like_tokens(text))):
+    for code in written_codes:
         if code.text.isdecimal() and code.start in places_in_times:
             continue
         if codes and not _continues_list(text, codes, code):
