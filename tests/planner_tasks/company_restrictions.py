@@ -102,6 +102,31 @@ THINGS = (
     ),
 )
 
+WHOLE = (
+    task(
+        "Pay all matched invoices.",
+        *(
+            call("pay_invoice", invoice_id=f"INV-{one}", amount=due)
+            for one, due in ((6010, 4350), (6014, 9800), (6018, 318))
+        ),
+    ),
+    task("Pay all matched invoices over 5,000 dollars.", call("pay_invoice", invoice_id="INV-6014", amount=9800)),
+    task("Pay invoice INV-6018.", call("pay_invoice", invoice_id="INV-6018", amount=318)),
+    task(
+        "Approve invoice INV-6004, then pay it.",
+        call("approve_invoice", invoice_id="INV-6004"),
+        call("pay_invoice", invoice_id="INV-6004", amount=Decimal("18760.40")),
+    ),
+    _refused("Pay all open invoices.", "pay_invoice is for what is matched or approved, and INV-6001 is open"),
+    _refused("Terminate contract CON-1108 because it is over.", "for what is active, and CON-1108 is expired"),
+    task(
+        "Approve EXP-1002 and tell the claimant.",
+        call("approve_expense", expense_id="EXP-1002"),
+        call("notify_employee", employee_id="EMP-305", message=_SAID),
+    ),
+    task("Approve EXP-1002 and tell the approver.", call("approve_expense", expense_id="EXP-1002"), says=("Not done",)),
+)
+
 SAID = (
     task("How much have we claimed for travel in March?", says=("We have claimed 4304.50 for travel in March.",)),
     task("How much budget is left in Engineering?", says=("68350.00 of the budget is left in Engineering.",)),

@@ -27,6 +27,7 @@ def _quiet() -> Iterator[None]:
         pytest.param(rows.CHOICES, id="choices"),
         pytest.param(rows.FIGURES, id="figures"),
         pytest.param(rows.THINGS, id="things"),
+        pytest.param(rows.WHOLE, id="whole"),
         pytest.param(rows.SAID, id="said"),
         pytest.param(rows.DAYS, id="days"),
         pytest.param(rows.HOLDERS, id="holders"),

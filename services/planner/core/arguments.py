@@ -12,7 +12,7 @@ from services.planner.core.phrases import drop_spans, find_exclusions, find_spok
 from services.planner.core.records import MINOR
 from services.planner.core.references import find_identifiers, is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import NAME, proper_names
+from services.planner.core.selection import NAME, is_compared, proper_names
 from services.planner.core.situation import (
     CERTAIN,
     LIKELY,
@@ -153,7 +153,7 @@ def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> 
     stated_amount = find_stated(name, intent)
     mention = next(iter(find_mentions(str(stated_amount.value))), None) if stated_amount else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
-        mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
+        mention = _figure_near(name, intent.clause, intent) or _figure_near(name, situation.text, intent)
     if mention is None or (field_stems(name) & _SUM_WORDS and _is_percentage(mention, intent)):
         return None
     amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
@@ -184,12 +184,15 @@ def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCand
     return ArgumentCandidate(int(mentions[0].number), "task", "", CERTAIN)
 
 
-def _figure_near(name: str, text: str) -> Mention | None:
+def _figure_near(name: str, text: str, intent: Intent) -> Mention | None:
     """The figure of a text for a field: money for an amount, else a bare number.
 
-    First comes one that stands beside the field's words. None if there is none, or if several could be meant.
+    First comes one that stands beside the field's words. None if there is none, or if several could be meant; one that
+    only says which things are meant (``all loans over 500``) counts for nothing.
     """
     mentions = find_mentions(text)
+    if intent.means_every:
+        mentions = tuple(mention for mention in mentions if not is_compared(text, mention))
     own = field_stems(name) - stems(MINOR)
     money = [mention for mention in mentions if mention.kind is MentionKind.MONEY]
     plain = [mention for mention in mentions if mention.kind is MentionKind.NUMBER]
@@ -222,7 +225,7 @@ def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: 
             amounts = [m for m in find_mentions(intent.clause) if m.kind is kind] or situation.of_kind(kind)
             return ArgumentCandidate(amounts[0].value, "task", "", CERTAIN) if amounts else None
     if field_stems(name) & _SUM_WORDS:
-        near = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
+        near = _figure_near(name, intent.clause, intent) or _figure_near(name, situation.text, intent)
         return ArgumentCandidate(_decimal_text(near.number), "task", "", CERTAIN) if near else None
     if "currency" in own:
         amounts = [m for m in situation.of_kind(MentionKind.MONEY) if m.currency]

@@ -167,6 +167,11 @@ def is_standing(record: FactRecord) -> bool | None:
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
+def is_state(word: str) -> bool:
+    """Whether a word is known to say how a thing stands."""
+    return stem(word) in _ENDED | _STANDING
+
+
 def find_state(record: FactRecord) -> str:
     """The states of a record in words, a flag such as ``paid`` being ``paid`` or ``unpaid``; empty if it has none."""
     flags = [

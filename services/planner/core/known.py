@@ -3,12 +3,13 @@
 from decimal import Decimal
 
 from services.planner.core.binding import CallPlan, kind_of
-from services.planner.core.figures import drop_zeros
+from services.planner.core.figures import drop_zeros, in_major_units
 from services.planner.core.intents import Intent
+from services.planner.core.portions import WHOLE_PATTERN, find_amount
 from services.planner.core.records import MINOR, read_figure
 from services.planner.core.references import is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation
+from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, list_records_meant
 from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
@@ -23,6 +24,30 @@ def fill_known(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan
     return plan._replace(
         chosen=tuple(chosen.items()), missing=tuple(name for name in plan.missing if name not in chosen)
     )
+
+
+def fill_whole(plan: CallPlan, situation: Situation) -> CallPlan:
+    """The plan with the whole amount of its one thing in its one missing figure, where the tool does it ``in full``."""
+    references = {str(candidate.value) for field, candidate in plan.chosen if is_reference(plan.tool, field)}
+    records = list_records_meant(references, situation) if len(references) == 1 else []
+    amounts = [amount for record in records if (amount := find_amount(record, ""))]
+    names = [name for name in plan.missing if takes_figure(plan.tool, name)]
+    if len(names) != 1 or not amounts or not does_whole(plan.tool):
+        return plan
+    values = {in_major_units(*amount) for amount in amounts}
+    record, field = amounts[-1]
+    value = values.pop()
+    if values or value is None:
+        return plan
+    candidate = ArgumentCandidate(as_field_type(value, plan.tool, names[0]), "result", record.ref(field), CERTAIN)
+    return plan._replace(
+        chosen=(*plan.chosen, (names[0], candidate)), missing=tuple(name for name in plan.missing if name not in names)
+    )
+
+
+def does_whole(tool: ToolSpec) -> bool:
+    """Whether a tool does what it does ``in full``, as it says itself."""
+    return bool(WHOLE_PATTERN.search(tool.description))
 
 
 def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:

@@ -9,7 +9,7 @@ from services.planner.core.records import FactRecord, own_id, read_figure
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import field_stems, parts, stems, text_stems
 
-_WHOLE_PATTERN = re.compile(r"\bin full\b|\bfully\b|\b(?:whole|full|entire) (?:amount|sum|price|total|value)\b", re.I)
+WHOLE_PATTERN = re.compile(r"\bin full\b|\bfully\b|\b(?:whole|full|entire) (?:amount|sum|price|total|value)\b", re.I)
 _PIECES = (
     (2, re.compile(r"\bhalf\b|\bby half\b", re.I)),
     (3, re.compile(r"\b(?:a|one) third\b", re.I)),
@@ -21,16 +21,14 @@ _SUM_WORDS = stems(("amount", "total", "price", "cost", "value", "sum", "charge"
 
 def figure_of_whole(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     """The figure meant by ``in full``: what is left of the record's amount if it says so, else its amount."""
-    amount = (
-        _find_amount(subject, text) if subject and _WHOLE_PATTERN.search(text) and not _states_figure(text) else None
-    )
+    amount = find_amount(subject, text) if subject and WHOLE_PATTERN.search(text) and not _states_figure(text) else None
     return [PlannedFigure(f"full_{_field_words(amount[1])}", "sum", (operand(*amount),))] if amount else []
 
 
 def figures_of_part(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
     """The figures for ``half of ...`` and the like: the number of parts, and the record's amount divided by it."""
     pieces = next((count for count, pattern in _PIECES if pattern.search(text)), 0)
-    amount = _find_amount(subject, text) if subject and pieces and not _states_figure(text) else None
+    amount = find_amount(subject, text) if subject and pieces and not _states_figure(text) else None
     if not amount:
         return []
     base = operand(*amount)
@@ -59,7 +57,8 @@ def _share_of(record: FactRecord, field: str, words: set[str], linked: list[Fact
     return [PlannedFigure("_".join(sorted(words)), "percentage", operands)] if len(own) == 1 else []
 
 
-def _find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
+def find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
+    """The record with its field for the whole of it: what is left, where one field says so, else its amount."""
     remainder_fields = [name for name in numeric_fields(record) if _names_remainder(name)]
     field = remainder_fields[0] if len(remainder_fields) == 1 else amount_field(record, text)
     return (record, field) if field else None

@@ -10,7 +10,7 @@ from services.planner.core.counted_days import columns_of_day, day_columns, find
 from services.planner.core.explained import drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, in_major_units, numeric_fields
 from services.planner.core.languages import SAME_DAY
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.records import MINOR, FactRecord, own_id
 from services.planner.core.situation import Situation, places_of
 from services.planner.core.words import (
@@ -44,6 +44,7 @@ _WHEN_PATTERN = re.compile(
     r"^when\s+(?:is|was|are|were|does|do|did|will|has|had)\s+(?P<what>(?:[a-z]+\s+){0,4})$", re.I
 )
 _DONE_PATTERN = re.compile(r"^\s+(?:be(?:en)?\s+)?(?P<word>[a-z]+)$", re.I)
+_DOER_PATTERN = re.compile(r"(?<=\bthe )(?P<verb>[a-z]{3,}?)(?:t?er|or|ant)\b", re.I)
 _AUTHORS_VERBS = stems((*SAME_DAY[2], "place"))
 _OF_OTHERS = frozenset(  # what is done to a thing, and seldom by the one whom its record names
     "approve reject close cancel delete update assign grant release flag escalate block archive restore pay refund "
@@ -87,6 +88,18 @@ def answer_related(question: str, situation: Situation) -> RelatedAnswer | None:
     steps = _read_steps(head, tail)
     is_whole = bool(steps) and all(step.words or step.verb for step in steps)
     return _follow_steps(record, steps, situation) if is_whole else None
+
+
+def name_doer(clause: str, situation: Situation) -> str:
+    """The clause with the kind of the one whom the record before it is of, in place of who submitted it: ``tell the
+    claimant`` becomes ``tell the pilot``. It stays as it is where the record does not tell that one.
+    """
+    match, before = _DOER_PATTERN.search(clause), {*identifiers_in(situation.text.partition(clause)[0])}
+    if match is None or len(before) != 1 or stem(match["verb"]) not in _AUTHORS_VERBS:
+        return clause
+    told = answer_related(f"who {match['verb']} {before.pop()}", situation)
+    kind = told.text.partition(":")[0].lower() if told else ""
+    return f"{clause[: match.start()]}{kind}{clause[match.end() :]}" if kind.isalpha() else clause
 
 
 def name_record(question: str, situation: Situation) -> str:

@@ -235,6 +235,11 @@ _PREDICATE_PATTERN = re.compile(
 )
 
 
+def are_same_state(state: str, other: str) -> bool:
+    """Whether two words say the same of how a thing stands: ``open`` and ``pending``."""
+    return state == other or any({state, other} <= words for words in _SAME_STATE)
+
+
 def _replace_states_by_shown_ones(text: str, listed: Sequence[FactRecord]) -> str:
     """The text with the word that the records have for a state of which it uses another: ``open`` for ``pending``."""
     values = {value for record in listed for value in record.fields.values() if isinstance(value, str)}
@@ -334,6 +339,11 @@ def before_comparison(text: str) -> str:
     """The text up to its ``under`` or ``at least``: what the comparison is about."""
     match = _COMPARED_PATTERN.search(text)
     return text[: match.start()] if match else text
+
+
+def is_compared(text: str, figure: Mention) -> bool:
+    """Whether a text compares something with a figure: ``over 500``."""
+    return any(0 <= figure.start - match.end() <= 1 for match in _COMPARED_PATTERN.finditer(text))
 
 
 _FORMAT_WORDS = frozenset("json csv xml yaml html markdown".split())  # how an answer is to look, and nobody's name

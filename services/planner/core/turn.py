@@ -19,6 +19,7 @@ from services.planner.core.process import Process, last_understand_result, proce
 from services.planner.core.proposals import encode_calls, next_moves, plan_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.references import is_reference
+from services.planner.core.relations import name_doer
 from services.planner.core.request import (
     FIND_TOOLS,
     LEAVE_PART,
@@ -91,11 +92,15 @@ def _next_reply(request: Request, heedless: bool) -> PlannerReply:
 
 
 def _observe_what_stands_out(request: Request, toolset: Toolset) -> tuple[Request, Situation]:
-    """The request and what it shows; what a superlative of a question means is named in both once that is known."""
+    """The request and what it shows. Both name what a superlative of a question means, and of which kind the one is who
+    submitted a thing and is to be told of it, once that is known.
+    """
     writers = [tool.name for tool in toolset.writers]
     situation, task = observe_situation(request, writers), request.task
     for question in situation.reading.questions if situation.reading.reads_only else ():
         task = task.replace(question, name_standing_out(question, situation))
+    for intent in situation.reading.actions:
+        task = task.replace(intent.clause, name_doer(intent.clause, situation)) if intent.sends_message else task
     if task == request.task:
         return request, situation
     request = request._replace(sections={**request.sections, "task": task})

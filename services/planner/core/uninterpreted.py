@@ -235,7 +235,7 @@ def find_choice(intent: Intent) -> str:
 
 
 _RELATED_PATTERN = re.compile(r"\bthe (?P<of>[a-z]+) of\b|(?<=\w)['’]s (?P<own>[a-z]+)\b", re.I)
-_TOLD_PATTERN = re.compile(r"\W*(?:please\s+)?[a-z]+\s+(?:the|our)\s+(?P<whom>[a-z]+) of\b", re.I)
+_TOLD_PATTERN = re.compile(r"\W*(?:please\s+)?[a-z]+\s+(?P<who>(?:the|our)\s+(?P<whom>[a-z]+))(?P<of> of\b)?", re.I)
 
 
 def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> str:
@@ -246,6 +246,11 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
     given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
     shapes = {shape_of_id(value) for value in given}
     told = _TOLD_PATTERN.match(intent.clause) if intent.sends_message else None
+    known = situation.terms.union(
+        *(record.noun.union(*map(field_stems, record.fields)) for record in situation.records)
+    )
+    if told and stem(told["whom"]) not in known:
+        return told["who"]
     for match in _RELATED_PATTERN.finditer(intent.clause):
         word = stem(match["of"] or match["own"])
         fields = [
@@ -259,7 +264,7 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
             given | {*identifiers_in(intent.clause)}
         )
         is_known = bool(fields) or any(word in record.noun for record in situation.records)
-        if is_another or (told and not is_known and stem(told["whom"]) == word):
+        if is_another or (told and told["of"] and not is_known and stem(told["whom"]) == word):
             return match[0]
     return ""
 

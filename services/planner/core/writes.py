@@ -9,10 +9,11 @@ from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep
 from services.planner.core.compute import requested_figures
 from services.planner.core.conditions import judge_condition
 from services.planner.core.contradictions import find_contradiction
+from services.planner.core.counted_days import find_state, is_state
 from services.planner.core.each import calls_for_each, route_listed, why_not_all_known
 from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent
-from services.planner.core.known import as_field_type, fill_known, takes_figure
+from services.planner.core.known import as_field_type, does_whole, fill_known, fill_whole, takes_figure
 from services.planner.core.made import fit_to_new_thing, link_to_made, made_entities
 from services.planner.core.mentions import MentionKind, find_ambiguous_figures, find_mentions, identifiers_in
 from services.planner.core.parts_of_task import find_asked
@@ -21,6 +22,7 @@ from services.planner.core.put_off import find_later_of_notice
 from services.planner.core.records import own_id, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
+from services.planner.core.selection import are_same_state
 from services.planner.core.situation import (
     CERTAIN,
     LIKELY,
@@ -276,8 +278,9 @@ def _find_plans(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Ca
         if intent.means_every or not _is_about_exception(plan, intent)
     ]
     if intent.means_every:
-        every = [each_plan for plan in plans[:1] for each_plan in calls_for_each(plan, intent, situation)]
+        every = [fill_whole(one, situation) for plan in plans[:1] for one in calls_for_each(plan, intent, situation)]
         return [plan for plan in every if not _why_already_done(plan, intent, situation)] or every
+    plans = [fill_whole(plan, situation) for plan in plans]
     named = [plan for plan in plans if _names_all(plan, intent)]
     unique = {plan.key: plan for plan in (named or _list_alternatives(plans, intent, situation))}
     return list(unique.values())
@@ -393,6 +396,9 @@ def _check_plans(
             return [], WhyUnplanned(unchanged)
         if reason := _why_already_done(plan, intent, situation):
             return [], WhyUnplanned(reason, settled=True)
+        is_first = intent.clause == next((action.clause for action in situation.reading.actions), "")
+        if is_first and (in_other_state := _find_other_state(plan, situation)):
+            return [], WhyUnplanned(in_other_state)
     if not (intent.means_every or intent.sends_message):
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
         return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (plans, WhyUnplanned())
@@ -452,7 +458,7 @@ def _why_nothing_changes(plan: CallPlan, situation: Situation) -> str:
         for name, candidate in other_values
         if any(name in other_record.fields and other_record.ref(name) == candidate.ref for other_record in records)
     ]
-    if other_values and len(same) == len(other_values):
+    if other_values and len(same) == len(other_values) and not does_whole(plan.tool):
         return f"the task does not say which {' and '.join(' '.join(parts(name)) for name in same)} is meant"
     return ""
 
@@ -474,6 +480,26 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
         id_pair = own_id(record)
         if state and id_pair:
             return f"{id_pair[1]} is already {state}"
+    return ""
+
+
+_FOR_STATES = re.compile(r"\ban?\s+(?P<states>[a-z]+(?:(?:,|,? or)\s+[a-z]+)*)\s+(?P<thing>[a-z]+)", re.I)
+
+
+def _find_other_state(plan: CallPlan, situation: Situation) -> str:
+    """Why a tool is not for a thing in its state, where it says for which: ``pay a matched or approved fine``; else
+    empty.
+    """
+    match = _FOR_STATES.search(plan.tool.description)
+    states = [word for word in text_words(match["states"]) if word != "or"] if match else []
+    if not match or stem(match["thing"]) not in nouns(plan.tool.name) or not states or not all(map(is_state, states)):
+        return ""
+    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
+    for record in list_records_meant(ids, situation):
+        state, id_pair = find_state(record), own_id(record)
+        is_of_thing = stem(match["thing"]) in record.noun and is_state(state)
+        if id_pair and is_of_thing and not any(are_same_state(state, other) for other in states):
+            return f"{plan.tool.name} is for what is {' or '.join(states)}, and {id_pair[1]} is {state}"
     return ""
 
 

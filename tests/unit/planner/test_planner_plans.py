@@ -417,3 +417,47 @@ def test_a_task_that_only_forbids_is_told_that_it_asks_for_nothing(task: str) ->
 def test_whether_to_do_something_is_not_answered_with_a_record(task: str) -> None:
     plan = planned(task, _FACTS, [_APPROVE])
     assert (calls(plan), plan.text) == ([], f'Could not be found out: "{task}".')
+
+
+_FINES: list[Json] = [
+    {"id": "FIN-1", "state": "open", "amount": "80.00", "pilot_id": "PIL-1", "submitted_on": "2026-03-02"},
+    {"id": "FIN-2", "state": "open", "amount": "20.00", "pilot_id": "PIL-2", "submitted_on": "2026-03-05"},
+    {"id": "FIN-3", "state": "paid", "amount": "50.00", "pilot_id": "PIL-2", "submitted_on": "2026-03-09"},
+]
+
+
+@pytest.mark.promise("planner.each_of_many")
+@each_row(
+    ("task", "described", "paid"),
+    ("Pay all open fines.", "Pay an open fine in full.", [("FIN-1", 80), ("FIN-2", 20)]),
+    ("Pay all open fines over 50.", "Pay an open fine in full.", [("FIN-1", 80)]),
+    ("Pay all open fines.", "Pay something of a fine.", "amount"),
+    ("Pay all open fines over 50.", "Pay something of a fine.", "amount"),
+    ("Pay all open fines.", "Pay an approved fine in full.", "is for what is approved, and FIN-1 is open"),
+)
+def test_a_tool_that_does_the_whole_takes_the_amount_of_each(task: str, described: str, paid: object) -> None:
+    pay: Json = {**tool("pay_fine", fine_id="string", amount="number"), "description": described}
+    plan = planned(task, [fact("f1", "list_fines", {}, _FINES)], [pay])
+    if isinstance(paid, str):
+        assert (plan.calls, paid in plan.text) == ((), True), plan.text
+    else:
+        assert [(given["fine_id"], given["amount"]) for _, given in calls(plan)] == paid
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    ("told", "is_known"), ("the submitter", True), ("the filer", True), ("the approver", False), ("the tailor", False)
+)
+def test_who_submitted_a_thing_is_told_where_its_record_says_who(told: str, is_known: bool) -> None:
+    facts = [
+        fact("f1", "get_fine", {"fine_id": "FIN-1"}, _FINES[0]),
+        fact("f2", "get_pilot", {"pilot_id": "PIL-1"}, {"id": "PIL-1", "name": "Ann Lee"}),
+    ]
+    writers: list[Json] = [
+        tool("close_fine", fine_id="string"),
+        tool("approve_fine", fine_id="string"),
+        tool("notify_pilot", pilot_id="string", message="string"),
+    ]
+    plan = planned(f"Close fine FIN-1 and notify {told} that it is closed.", facts, writers)
+    expected = [("notify_pilot", {"pilot_id": "PIL-1", "message": "It is closed."})] if is_known else []
+    assert [call for call in calls(plan) if call[0] == "notify_pilot"] == expected
