@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from copy import deepcopy
@@ -75,17 +76,14 @@ def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Sch
     return {"type": "integer"} if field.type in _INTEGER_TYPES else {"type": "string"}
 
 
-_TEXT_SCHEMA: Schema = {"type": "string"}
-_ANYTHING_SCHEMA: Schema = {"type": "object"}
-_CODE_SCHEMA: Schema = {"type": "integer"}
-
-
-def _build_all_schemas() -> dict[str, JsonValue]:
+def _build_all_schemas() -> Schema:
+    """The schemas of the protocols' messages and, from a file, of what protobuf does not describe."""
     schemas: Schema = {}
     for prefix, kinds in (("", _MESSAGES_1_0), ("V03", _MESSAGES_0_3)):
         for kind in kinds:
             _add_message(schemas, kind, prefix)
-    return schemas | _REQUEST_SCHEMAS | _OWN_SCHEMAS
+    own_schemas: Schema = json.loads(Path(__file__).with_name("openapi_schemas.json").read_text("utf-8"))
+    return schemas | own_schemas
 
 
 _MESSAGES_1_0 = (
@@ -96,78 +94,6 @@ _MESSAGES_1_0 = (
     new.ListTaskPushNotificationConfigsResponse.DESCRIPTOR,
 )
 _MESSAGES_0_3 = (old.SendMessageRequest.DESCRIPTOR, old.SendMessageResponse.DESCRIPTOR)
-
-
-def _object_schema(needed: tuple[str, ...] = (), **properties: JsonValue) -> Schema:
-    schema: Schema = {"type": "object", "properties": properties}
-    return {**schema, "required": list(needed)} if needed else schema
-
-
-_STATUS_SCHEMA = _object_schema(
-    ("code", "status", "message", "details"),
-    code=_CODE_SCHEMA,
-    status=_TEXT_SCHEMA,
-    message=_TEXT_SCHEMA,
-    details={"type": "array", "items": _ANYTHING_SCHEMA},
-)
-_RPC_ERROR_SCHEMA = _object_schema(("code", "message"), code=_CODE_SCHEMA, message=_TEXT_SCHEMA)
-_RPC_ID_SCHEMA: Schema = {"type": ["string", "integer", "null"]}
-_RPC_VERSION_SCHEMA: Schema = {"const": "2.0"}
-_MESSAGE_SCHEMA: JsonValue = {
-    "allOf": [_schema_reference("Message")],
-    "required": ["messageId", "role", "parts"],
-    "properties": {"role": {"const": "ROLE_USER"}, "parts": {"minItems": 1}},
-}
-_REQUEST_SCHEMAS: Schema = {
-    "SendMessageRequest": _object_schema(
-        ("message",),
-        tenant=_TEXT_SCHEMA,
-        message=_MESSAGE_SCHEMA,
-        configuration=_schema_reference("SendMessageConfiguration"),
-        metadata=_ANYTHING_SCHEMA,
-    ),
-    "RpcCall": _object_schema(
-        ("jsonrpc", "method"),
-        jsonrpc=_RPC_VERSION_SCHEMA,
-        id=_RPC_ID_SCHEMA,
-        method={"type": "string", "minLength": 1},
-        params=_ANYTHING_SCHEMA,
-    ),
-}
-_OWN_SCHEMAS: Schema = {
-    "Anything": _ANYTHING_SCHEMA,
-    "Fields": {**_ANYTHING_SCHEMA, "minProperties": 1},
-    "Refusal": _object_schema(("error",), error=_TEXT_SCHEMA),
-    "Status": _object_schema(("error",), error=_STATUS_SCHEMA),
-    "V03Error": _object_schema(("code", "message"), code=_CODE_SCHEMA, message=_TEXT_SCHEMA, type=_TEXT_SCHEMA),
-    "V03Webhook": _object_schema(
-        ("name", "pushNotificationConfig"), name=_TEXT_SCHEMA, pushNotificationConfig=_ANYTHING_SCHEMA
-    ),
-    "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": _schema_reference("V03Webhook")}),
-    "V03Tasks": _object_schema(
-        ("tasks", "nextPageToken", "pageSize", "totalSize"),
-        tasks={"type": "array", "items": _schema_reference("V03Task")},
-        nextPageToken=_TEXT_SCHEMA,
-        pageSize=_CODE_SCHEMA,
-        totalSize=_CODE_SCHEMA,
-    ),
-    "RpcReply": _object_schema(
-        ("jsonrpc", "id"), jsonrpc=_RPC_VERSION_SCHEMA, id=_RPC_ID_SCHEMA, result={}, error=_RPC_ERROR_SCHEMA
-    ),
-    "TaskRecord": _object_schema(
-        ("task_id", "session_id", "state", "metadata"),
-        task_id=_TEXT_SCHEMA,
-        session_id=_TEXT_SCHEMA,
-        dialect=_TEXT_SCHEMA,
-        state=_TEXT_SCHEMA,
-        reason={"type": ["string", "null"]},
-        answer={"type": ["string", "null"]},
-        artifacts={"type": "array", "items": _ANYTHING_SCHEMA},
-        history={"type": "array", "items": _ANYTHING_SCHEMA},
-        request=_ANYTHING_SCHEMA,
-        metadata=_ANYTHING_SCHEMA,
-    ),
-}
 
 
 _JSON, _EVENTS = "application/json", "text/event-stream"

@@ -10,6 +10,7 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
+from services.gateway.features.console.views.tasks import delivery_badge
 from services.gateway.features.deliveries.dispatcher import WebhookHttpClient
 from services.gateway.features.deliveries.model import NoReceiverAnswer, QueuedDelivery, StepAfterDelivery
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
@@ -17,7 +18,6 @@ from services.gateway.features.webhooks.model import (
     DeliveryProgress,
     RegisteredWebhook,
     SignedPost,
-    describe_delivery_state,
 )
 from services.gateway.features.webhooks.settings import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
@@ -49,7 +49,7 @@ async def until_hook(play: Stage, state: str, delivered: int = 0) -> DeliveryPro
     async with asyncio.timeout(PATIENCE):
         while True:
             (hook,) = await _list_hooks(play)
-            if (describe_delivery_state(hook), hook.progress.delivered) == (state, delivered):
+            if (delivery_badge(hook).text, hook.progress.delivered) == (state, delivered):
                 return hook.progress
             await asyncio.sleep(0.01)
 
@@ -64,7 +64,7 @@ async def test_a_receiver_that_fails_gets_the_same_delivery_until_it_takes_it(re
     async with receiving(500, 503, 404) as receiver, stage(redis, redis_url, **SOON) as play:
         await _told(play, receiver)
         taken = await receiver.has(5)
-        hook = await until_hook(play, "active", delivered=2)
+        hook = await until_hook(play, "Told", delivered=2)
     assert _states(taken) == ["working"] * 4 + ["completed"]
     assert len({(one.delivery_id, one.body) for one in taken[:4]}) == 1
     assert taken[4].delivery_id != taken[3].delivery_id
@@ -95,9 +95,9 @@ async def test_a_receiver_that_is_not_there_holds_up_nobody_else(redis: Redis, r
             await play.rpc("tasks/pushNotification/set", params)
         await play.send("T1", "approve")
         taken = await receiver.until(lambda taken: "completed" in _states(taken))
-        states = {describe_delivery_state(hook) for hook in await _list_hooks(play)}
+        states = {delivery_badge(hook).text for hook in await _list_hooks(play)}
     assert _states(taken)[-1] == "completed"
-    assert "active" in states
+    assert "Told" in states
 
 
 @pytest.mark.promise("push.disabled")
@@ -105,7 +105,7 @@ async def test_gone_means_gone(redis: Redis, redis_url: str) -> None:
     """410 disables a webhook at once; setting it again begins anew, with how the task stands."""
     async with receiving(410) as receiver, stage(redis, redis_url, **SOON) as play:
         await _told(play, receiver)
-        hook = await until_hook(play, "disabled")
+        hook = await until_hook(play, "Given up")
         assert hook.error == "it answered 410"
         await play.rpc("tasks/pushNotification/set", {"id": "T1", "pushNotificationConfig": {"url": receiver.url}})
         taken = await receiver.has(2)
@@ -116,7 +116,7 @@ async def test_gone_means_gone(redis: Redis, redis_url: str) -> None:
 async def test_a_webhook_that_fails_too_often_is_disabled_and_seen_by_its_tenant(redis: Redis, redis_url: str) -> None:
     async with receiving(*[500] * 9) as receiver, stage(redis, redis_url, **SOON, push_tries=3) as play:
         await _told(play, receiver)
-        hook = await until_hook(play, "disabled")
+        hook = await until_hook(play, "Given up")
         reader = Reader(play.client)
         await reader.sign_in(name="dana")
         failing, task = [(await reader.go(f"/console/{page}")).text for page in ("webhooks", "tasks/T1")]
@@ -135,7 +135,7 @@ async def test_a_redirect_is_not_followed(redis: Redis, redis_url: str) -> None:
 
     async with receiving(elsewhere, elsewhere) as receiver, stage(redis, redis_url, **SOON, push_tries=2) as play:
         await _told(play, receiver)
-        hook = await until_hook(play, "disabled")
+        hook = await until_hook(play, "Given up")
     assert [one.path for one in receiver.taken] == ["/hook", "/hook"]
     assert hook.error == "it answered 307; redirects are not followed"
 

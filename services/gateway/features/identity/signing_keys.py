@@ -123,8 +123,9 @@ def usable_keys(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
 
 
 def _parse_jwk(jwk: Mapping[str, object]) -> SigningKey | None:
-    algorithms = _permitted_algorithms(jwk)
-    if not algorithms or "d" in jwk or jwk.get("use", "sig") != "sig" or not _may_verify(jwk.get("key_ops")):
+    algorithms, operations = _permitted_algorithms(jwk), jwk.get("key_ops")
+    may_verify = operations is None or (isinstance(operations, list) and "verify" in operations)
+    if not algorithms or "d" in jwk or jwk.get("use", "sig") != "sig" or not may_verify:
         return None
     try:
         key = PyJWK(dict(jwk), algorithms[0]).key
@@ -144,10 +145,6 @@ def _permitted_algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
     elif jwk.get("kty") in ("EC", "OKP"):
         permitted = tuple(filter(None, (_ALGORITHMS_BY_CURVE.get(str(jwk.get("crv"))),)))
     return permitted if jwk.get("alg") is None else tuple(name for name in permitted if name == jwk["alg"])
-
-
-def _may_verify(operations: object) -> bool:
-    return operations is None or (isinstance(operations, list) and "verify" in operations)
 
 
 _MOST_BYTES = 512 * 1024

@@ -162,12 +162,6 @@ def build_webhook_view_1_0(webhook: TaskWebhook, task_id: str) -> dict[str, Json
     return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
 
 
-def describe_delivery_state(registered: RegisteredWebhook) -> str:
-    if registered.progress.disabled:
-        return "disabled"
-    return "failing" if registered.progress.tries else "active"
-
-
 def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     """Parse scheme and credentials; each is empty if absent. Raises ``InvalidField``.
 

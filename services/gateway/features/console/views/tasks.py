@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.gateway.features.console.views import formatting
 from services.gateway.features.tasks.views import build_answer_text
-from services.gateway.features.webhooks.model import RegisteredWebhook, describe_delivery_state
+from services.gateway.features.webhooks.model import RegisteredWebhook
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject, as_object, objects_in, to_exact
 from shared.domain.words import DoubtResolutionKind, TaskState
@@ -68,11 +68,6 @@ WRITE_BADGES = {
     "unsent": formatting.Badge("Not sent", "mute"),
 }
 DRY_RUN_REMARK = "Dry run: nothing is written."
-_DELIVERY_BADGES = {
-    "active": formatting.Badge("Told", "good"),
-    "failing": formatting.Badge("Failing", "warn"),
-    "disabled": formatting.Badge("Given up", "bad"),
-}
 
 
 class TaskFilter(NamedTuple):
@@ -148,7 +143,9 @@ def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
 
 
 def delivery_badge(registered: RegisteredWebhook) -> formatting.Badge:
-    return _DELIVERY_BADGES[describe_delivery_state(registered)]
+    if registered.progress.disabled:
+        return formatting.Badge("Given up", "bad")
+    return formatting.Badge("Failing", "warn") if registered.progress.tries else formatting.Badge("Told", "good")
 
 
 def artifact_text(artifact: Artifact) -> str:
