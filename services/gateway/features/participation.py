@@ -18,16 +18,15 @@ from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.fields import to_invalid_field
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client
-from services.gateway.features.tasks.intake import TimeAndFreshId
+from services.gateway.features.tasks.intake import TimeAndFreshId, build_signal
 from services.gateway.features.tasks.listing import TaskLists, TaskQuery
 from services.gateway.features.tasks.message import ClientMessage, to_json_values
-from services.gateway.features.tasks.signals import build_cancel_turn
 from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.assessment import messages
 from shared.contracts.base import Contract
-from shared.contracts.task import PracticeRun, TaskRecord, TaskRequest
+from shared.contracts.task import PracticeRun, TaskRecord, TaskRequest, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.outgoing import AddressRefused, AllowedAddresses, check_url
+from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.words import A2aVersion, TaskState
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
@@ -292,10 +291,8 @@ class AssessmentParticipationService:
         context.
         """
         start = parse_start_message(data)
-        try:
-            check_url(start.ues_url, self._world_addresses)  # executors check it again
-        except AddressRefused as error:
-            raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
+        if problem := why_refused(start.ues_url, self._world_addresses):  # executors check it again
+            raise InvalidField(f"{AssessorMessageKind.START}.ues_url", problem)
         name = self._participations.derive_assessment_name(caller, message.message_id or self._new_id())
         session = message.session_id or _session_without_context(caller, name)
         if message.session_id:
@@ -361,7 +358,8 @@ class AssessmentParticipationService:
         for record in (await self._lists.read_page(caller.tenant, open_turns, None)).records:
             path_parts = (record.request.tools_endpoint or "").rstrip("/").split("/")
             if is_assessment_turn(record) and participation.assessment in path_parts:
-                turn = build_cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
+                moment = TimeAndFreshId(self._clock(), self._new_id())
+                turn = build_signal(record, caller, TurnKind.CANCEL, moment)
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
     async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> AssessmentOfWorker | None:

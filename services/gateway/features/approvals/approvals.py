@@ -15,6 +15,7 @@ from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, may_read
+from services.gateway.features.tasks.intake import TimeAndFreshId, build_signal
 from services.gateway.features.tasks.listing import parse_position
 from services.gateway.features.tasks.message import DECISION_WORDS, MessageDecision
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -193,17 +194,11 @@ def _has_answered(approval: Approval, answer: MessageDecision, principal: Princi
 def _build_turn(request: ApprovalRequest, answer: MessageDecision, caller: Caller, now: datetime) -> Turn:
     """The turn that carries an answer to its task. Equal answers with equal rights at one level have the same id."""
     approval, rights = request.approval, (*caller.principal.roles, *caller.principal.levels)
-    return Turn(
-        turn_id=derive_id(
-            "answer", caller.tenant, approval.timer_subject, answer.decision, caller.principal.id, *rights
-        ),
-        task_id=request.record.task_id,
-        kind=TurnKind.DECISION,
-        principal=caller.principal,
-        received_at=now,
-        text=answer.decision,
-        data={"decision": answer.decision, "comment": answer.comment, "approval_id": approval.approval_id},
-    )
+    subject = (caller.tenant, approval.timer_subject, answer.decision, caller.principal.id)
+    moment = TimeAndFreshId(now, derive_id("answer", *subject, *rights))
+    data: dict[str, JsonValue] = {"decision": answer.decision, "comment": answer.comment}
+    record, decision = request.record, answer.decision
+    return build_signal(record, caller, TurnKind.DECISION, moment, decision, **data, approval_id=approval.approval_id)
 
 
 class UnreadableReference(Exception):

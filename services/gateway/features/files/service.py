@@ -12,7 +12,7 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask, Unsupporte
 from services.gateway.edge.fields import decode_base64, object_at, text_at
 from shared.contracts.task import FILE_ID_FIELD, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
-from shared.domain.outgoing import AddressRefused, AllowedAddresses, check_url
+from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 from shared.ports.store import StoreUnavailable
 
@@ -95,7 +95,10 @@ class MessageFiles:
         if len(files) > self._most_files:
             raise InvalidField("message.parts", f"there are {len(files)} files; at most {self._most_files} are taken")
         for file in files:
-            self._check(file)
+            if file.content is not None and len(file.content) > self._most_bytes:
+                raise InvalidField(file.path, f"the file is larger than {self._most_bytes:,} bytes")
+            if file.content is None and (problem := why_refused(file.file.url or "", self._addresses)):
+                raise InvalidField(file.path, f"the URL {problem}")
 
     async def store_contents(self, tenant: str, files: Sequence[ClientFile]) -> None:
         """Store the files' contents in the archive; it may be repeated. Raises ``StoreUnavailable``."""
@@ -123,16 +126,6 @@ class MessageFiles:
         if name is None or content is None:
             raise NoVisibleTask(f"{record.task_id}/files/{file_id}")
         return name, content
-
-    def _check(self, file: ClientFile) -> None:
-        if file.content is not None:
-            if len(file.content) > self._most_bytes:
-                raise InvalidField(file.path, f"the file is larger than {self._most_bytes:,} bytes")
-            return
-        try:
-            check_url(file.file.url or "", self._addresses)
-        except AddressRefused as refused:
-            raise InvalidField(file.path, f"the URL {refused.message}") from refused
 
     async def _add_part_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
         file_id = part.get(FILE_ID_FIELD)

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
@@ -43,6 +45,21 @@ class TurnToAwait(NamedTuple):
 
 
 Intake = TurnToAccept | TurnToSignal | TurnToAwait
+
+
+def build_signal(
+    record: TaskRecord, caller: Caller, kind: TurnKind, moment: TimeAndFreshId, text: str = "", **data: JsonValue
+) -> Turn:
+    """A caller's signal to a task. ``moment``: when it was received, and the id of its turn."""
+    return Turn(
+        turn_id=moment.fresh_id,
+        task_id=record.task_id,
+        kind=kind,
+        principal=caller.principal,
+        received_at=moment.now,
+        text=text,
+        data=data,
+    )
 
 
 def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask, moment: TimeAndFreshId) -> Intake:

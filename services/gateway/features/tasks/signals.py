@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
+from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.errors import NotCancelable, NothingToResolve, NoVisibleTask
@@ -15,7 +16,7 @@ from services.gateway.edge.fields import choice_at, required_id_at, short_text_a
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, check_operator, may_stop
-from services.gateway.features.tasks.intake import TimeAndFreshId
+from services.gateway.features.tasks.intake import TimeAndFreshId, build_signal
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import build_public_view
 from shared.contracts.task import TaskRecord, Turn, TurnKind
@@ -66,7 +67,7 @@ class TaskSignals:
         record = await self._service.get_task(task_id, caller)
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
-        turn = build_cancel_turn(record, caller, self._take_time_and_id())
+        turn = build_signal(record, caller, TurnKind.CANCEL, self._take_time_and_id())
         signalled = None if record.state.is_terminal else await self._signal_and_wait(record, turn)
         if signalled is None:
             raise NotCancelable(task_id, (await self._service.reread_record(record)).state.value)
@@ -113,36 +114,15 @@ class TaskSignals:
         return await self._service.reread_record(record)
 
 
-def build_cancel_turn(record: TaskRecord, caller: Caller, moment: TimeAndFreshId) -> Turn:
-    """The turn by which a caller cancels a task."""
-    return Turn(
-        turn_id=moment.fresh_id,
-        task_id=record.task_id,
-        kind=TurnKind.CANCEL,
-        principal=caller.principal,
-        received_at=moment.now,
-    )
-
-
 def _build_resolution_turn(
     record: TaskRecord, resolution: WriteResolution, doubt: str, caller: Caller, now: datetime
 ) -> Turn:
-    return Turn(
-        turn_id=derive_id(
-            "resolution", caller.tenant, record.task_id, doubt, resolution.resolution, caller.principal.id
-        ),
-        task_id=record.task_id,
-        kind=TurnKind.RESOLUTION,
-        principal=caller.principal,
-        received_at=now,
-        text=resolution.resolution.value,
-        data={
-            "doubt": doubt,
-            "call_id": resolution.call_id,
-            "resolution": resolution.resolution.value,
-            "comment": resolution.comment,
-        },
+    word, call_id = resolution.resolution.value, resolution.call_id
+    moment = TimeAndFreshId(
+        now, derive_id("resolution", caller.tenant, record.task_id, doubt, word, caller.principal.id)
     )
+    data: dict[str, JsonValue] = {"doubt": doubt, "call_id": call_id, "resolution": word, "comment": resolution.comment}
+    return build_signal(record, caller, TurnKind.RESOLUTION, moment, word, **data)
 
 
 def _is_latest_recorded_decision(record: TaskRecord, resolution: WriteResolution, caller: Caller) -> bool:
