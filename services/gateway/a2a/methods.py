@@ -77,7 +77,10 @@ class A2aMethods:
     async def serialize_task(
         self, task_id: str, caller: Caller, answer_format: AnswerFormat, length: int | None = None
     ) -> bytes:
-        """The task as JSON bytes, from the cache if its record has not changed."""
+        """The task as JSON bytes, from the cache if its record has not changed; raises ``NoVisibleTask``.
+
+        ``length``: how many messages the answer has, None for all.
+        """
         view = ClientView(self._model_notice, task_id, length)
         record = await self._services.tasks.get_task(task_id, caller)
         cached = self._json_cache.find(record, answer_format, view)

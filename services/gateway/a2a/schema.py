@@ -169,7 +169,10 @@ class _FailFastMessageSendParams(types.MessageSendParams):
 
 
 def read_message_0_3(params: JsonObject) -> JsonObject:
-    """Parse the parameters of message/send and message/stream, also as the early protocol's clients send them."""
+    """Parse the parameters of message/send and message/stream, also as the early protocol's clients send them.
+
+    Raises ``InvalidField``.
+    """
     return read_params_0_3(_convert_legacy_params(params), _FailFastMessageSendParams)
 
 
@@ -189,19 +192,25 @@ def read_legacy_webhook_id(params: JsonObject) -> JsonObject:
 
 
 def read_webhook_0_3(params: JsonObject) -> JsonObject:
-    """Convert the parameters of tasks/pushNotificationConfig/set to those of 1.0: a webhook with its task id."""
+    """Convert the parameters of tasks/pushNotificationConfig/set to those of 1.0: a webhook with its task id.
+
+    Raises ``InvalidField``.
+    """
     camel_params = read_params_0_3(params, types.TaskPushNotificationConfig)
     return {**object_at(camel_params, _CONFIG_KEY, _CONFIG_KEY), "taskId": camel_params["taskId"]}
 
 
 def read_webhook_id_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
-    """Convert the 0.3 parameters that name a task and its webhook to those of 1.0."""
+    """Convert the 0.3 parameters that name a task and its webhook to those of 1.0; raises ``InvalidField``."""
     camel_params = read_params_0_3(params, schema)
     return {**camel_params, "taskId": camel_params["id"], "id": camel_params.get(f"{_CONFIG_KEY}Id")}
 
 
 def read_rest_message_0_3(body: JsonObject) -> JsonObject:
-    """Parse the body of ``/v1/message:send``: as 0.3's REST has it or, with ``parts``, as 0.3's JSON-RPC has it."""
+    """Parse the body of ``/v1/message:send``: as 0.3's REST has it or, with ``parts``, as 0.3's JSON-RPC has it.
+
+    Raises ``InvalidField``.
+    """
     message = body.get("message", body.get("request"))
     if isinstance(message, dict) and "parts" in message:
         return read_message_0_3(body)
@@ -215,7 +224,10 @@ def read_rest_message_0_3(body: JsonObject) -> JsonObject:
 
 
 def read_rest_webhook_0_3(body: JsonObject) -> JsonObject:
-    """Parse a webhook of 0.3's REST, sent bare or inside ``pushNotificationConfig``, ``config`` or both."""
+    """Parse a webhook of 0.3's REST, sent bare or inside ``pushNotificationConfig``, ``config`` or both.
+
+    Raises ``InvalidField``.
+    """
     if "config" in body:
         request = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
         body = object_at(request, "config")

@@ -34,7 +34,9 @@ class ShutdownState:
 
     @asynccontextmanager
     async def limit_wait(self, seconds: float) -> AsyncIterator[None]:
-        """Limits a wait: raises ``TimeoutError`` after ``seconds``, or at once when the shutdown's time is over."""
+        """A context for a wait: it raises ``TimeoutError`` after ``seconds``, or as soon as the shutdown's time is
+        over.
+        """
         async with asyncio.timeout(0 if self._is_hurried else seconds) as wait:
             self._waits.add(wait)
             try:
@@ -60,7 +62,7 @@ def sse_frame(data: str, *, event_id: str = "", event: str = "", comment: str = 
 def sse_response(
     frames: AsyncGenerator[bytes, None], on_delivered: Callable[[], Awaitable[None]] | None = None
 ) -> "KeepAliveResponse":
-    """A stream of server-sent events, as a ``KeepAliveResponse``."""
+    """A stream of server-sent events, as a ``KeepAliveResponse``. ``on_delivered``: awaited once all was sent."""
     return KeepAliveResponse(frames, _SSE_TYPE, SSE_HEARTBEAT, on_delivered)
 
 

@@ -189,6 +189,6 @@ class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
 
     @api_path("GET", "/assessments/{assessment_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
-        """Show one assessment as it was stored."""
+        """Show one assessment as it was stored. 404 if there is none of that id that the caller may see."""
         kept_assessment = await self._service.get_assessment(call.path_value("assessment_id"), call.caller)
         return {"assessment": kept_assessment.assessment.model_dump(mode="json")}

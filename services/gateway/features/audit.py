@@ -275,7 +275,10 @@ class ArchivedTaskReader:
         self._listed = LruCache[str, _ArchiveListing](_MOST_LISTINGS)
 
     async def list_task_ids(self, tenant: str) -> Sequence[str]:
-        """The ids of the tenant's archived tasks, sorted."""
+        """The ids of the tenant's archived tasks, sorted, as they were at most ``LISTING_CACHE_SECONDS`` ago.
+
+        Raises ``ArchiveUnavailable``.
+        """
         now, listing = asyncio.get_running_loop().time(), self._listed.get(tenant)
         if listing is None or now >= listing.until:
             listing = _ArchiveListing(now + LISTING_CACHE_SECONDS, await self._archive.list(tenant))
@@ -391,7 +394,11 @@ class AuditExport(ScriptedStore):
     async def _read_rows_from_archive(
         self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str
     ) -> tuple[list[JsonObject], str]:
-        """A page of the writes of archived tasks that have left the store's list; earlier pages have the others."""
+        """A page of the writes of archived tasks that have left the store's list; earlier pages have the others.
+
+        ``place``: the id of the last task of the page before. Also returns the next page's token, empty for the last
+        page.
+        """
         later_ids = [task_id for task_id in await archive.list_task_ids(tenant) if task_id > place]
         found = [await self._build_rows_of_archived(tenant, task_id) for task_id in later_ids[: query.size]]
         listed_ids = await self._lists.find_listed_ids([record for record, _ in found if record], query.session_id)

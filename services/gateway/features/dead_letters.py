@@ -260,14 +260,14 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
 
     @api_path("POST", "/dlq/list")
     async def list_all(self, call: ApiCall) -> JsonValue:
-        """List the newest dead letters; ``limit`` in the body says how many."""
+        """List the newest dead letters. ``limit`` in the body says how many: 1 to 1000, by default 100."""
         limit = parse_limit(str(call.body.get("limit", _USUAL_LISTED)), _MOST_LISTED)
         letters = await self._service.list_newest(call.caller.tenant, limit)
         return {"letters": [_describe_letter(letter) for letter in letters]}
 
     @api_path("POST", "/dlq/{letter_id}/show")
     async def show_one(self, call: ApiCall) -> JsonValue:
-        """Show one dead letter with its content."""
+        """Show one dead letter with its content. 404 if there is none of that id."""
         letter = await self._service.get_letter(call.caller.tenant, call.path_value("letter_id"))
         return {**_describe_letter(letter), "content": cast(JsonValue, to_i_json(loads(letter.content or "null")))}
 
@@ -275,7 +275,8 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
     async def requeue(self, call: ApiCall) -> JsonValue:
         """Requeue a dead letter: a turn's task starts again as a new task, an outcome goes back to the learner.
 
-        The answer names the new task. If the old one made writes, 409, unless the body has ``"again": true``.
+        The answer names the new task. 409 if the old one made writes, unless the body has ``"again": true``, and for a
+        letter that cannot be read; 404 if there is none of that id.
         """
         letter_id, repeats_writes = call.path_value("letter_id"), call.body.get("again") is True
         letter, task_id = await self._service.requeue(call.caller.tenant, letter_id, repeats_writes=repeats_writes)
@@ -285,7 +286,7 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
 
     @api_path("POST", "/dlq/{letter_id}/drop")
     async def drop(self, call: ApiCall) -> JsonValue:
-        """Delete a dead letter."""
+        """Delete a dead letter. The answer describes it; 404 if there is none of that id."""
         return {"dropped": _describe_letter(await self._service.drop(call.caller.tenant, call.path_value("letter_id")))}
 
 

@@ -41,14 +41,17 @@ class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
 
     @api_path("POST", "/tools/made/{name}/show")
     async def show(self, call: ApiCall) -> JsonValue:
-        """Show all versions of one calculator, with code and test cases."""
+        """Show all versions of one calculator, with code and test cases. 404 if none of that name was made."""
         versions = await self._find_versions(call)
         views = [tool.model_dump(mode="json", exclude={"v": True, "cases": {"__all__": {"v"}}}) for tool in versions]
         return {"versions": [*views]}
 
     @api_path("POST", "/tools/made/{name}/remove")
     async def remove(self, call: ApiCall) -> JsonValue:
-        """Remove all versions of a calculator from use."""
+        """Remove all versions of a calculator from use. May be repeated; 404 if none of that name was made.
+
+        The answer shows the versions.
+        """
         # Its versions and hashes stay known, and the same code is not accepted again. A repeat changes nothing.
         tenant, remover = call.caller.tenant, call.caller.principal.id
         for tool in await self._find_versions(call):

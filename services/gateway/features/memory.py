@@ -194,7 +194,7 @@ class MemoryEndpoints(ApiEndpoints[TenantMemories]):
 
     @api_path("POST", "/memory/forget/{request_id}/show")
     async def show_forget_request(self, call: ApiCall) -> JsonValue:
-        """Show the state of a request to forget; 404 if there is none of that id."""
+        """Show the state of a request to forget. 404 if there is none of that id."""
         request_id = call.path_value("request_id")
         request = await self._service.find_forget_request(call.caller.tenant, request_id)
         if request is None:

@@ -345,7 +345,10 @@ class AssessmentParticipationService:
     async def _complete_assessment(
         self, message: ClientMessage, caller: Caller, participation: AssessmentOfWorker | None
     ) -> TaskRecord:
-        """End an assessment, if it still runs, and confirm it."""
+        """End an assessment, if it still runs; returns the record that answers the message.
+
+        ``participation``: None if unknown.
+        """
         if participation:
             await self._end_assessment(participation, caller)
         session = participation.session_id if participation else message.session_id

@@ -142,13 +142,20 @@ class TenantRecordService:
             raise
 
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
-        """Store an earlier version as a new one; it is validated again, since rules may have become stricter."""
+        """Store an earlier version as a new one; it is validated again, since rules may have become stricter.
+
+        ``base``: the version that it replaces, the latest if None. Raises ``NoTenantRecord`` if version ``number`` is
+        missing or withdrawn, and what ``put`` raises.
+        """
         earlier = await self.get_version(tenant, number)
         base = await self._records.get_latest_number(tenant) if base is None else base
         return await self.put(tenant, earlier.document, base, comment, caller, number)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
-        """Withdraw the tenant's stored record, as a new version without document. Raises ``NoTenantRecord``."""
+        """Withdraw the tenant's stored record, as a new version without document.
+
+        ``base``: the version that it replaces, the latest if None. Raises ``NoTenantRecord`` and ``VersionConflict``.
+        """
         latest = await self.get_version(tenant, None)
         version = self._build_version((latest.version if base is None else base) + 1, comment, caller, {})
         return await self._store(tenant, version.model_copy(update={"withdrawn": True}))
@@ -241,13 +248,19 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
 
     @api_path("GET", "/tenants/{tenant}/record")
     async def get_record(self, call: ApiCall) -> Response:
-        """Show the tenant's present record, with its version as ``ETag``. It contains references to secrets only."""
+        """Show the tenant's present record, with its version as ``ETag``. It contains references to secrets only.
+
+        404 if none is stored: then that of TENANT_FILE holds.
+        """
         tenant = call.path_value("tenant")
         return _version_reply(tenant, await self._service.get_version(tenant, None))
 
     @api_path("POST", "/tenants/{tenant}/record/show")
     async def show_record(self, call: ApiCall) -> Response:
-        """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller."""
+        """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller.
+
+        404 if no record, or none of that version, is stored.
+        """
         tenant = call.path_value("tenant")
         number = _parse_version_number(call.body) if call.body.get("version") is not None else None
         return _version_reply(tenant, await self._service.get_version(tenant, number))
@@ -256,8 +269,9 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
     async def put_record(self, call: ApiCall) -> Response:
         """Replace the tenant's record.
 
-        ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which tasks use from their
-        next turn on. 400 names each invalid field, 412 the version that was stored meanwhile.
+        ``{"record", "comment", "metadata"}`` with the version that it replaces in ``If-Match``, or as the record's
+        ``version``; 200 with the new version, which tasks use from their next turn on. 400 names each invalid field,
+        412 the version that was stored meanwhile; 428 if no version is named.
         """
         tenant = call.path_value("tenant")
         change = _parse_change(call.body, call.request.headers.get("if-match"))
@@ -271,14 +285,22 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
 
     @api_path("POST", "/tenants/{tenant}/record/restore")
     async def restore_version(self, call: ApiCall) -> Response:
-        """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version."""
+        """Restore an earlier version of the tenant's record: ``{"version", "comment"}``; 200 with the new version.
+
+        ``If-Match`` may name the version that it replaces. 404 if there is no such version, 400 if it is no longer
+        valid, 412 if another version was stored meanwhile.
+        """
         tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
         number, comment = _parse_version_number(call.body), _read_comment(call.body)
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/withdraw")
     async def withdraw_record(self, call: ApiCall) -> Response:
-        """Withdraw the tenant's stored record: executors use that of their TENANT_FILE again."""
+        """Withdraw the tenant's stored record: executors use that of their TENANT_FILE again.
+
+        ``If-Match`` may name the version that is withdrawn. 404 if no record is stored, 412 if another version was
+        stored meanwhile.
+        """
         tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
         return await _answer_change(tenant, self._service.withdraw(tenant, base, _read_comment(call.body), call.caller))
 

@@ -13,7 +13,7 @@ from shared.infra.guard import AddressGuard
 async def find_world(
     participations: AssessmentsOfWorker | None, tenant: str, session_id: str, assessment: str
 ) -> BridgedWorld | None:
-    """The world of a running assessment; None if it no longer runs."""
+    """The world of a running assessment; None if it no longer runs, or its key cannot be decrypted."""
     participation = await participations.find(tenant, session_id) if participations else None
     if participations is None or participation is None or participation.assessment != assessment:
         return None

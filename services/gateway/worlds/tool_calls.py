@@ -149,7 +149,10 @@ class WorldToolCaller:
         await self._transport.close_shared()
 
     async def call(self, world: BridgedWorld, tool: str, arguments: Mapping[str, object], timeout: float) -> WorldReply:
-        """Call a tool of a world, within ``timeout`` seconds. The world's key is removed from the reply."""
+        """Call a tool of a world, within ``timeout`` seconds.
+
+        Errors become the reply, which never has the world's key.
+        """
         operation = _parse_operation(tool, arguments)
         if isinstance(operation, WorldReply):
             return operation

@@ -248,7 +248,7 @@ def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = o
 class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
     @api_path("GET", "/approvals")
     async def list_all(self, call: ApiCall) -> JsonValue:
-        """List the approvals that wait for a decision, the nearest deadline first.
+        """List the approvals that wait for a decision and that the caller may see, the nearest deadline first.
 
         Parameters: ``limit`` (approvals a page; all without it), ``token`` (of the page before).
         """
@@ -260,7 +260,10 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
 
     @api_path("GET", "/approvals/{approval_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
-        """Show one approval: its calls, reasons and deadline, and the decisions so far."""
+        """Show one approval: its calls, reasons and deadline, and the decisions so far.
+
+        404 if there is none of that id that the caller may see.
+        """
         return self._service.show_request(
             await self._service.get_approval(call.path_value("approval_id"), call.caller), call.caller
         )
@@ -269,8 +272,9 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
     async def answer(self, call: ApiCall) -> Response:
         """Approve or reject the calls of one approval: ``{"decision", "comment"}``.
 
-        200 once the decision has taken effect, 202 if it will later, 409 if it does not count. The answer contains the
-        approval and the state of its task.
+        200 once the decision has taken effect, 202 if it will later, 409 if it does not count, 403 without the role to
+        decide, 404 if there is no such approval that the caller may see. The answer contains the approval and the state
+        of its task.
         """
         approval_id, answer = call.path_value("approval_id"), read_answer(call.body)
         request, has_effect = await self._service.submit_answer(approval_id, answer, call.caller)

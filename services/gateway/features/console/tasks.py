@@ -168,7 +168,10 @@ class TaskPages(PageGroup):
         )
 
     async def _read_events_and_details(self, record: TaskRecord) -> tuple[EventsWithIds, ArchivedTask | None]:
-        """The task's events, and its ledger and approvals: from the store, else from the archive if it answers."""
+        """The task's events, from the store or else from the archive, and its ledger and approvals.
+
+        The latter are None if neither has them, or the archive does not answer.
+        """
         events = await self._context.services.audit.read_events(record)
         try:
             details = await self._context.services.audit.read_details(record, includes_events=not events)

@@ -216,7 +216,7 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
 
     @api_path("POST", "/keys/{key_id}/revoke")
     async def revoke(self, call: ApiCall) -> JsonValue:
-        """Revoke an API key: from now on it is refused. May be repeated; 404 if there is no key of that id."""
+        """Revoke an API key, which is refused from now on. May be repeated; 404 if there is no key of that id."""
         key_id, now = call.path_value("key_id"), datetime.now(UTC)
         key = await self._service.find(key_id)
         if key is None or key.tenant != call.caller.tenant:

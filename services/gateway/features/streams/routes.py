@@ -125,7 +125,9 @@ class TaskAndProbeEndpoints:
         return sse_response(_event_frames(self._tasks, task_snapshot, last_event_id, self._model_notice, follow=follow))
 
     async def download_file(self, task_id: str, file_id: str, request: Request) -> Response:
-        """Download a file of the task's messages."""
+        """Download a file of the task's messages. 404 if there is no such task that the caller may see, or no such
+        file.
+        """
         record = await self._tasks.get_task(task_id, self._identify_caller(request))
         return file_reply(*await self._tasks.files.find(record, file_id))
 

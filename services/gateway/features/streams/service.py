@@ -122,7 +122,10 @@ class TaskStream:
 async def send_and_stream(
     tasks: TaskService, message: ClientMessage, caller: Caller, last_event_id: str | None
 ) -> TaskStream:
-    """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
+    """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``.
+
+    ``last_event_id``: the last event that the client has seen of a message sent before, if it repeats one.
+    """
     seen_events = updates.parse_last_event_id(last_event_id)
     accepted = await tasks.submit(message, caller)
     if accepted.is_reply:

@@ -136,7 +136,10 @@ class TaskService:
             raise InvalidField(intake.session_field_of(task_message.dialect), cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
-        """Find the message's task, store what the message becomes, and record where the client's task id leads."""
+        """Find the message's task, store what the message becomes, and record where the client's task id leads.
+
+        Returns the task's record with the id of the message's turn. Raises ``GatewayRefusal``.
+        """
         key = MessageKey(caller.tenant, message.task_id or "", intake.compute_fingerprint(message, caller))
         found_task = await self._find_task(key, caller) if message.task_id else FoundTask(key)
         decided = intake.decide_intake(message, caller, found_task, self._take_time_and_id())

@@ -169,7 +169,10 @@ class ResolutionEndpoints(ApiEndpoints[TaskSignals]):
 
     @api_path("POST", "/tasks/{task_id}/resolve")
     async def resolve_write(self, call: ApiCall) -> Response:
-        """Resolve a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it takes effect later."""
+        """Resolve a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it takes effect later.
+
+        409 if no such call of the task is in doubt, 404 if there is no such task that the caller may see.
+        """
         resolution = parse_resolution(call.body)
         record, has_effect = await self._service.resolve(call.path_value("task_id"), resolution, call.caller)
         return JSONResponse(build_public_view(record, self._model_notice), status_code=200 if has_effect else 202)

@@ -47,7 +47,10 @@ class WakingTasks(ports.Tasks):
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.PrepareAcceptance | None = None
     ) -> ports.Acceptance:
-        """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
+        """Accept a turn, and wake its session; see ``Tasks.accept``.
+
+        Raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``.
+        """
         try:
             accepted = await self._accept_in_span(record, turn, dedupe, prepare)
         except tuple(_REFUSAL_LABELS) as error:

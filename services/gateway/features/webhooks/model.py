@@ -131,7 +131,7 @@ def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: s
     """Parse a webhook; raises ``InvalidField``.
 
     If it has no id, one is derived from its URL, so that a repeat is the same webhook; in 0.3 it is left empty, and
-    replaced by the task's id later.
+    replaced by the task's id later. ``shown_id``: the task's id as the client knows it.
     """
     url = text_at(config, "url", f"{path}.url") or ""
     if not url:
