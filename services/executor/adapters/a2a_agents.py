@@ -140,7 +140,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
             raise tools.ToolUnreachable(f"{tool} was not sent: {str(error) or 'no card in time'}") from error
 
     async def _fetch_agent(self, connection: Connection) -> "A2aAgent":
-        """Fetches the agent's card and caches the agent."""
+        """Fetches the agent's card; returns the agent, which is cached. Raises what ``fetch_agent`` raises."""
         # The SDK costs half a second and 30 MB, which only a tenant that has an agent should pay.
         from services.executor.adapters.a2a_client import fetch_agent
 

@@ -281,7 +281,10 @@ class A2aAgent:
         raise ValueError("the answer is empty")
 
     async def _poll_task(self, task: types.Task, deadline: float) -> ports.ToolAnswer:
-        """Polls the task until it ends, asks a question, or the deadline has come."""
+        """Polls the task until it ends, asks a question, or the deadline has come; returns its answer then.
+
+        ``deadline``: on the event loop's clock. An agent that does not answer is asked again.
+        """
         pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
         answer = to_tool_answer(task)
         while answer.unfinished is not None and not answer.unfinished.question and now() + pause < deadline:

@@ -196,7 +196,10 @@ class RedisSessions(Sessions):
         return RedisTurnStore(self._scripts, self._shared, lease, work, *turn_parts, is_cluster=is_cluster)
 
     async def _read_packed_record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
-        """Packed record, version and outcome's event id, for a turn of an older release without its task's keys."""
+        """Packed record, version and outcome's event id, for a turn of an older release without its task's keys.
+
+        The event id is None if the task has no outcome.
+        """
         name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
         reply = await self._scripts.execute("HMGET", name, "json", "version", "outcome")
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", reply)))

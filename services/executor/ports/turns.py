@@ -158,7 +158,10 @@ class TurnStore(Protocol):
     async def append(
         self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
     ) -> StopState:
-        """Stores finished steps, publishes events, and stores the changed record, in one step."""
+        """Stores finished steps, publishes events, and stores the changed record, in one step.
+
+        Returns whether the task has to stop.
+        """
 
     async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> StopState:
         """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
@@ -345,8 +348,9 @@ class SlotStore(Protocol):
     """The session slots of tenants with a cap, over all executors. A slot expires ``seconds`` after its last use."""
 
     async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
-        """Gives the session a slot if fewer than ``cap`` are taken and nobody has waited longer; otherwise the session
-        joins the tenant's queue.
+        """Gives the session a slot if fewer than ``cap`` are taken and nobody has waited longer.
+
+        Otherwise the session joins the tenant's queue.
         """
 
     async def release(self, tenant: str, session_id: str, cap: int) -> Sequence[str]:

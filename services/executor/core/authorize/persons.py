@@ -118,7 +118,10 @@ def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, v
 
 
 def release_plan(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
-    """The progress with its present plan released: it may be carried out while its hash stays the same."""
+    """The progress with its present plan released: it may be carried out while its hash stays the same.
+
+    ``note``: why; ``level``: the escalation level at which a person approved it, if one did.
+    """
     release = {"approved_hash": progress.dossier.present_plan.hash, "approval_note": note}
     return progress.update_dossier(**release, by_person=by_person, approved_level=level)
 

@@ -92,7 +92,7 @@ async def renew_verdict(ctx: TurnContext, fresh: Progress) -> contracts.Verdict:
 
 
 def refuse_if_blocked(verdict: contracts.Verdict, plan: WritePlan | None = None) -> None:
-    """Raises ``Rejected`` with ``why_blocked``, unless that is empty."""
+    """Raises ``Rejected`` with ``why_blocked(verdict, plan)``, unless that is empty."""
     if reason := why_blocked(verdict, plan):
         raise Rejected(reason)
 

@@ -348,7 +348,11 @@ class CallSums:
     def _find_parties_and_ids(
         self, call: PlannedCall, arguments: JsonObject
     ) -> tuple[Mapping[str, _WordsOfValues], Mapping[str, _WordsOfValues]]:
-        """The parties and the ids among a call's arguments, without dates and words of a closed list."""
+        """The parties and the ids among a call's arguments, by the argument's name in singular words.
+
+        Of a party each word is a value of its own, since "Ann" may be Ann Lee. Dates and words of a closed list are
+        neither.
+        """
         parties: dict[str, _WordsOfValues] = {}
         ids: dict[str, _WordsOfValues] = {}
         for leaf in find_leaves(arguments):

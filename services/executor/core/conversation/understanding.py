@@ -281,7 +281,10 @@ async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
 async def choose_process(
     ctx: TurnContext, progress: Progress, understanding: Understanding
 ) -> tuple[TurnContext, Progress]:
-    """The progress with its process and strategy, and the context with what was learned of tasks of that process."""
+    """Chooses the task's process and strategy.
+
+    Returns the context, with what was learned of tasks of that process, and the progress with both.
+    """
     has_part_to_do = bool(list_parts_to_do(understanding.parts))
 
     async def find_process() -> str:

@@ -225,7 +225,10 @@ def _may_name_time(words: frozenset[str]) -> bool:
 
 
 def read_epoch(name: str, value: Json, zone: tzinfo | None) -> datetime | None:
-    """The moment of epoch seconds or milliseconds in a field whose name says a time, as ``slot_ts``; else None."""
+    """The moment of epoch seconds or milliseconds in a field whose name says a time, as ``slot_ts``; else None.
+
+    It is given in ``zone``, by default UTC.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     seconds = value if value in _EPOCH_SECONDS else value // 1000

@@ -51,14 +51,21 @@ def _prorate(amount: Decimal, used_days: Decimal, days: Decimal, *, places: int)
 
 
 def _recognize_revenue(value: Decimal, months: Decimal, elapsed: Decimal, *, places: int) -> Decimal:
-    """Straight-line recognition, capped at the value (IFRS 15, paragraph 39)."""
+    """The part of the value that is recognized straight-line after ``elapsed`` of ``months`` months (IFRS 15, paragraph
+    39).
+
+    All of it once the months are over. Raises ``CannotCalculate`` unless both are whole.
+    """
     month_count = require_whole(months, "months")
     elapsed_months = min(require_whole(elapsed, "elapsed", 0, 12000), month_count)
     return value if elapsed_months == month_count else round_half_up(value * elapsed_months / month_count, places)
 
 
 def _recognize_revenue_of_contracts(*figures: Decimal, places: int) -> Decimal:
-    """The revenue recognized of several contracts, each rounded by itself."""
+    """The revenue recognized of several contracts, each rounded by itself.
+
+    ``figures``: the value of each, then the months of each, then the elapsed months of each.
+    """
     contracts = zip(*split_into_lists(figures, 3), strict=True)
     return add_figures([_recognize_revenue(*contract, places=places) for contract in contracts])
 

@@ -189,7 +189,10 @@ def build_helper_request(
     tier: models.Tier = models.Tier.SMALL,
     schema: Mapping[str, JsonValue] | None = None,
 ) -> models.ModelRequest:
-    """A request outside the conversation: the role and ``prompt`` as its system text, ``sections`` as its message."""
+    """A request outside the conversation: the role and ``prompt`` as its system text, ``sections`` as its message.
+
+    ``schema``: that of the JSON wanted as an answer; None for a text.
+    """
     system, messages = (ctx.prompts.role, prompt), (build_user_message(render_in_order(sections)),)
     return models.ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=max_tokens)
 
@@ -275,7 +278,11 @@ _encode_tools = IdentityCache[tuple[models.ToolDefinition, ...], str](
 
 
 def _describe_usage(reply: models.ModelReply, settlement: Settlement) -> dict[str, JsonValue]:
-    """A call's usage for people: input tokens (and how many came from the cache), output tokens, and the price."""
+    """A call's usage for people: tokens of ``input``, those of it ``cached``, tokens of ``output``, and the price in
+    ``nanos``.
+
+    ``usage_doubt``: why the endpoint's numbers are not believed, if they are not.
+    """
     usage = reply.usage
     doubt: dict[str, JsonValue] = {"usage_doubt": settlement.doubt} if settlement.doubt else {}
     return {

@@ -321,7 +321,11 @@ class _Sentence:
 
     @cached_property
     def place_of_last_purpose(self) -> int:
-        """The last place where business needs one record's data: "to the payroll team", "for the pension form"."""
+        """The index of the last word before whoever or whatever business needs one record's data for; -1 if there is
+        none.
+
+        As in "to the payroll team", "for the pension form".
+        """
         nouns = {"to": RECEIVERS, "with": RECEIVERS, "for": PURPOSES}
         for place in range(len(self.words) - 1, -1, -1):
             next_words = self.words[place + 1 : place + 2 + _MOST_WORDS_TO_NOUN]
@@ -331,7 +335,10 @@ class _Sentence:
 
     @cached_property
     def place_of_last_use_in_work(self) -> int:
-        """The last place where data that was read is used for work: "... and compare it with the form"."""
+        """The index of the last word before a use of read data for work; -1 if there is none.
+
+        As in "and compare it with the form".
+        """
         work_verbs = _HANDLING_VERBS | WORK_VERBS
         for place in range(len(self.words) - 2, -1, -1):
             if self.words[place] in ("and", "to", "then") and self.words[place + 1] in work_verbs:
@@ -340,7 +347,7 @@ class _Sentence:
 
     @cached_property
     def place_of_last_handing_to_asker(self) -> int:
-        """The last place where "it" is told to the asker: "... and send it to me"."""
+        """The index of the last verb that hands "it" to the asker, as in "and send it to me"; -1 if there is none."""
         return max((place for place, _ in self._send_it_to_me_phrases), default=-1)
 
     @cached_property

@@ -57,7 +57,10 @@ class RecordLinks:
         is_wanted: Callable[[SeenRecord], bool],
         find_linked_nodes: Callable[[Sequence[GraphNode]], set[GraphNode]],
     ) -> list[SeenRecord]:
-        """The wanted records that a walk along the links, from these nodes, meets first."""
+        """The wanted records that a walk along the links, from these nodes, meets first; empty if it meets none.
+
+        ``remaining``: the nodes that the walk may visit. ``find_linked_nodes``: one step from some nodes.
+        """
         for _ in range(_MOST_LINKS + 1):
             if records := [node.seen for node in nodes if is_wanted(node.seen)]:
                 return records
@@ -221,7 +224,7 @@ def list_row_group_keys(rows: Sequence[ChosenRows], by: str) -> list[RowGroupKey
 
 def build_row_operands(rows: ChosenRows, operation: str, group: RowGroupKey | None) -> list[Operand]:
     """The operands of an operation on the chosen rows: for each alternative the path to the rows' field, and to their
-    currency if they have one.
+    currency if they have one. ``group``: only the rows of this group; None for all.
     """
     operands = []
     for conditions in rows.alternatives:

@@ -405,7 +405,10 @@ def _shows_made_record(reader: AnalyzedReadTool, write: WriteWithIds) -> bool:
 
 
 def _build_made_id_argument(write: WriteWithIds, reader: AnalyzedReadTool, name: str) -> JsonObject:
-    """A reference to the id of what the write makes; a plain ``id`` is sought as ``booking_id``, by the read's noun."""
+    """A reference (``build_made_id_reference``) to the id of what the write makes.
+
+    A plain ``id`` is sought as ``booking_id``, by the read's noun.
+    """
     if not is_unqualified_id(name):
         return build_made_id_reference(write.call_id, name)
     noun = [word for word in words_of(reader.tool.name) if normalize_noun(word) in reader.words.nouns]

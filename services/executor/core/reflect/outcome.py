@@ -93,7 +93,7 @@ def build_outcome_of_run(
 
 
 def describe_score_parts(score: QualityScore) -> dict[str, JsonValue]:
-    """The parts of a score, and the name of its formula."""
+    """The parts of a score by name, and under ``formula`` the name of its formula."""
     return {"formula": score.formula.value, **score.parts}
 
 
@@ -312,7 +312,8 @@ def append_writes_to_answer(
 ) -> str:
     """The answer for the client: prose with rules, writes and footer; a JSON list unchanged.
 
-    ``had_to_act``: whether the task had a part to be done, so that an answer without writes says so.
+    ``verdict``: whose reasons are told, if it has some. ``had_to_act``: whether the task had a part to be done, so that
+    an answer without writes says so.
     """
     if is_json_list(text):
         return text
@@ -337,7 +338,9 @@ def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
 
 
 def describe_ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
-    """The writes with their outcomes, those in doubt, and the operators' decisions, for the task's metadata."""
+    """For the task's metadata: ``writes`` with their outcomes, ``doubts`` that are open, and the operators'
+    ``resolutions``.
+    """
     return {
         "writes": [
             cast(JsonValue, to_i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries

@@ -225,7 +225,10 @@ class TaskSpending:
         return tuple(name.split(":", 2)[2] for name in self._open_reservations)
 
     def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
-        """The spending for people. Calls without a stored reply are listed separately."""
+        """The spending for people: tokens, dollars, calls, and the ceilings that there are.
+
+        What calls without a stored reply may have cost is apart, as ``set_aside_tokens`` and ``set_aside_dollars``.
+        """
         set_aside = sum(self._open_reservations.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
         of_money: dict[str, JsonValue] = (

@@ -155,7 +155,7 @@ def _find_replaced_fields(contract: Contract, old_contract: Contract) -> dict[st
 
 
 def _format_fields(progress: Progress, fields: set[str], dossier_fields: set[str]) -> dict[str, str]:
-    """These fields of the progress and its dossier as JSON texts, with exact numbers."""
+    """These fields of the progress and its dossier as JSON texts with exact numbers, by name (``dossier.plan``)."""
     plain_fields = fields - {"confirmed", "template"}
     values = progress.model_dump(include=plain_fields) if plain_fields else {}
     if "confirmed" in fields:  # it has times, and no figures

@@ -60,7 +60,10 @@ class TurnCounts:
 
     @contextmanager
     def count_turn(self, kind: TurnKind, waited_us: int | None) -> Iterator[None]:
-        """Counts and times the attempt. ``waited_us``: how long the turn had waited; None but for its first attempt."""
+        """A context for the attempt: its time is recorded, by its outcome, when it ends.
+
+        ``waited_us``: how long the turn had waited, in microseconds; None but for its first attempt.
+        """
         if waited_us is not None:
             self._meter.observe(names.ACCEPT_TO_START, waited_us / 1_000_000, kind=kind.value)
         start, outcome_if_raised = perf_counter(), "broken"
@@ -112,7 +115,10 @@ class TurnCounts:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
 
     def count_end(self, end: TurnEnd, approval_before: Approval | None) -> None:
-        """Counts the approval that the turn asked for, those that it ended, and its task if that has ended."""
+        """Counts the approval that the turn asked for, those that it ended, and its task if that has ended.
+
+        ``approval_before``: the approval as the turn found it; None without one.
+        """
         self._outcome, new_approval = end.record.state.value, end.approval
         if end.settled_approval is not None:
             self._meter.add(names.APPROVALS_ENDED, status=end.settled_approval.status.value)

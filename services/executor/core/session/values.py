@@ -42,7 +42,7 @@ class Fact(Contract):
 
     @property
     def call(self) -> tuple[str, str, str]:
-        """Identifies the call: equal for all results of one read."""
+        """Identifies the call, equal for all results of one read: its connection, tool and arguments as JSON."""
         return (self.connection_id, self.tool, self.arguments_json)
 
     @property

@@ -172,7 +172,10 @@ def _is_integer(_checker: TypeChecker, value: object) -> bool:
 
 @lru_cache(maxsize=MOST_CACHED_TOOLS)
 def _compile_pattern(pattern: str) -> SchemaValidator | None:
-    """Matches in time that grows with the text's length alone, unlike ``re``; None for a pattern that looks around."""
+    """A validator of texts by a pattern, in time that grows with the text's length alone, unlike ``re``.
+
+    None for a pattern that looks around.
+    """
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern))
     except BadPattern:
@@ -188,7 +191,10 @@ def _check_pattern(_: Validator, pattern: str, text: object, _schema: JsonObject
 def _follow_reference(
     validator: Validator, reference: str, value: object, schema: JsonObject
 ) -> Iterator[ValidationError]:
-    """Follows a ``$ref``; raises ``RecursionError`` after too many, since a few nested ones can multiply endlessly."""
+    """Yields the errors of a value by the schema that a ``$ref`` names.
+
+    Raises ``RecursionError`` after too many references, since a few nested ones can multiply endlessly.
+    """
     _followed_references.set(count := _followed_references.get() + 1)
     if count > _MOST_REFERENCES:
         raise RecursionError

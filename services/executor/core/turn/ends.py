@@ -496,7 +496,10 @@ def _store_latest_progress(opened: OpenedTurn, label: str) -> Progress | None:
 
 
 def _store_progress_before_wait(turn: TurnContext | OpenedTurn, progress: Progress, label: str) -> Progress:
-    """Stores the progress under ``label`` with this turn's working time added, since waiting does not count as work."""
+    """Adds this turn's working time to the progress and stores it under ``label``; returns it.
+
+    So waiting does not count as work.
+    """
     worked_ms = progress.worked_ms + round(turn.journal.worked_seconds * 1000)
     progress = progress.model_copy(update={"worked_ms": worked_ms})
     turn.journal.save_progress(progress, label)

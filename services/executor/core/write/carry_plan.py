@@ -55,7 +55,10 @@ from shared.domain.words import (
 async def carry_out_plan(
     ctx: TurnContext, progress: Progress
 ) -> Progress | WaitsForDecision | WaitsForTime | StaleInputs:
-    """Carries out the plan from its state until it is done, a person or a time is awaited, or its inputs changed."""
+    """Carries out the plan from its state until it is done, a person or a time is awaited, or its inputs changed.
+
+    Returns the progress at the plan's end, or what stopped it.
+    """
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.first_plan_state(progress.path))
     while progress.state not in machine.END_STATES:

@@ -220,8 +220,9 @@ class _ComparedReads:
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
     def list_relevant_leaves(self, node: RecordNode) -> list[Leaf]:
-        """The fields of the record itself, and of the items in it that the call names, or this row of a call for
-        several records; without those that another row of the call names.
+        """The fields of the record itself, and of those items in it that the call names.
+
+        Of a call for several records, the items are those that this row names, and never those that another row names.
         """
         claimed_items = [claim.items for claim in self.claims if claim.items]
         leaves = [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in claimed_items]

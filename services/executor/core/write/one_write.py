@@ -171,7 +171,10 @@ async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, sto
 async def _settle_by_answer(
     ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool
 ) -> LedgerEntry:
-    """Stores what the agent says. A call that goes on though it was to stop is in doubt. Raises ``AgentAtWork``."""
+    """Stores what the agent says of the call; returns the entry as stored.
+
+    A call that goes on though it was to stop is in doubt. Raises ``AgentAtWork`` if the agent has not finished.
+    """
     if answer == AGENT_NEVER_GOT_MESSAGE:
         return await _settle_undelivered_call(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:
@@ -353,7 +356,10 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
 
 
 async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
-    """Stores the intent, makes the call and stores the answer. Repeats it only while no connection can be made."""
+    """Stores the intent, makes the call and stores the answer; returns the entry as stored.
+
+    Repeats the call only while no connection can be made.
+    """
     for pause in _RECONNECT_PAUSES:
         entry = await _attempt_sending(prepared, is_last=False)
         if entry.status not in SENDABLE_STATUSES:
@@ -404,7 +410,10 @@ async def _renew_old_verdict(write: PlannedWrite) -> None:
 
 
 async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
-    """Stores the call's entry as ``SENDING`` before it is sent; what is known of earlier attempts stays in it."""
+    """Stores the call's entry as ``SENDING`` before it is sent; returns it.
+
+    What is known of earlier attempts stays in it.
+    """
     ctx, _, plan, call, _ = prepared.write
     open_seconds, entry_before = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
     earlier_numbers = [attempt.number for attempt in entry_before.earlier] if entry_before else []
@@ -446,8 +455,9 @@ def _refuse_if_delayed(ctx: TurnContext, opened_at: float) -> None:
 
 
 async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, reason: str, *, is_last: bool) -> LedgerEntry:
-    """Stores that nothing was sent this time. The outcome of an earlier sending stays open; after the last attempt
-    (``is_last``) the write is in doubt.
+    """Stores that nothing was sent this time; returns the entry as stored.
+
+    The outcome of an earlier sending stays open; after the last attempt (``is_last``) the write is in doubt.
     """
     ctx = prepared.write.ctx
     if not is_resent_by_key(prepared.entry):

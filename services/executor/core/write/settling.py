@@ -348,7 +348,10 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
 async def store_unfinished_agent_call(
     ctx: TurnContext, entry: LedgerEntry, unfinished: UnfinishedAgentTask
 ) -> LedgerEntry:
-    """Stores the id of the agent's task and its question (``ASKED``); without one the agent works on (``SENDING``)."""
+    """Stores the id of the agent's task and its question (``ASKED``); without one the agent works on (``SENDING``).
+
+    Returns the entry as stored.
+    """
     agent_before, question = entry.agent or AgentCall(task=""), unfinished.question
     if not question:
         agent = agent_before.model_copy(
@@ -391,8 +394,10 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
 
 
 async def store_status(journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
-    """Stores a write's new status and note; for a doubt or a question also the time by which somebody has to decide,
-    as long from now as the tenant gave when the call went out.
+    """Stores a write's new status and note; returns the entry as stored.
+
+    For a doubt or a question it also stores the time by which somebody has to decide, as long from now as the tenant
+    gave when the call went out.
     """
     update: dict[str, object] = {"status": status, "note": note}
     if status in (*DOUBTFUL_STATUSES, WriteStatus.ASKED):
