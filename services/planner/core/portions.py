@@ -58,7 +58,10 @@ def _share_of(record: FactRecord, field: str, words: set[str], linked: list[Fact
 
 
 def find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
-    """The record with its field for the whole of it: what is left, where one field says so, else its amount."""
+    """The record with its field for the whole of it: what is left, where one field says so, else its amount.
+
+    None if no field says either.
+    """
     remainder_fields = [name for name in numeric_fields(record) if _names_remainder(name)]
     field = remainder_fields[0] if len(remainder_fields) == 1 else amount_field(record, text)
     return (record, field) if field else None

@@ -51,10 +51,10 @@ def _prorate(amount: Decimal, used_days: Decimal, days: Decimal, *, places: int)
 
 
 def _recognize_revenue(value: Decimal, months: Decimal, elapsed: Decimal, *, places: int) -> Decimal:
-    """The part of the value that is recognized straight-line after ``elapsed`` of ``months`` months (IFRS 15, paragraph
-    39).
+    """The part of the value that is recognized straight-line after ``elapsed`` of ``months`` months; all once they are
+    over.
 
-    All of it once the months are over. Raises ``CannotCalculate`` unless both are whole.
+    IFRS 15, paragraph 39. Raises ``CannotCalculate`` unless both are whole.
     """
     month_count = require_whole(months, "months")
     elapsed_months = min(require_whole(elapsed, "elapsed", 0, 12000), month_count)

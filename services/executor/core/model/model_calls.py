@@ -278,7 +278,7 @@ _encode_tools = IdentityCache[tuple[models.ToolDefinition, ...], str](
 
 
 def _describe_usage(reply: models.ModelReply, settlement: Settlement) -> dict[str, JsonValue]:
-    """A call's usage for people: tokens of ``input``, those of it ``cached``, tokens of ``output``, and the price in
+    """A call's usage for people: tokens of ``input``, those of it ``cached``, and of ``output``; the price in
     ``nanos``.
 
     ``usage_doubt``: why the endpoint's numbers are not believed, if they are not.

@@ -321,8 +321,7 @@ class _Sentence:
 
     @cached_property
     def place_of_last_purpose(self) -> int:
-        """The index of the last word before whoever or whatever business needs one record's data for; -1 if there is
-        none.
+        """The index of the last word before what business needs one record's data for; -1 if there is none.
 
         As in "to the payroll team", "for the pension form".
         """

@@ -338,9 +338,7 @@ def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
 
 
 def describe_ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
-    """For the task's metadata: ``writes`` with their outcomes, ``doubts`` that are open, and the operators'
-    ``resolutions``.
-    """
+    """``writes`` with their outcomes, open ``doubts``, and the operators' ``resolutions``, for the task's metadata."""
     return {
         "writes": [
             cast(JsonValue, to_i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries

@@ -73,9 +73,7 @@ def find_columns(described: Json) -> dict[str, str]:
 
 
 def find_column_names_in_enums(parameters: Mapping[str, JsonObject]) -> dict[str, str]:
-    """The columns that a tool's schema lists for parameters that take names, as ``{column: ""}``, since it describes
-    none.
-    """
+    """The columns that a tool's schema lists for parameters that take names, as ``{column: ""}``: it describes none."""
     listed = (_list_enum_values(shape) for name, shape in parameters.items() if _takes_column_names(name))
     return dict.fromkeys((name for names in listed for name in names), "")
 
