@@ -106,6 +106,7 @@ def _check_policy_json(policy: str | None) -> None:
 
 
 def parse_escalation_levels(words: list[str] | None) -> tuple[str, ...]:
+    """The levels that ``--level`` names, in their usual spelling; none without it."""
     try:
         return tuple(EscalationLevel.parse(word).word for word in words or ())
     except ValueError as error:

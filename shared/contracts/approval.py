@@ -73,6 +73,7 @@ def rungs_above(ladder: tuple[LadderRung, ...], level: str | None) -> tuple[Ladd
 
 
 def find_rung(ladder: tuple[LadderRung, ...], level: str | None) -> LadderRung | None:
+    """The rung of that level; None if the ladder has none."""
     return next((rung for rung in ladder if rung.level == level), None)
 
 

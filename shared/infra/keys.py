@@ -212,6 +212,7 @@ def accuracy_field(process_type: str, kind: str) -> str:
 
 
 def unpack_accuracy_field(field: str) -> tuple[str, str]:
+    """The process type and kind in a field of ``accuracy_field``."""
     process_type, kind = field.split(":")
     return unquote(process_type), kind
 

@@ -207,6 +207,10 @@ class Scripts:
         self.lineage = lineage_of(redis)
 
     async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
+        """The reply of one script; raises ``StoreUnavailable``, also for an error that the script replies.
+
+        ``name``: that of its file; ``keys``, ``arguments``: the script's ``KEYS`` and ``ARGV``, in order.
+        """
         parts = [len(keys), *keys, *arguments]
 
         async def evaluate(is_repeated: bool) -> Reply:

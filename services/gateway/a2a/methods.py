@@ -68,7 +68,7 @@ class A2aMethods:
         return streams.StreamAnswer(stream, answer_format, ClientView(self._model_notice, task_id))
 
     async def get_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
-        """GetTask: the present state of a task."""
+        """GetTask: the present state of a task; 404 if there is none of that id that the caller may see."""
         task_id, caller = self._read_task_id_and_caller(call, answer_format)
         path = f"{answer_format.parameter_prefix}historyLength"
         length = _read_history_length(call.params, path, answer_format.dialect)
@@ -107,7 +107,9 @@ class A2aMethods:
         }
 
     async def cancel_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
-        """CancelTask: cancel a task; answers with the task, usually once it has ended."""
+        """CancelTask: cancel a task; answers with the task, usually once it has ended. 400 (in 0.3 409) if it had
+        ended.
+        """
         task_id, caller = self._read_task_id_and_caller(call, answer_format)
         record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
         return answer_format.show_task(record, ClientView(self._model_notice, task_id))
@@ -153,10 +155,7 @@ class A2aMethods:
         return answer_format.empty_result
 
     async def get_extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
-        """GetExtendedAgentCard: the agent's card, for authenticated callers only; others get ``NoExtendedCard``.
-
-        Raises ``Unsupported`` if this gateway shows none.
-        """
+        """GetExtendedAgentCard: the agent's card; 400 (in 0.3 404) for callers who are not authenticated."""
         if not self._settings.shows_extended_card:
             raise errors.Unsupported(NO_EXTENDED_CARD_TEXT)
         if not self.identify_caller(call, answer_format).principal.verified:

@@ -48,12 +48,17 @@ def _is_1_0(version: str) -> bool:
 
 
 def require_protocol_1_0(version: str, subject: str) -> None:
+    """Raises ``VersionMismatch`` unless ``version``, the header's, is 1.0.
+
+    ``subject``: what belongs to 1.0, for the message.
+    """
     if not _is_1_0(version):
         problem = f"says {version!r}" if version else "is missing, which means 0.3"
         raise VersionMismatch(f"{subject} belongs to protocol 1.0, but the header {VERSION_HEADER} {problem}")
 
 
 def require_protocol_0_3(version: str, subject: str) -> None:
+    """Raises ``VersionMismatch`` unless ``version``, the header's, is 0.3 or missing. ``subject``: for the message."""
     if not _VERSION_0_3_PATTERN.fullmatch(version):
         raise VersionMismatch(f"{subject} belongs to protocol 0.3, but the header {VERSION_HEADER} says {version!r}")
 

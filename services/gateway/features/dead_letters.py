@@ -148,6 +148,7 @@ class DeadLetters(ScriptedStore):
         return [letter for _, letter in found]
 
     async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
+        """One dead letter of the tenant; raises ``NotFound``."""
         return (await self._find(tenant, letter_id))[1]
 
     async def requeue(self, tenant: str, letter_id: str, *, repeats_writes: bool) -> tuple[DeadLetter, str | None]:
@@ -174,6 +175,7 @@ class DeadLetters(ScriptedStore):
         return letter, await self._restart_task(address, dead)
 
     async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
+        """Delete a dead letter; returns it. Raises ``NotFound``."""
         address, letter = await self._find(tenant, letter_id)
         if not await self._delete(address):
             raise _letter_not_found(letter_id)

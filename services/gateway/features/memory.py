@@ -127,6 +127,7 @@ class TenantMemories(ScriptedStore):
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 
     async def find_forget_request(self, tenant: str, request_id: str) -> ForgetRequest | None:
+        """The tenant's request to forget of that id; None if there is none."""
         row = await self._scripts.execute("HGET", keys.learned_keys(tenant).forgets, request_id)
         return ForgetRequest.read_row(row)
 

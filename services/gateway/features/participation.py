@@ -178,6 +178,7 @@ class AssessmentsOfWorker:
         return stored
 
     async def find(self, tenant: str, session_id: str) -> AssessmentOfWorker | None:
+        """The assessment that runs, or ran last, in the session; None if there is none."""
         name = participation_key(tenant, session_id)
         reply = await self._scripts.execute("HMGET", name, "json", "turns")
         text, turns = cast("list[str | None]", reply)

@@ -248,6 +248,7 @@ def read_object(file: Path) -> JsonObject:
 
 
 def read_value(file: Path) -> Json:
+    """The JSON value in a file. Raises ``UnreadableDocument``."""
     try:
         return loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

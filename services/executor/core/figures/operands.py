@@ -228,9 +228,11 @@ class OperandSources(NamedTuple):
     zone: tzinfo | None = None
 
     def find_fact(self, ref: str) -> Fact | None:
+        """The fact of that reference, in any case; None if there is none."""
         return next((fact for fact in self.facts if fact.ref.casefold() == ref.casefold()), None)
 
     def find_value(self, name: str) -> NamedValue | None:
+        """The value of that name, or else of the same words in another spelling; None if there is none."""
         value = next((value for value in self.values if value.name == name), None)
         if value is not None or not re.fullmatch(r"[A-Za-z][\w -]*", name):
             return value

@@ -152,6 +152,7 @@ class TaskReader:
         return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
 
     def find_fact(self, ref: str) -> Fact | None:
+        """The fact of that reference; None if nothing was read under it."""
         return self._facts.get(ref)
 
     async def read_or_reuse(self, key: str, ref: str, use: ToolUse, tool: Tool, *, by_machine: bool = False) -> Fact:

@@ -248,6 +248,7 @@ class RecordGraph:
         return self._by_seen[id(record)]
 
     def enclosing_record(self, node: GraphNode) -> GraphNode | None:
+        """The record around this one in the same answer; None if it has none there."""
         outer = node.seen.outer
         return self._by_seen.get(id(outer)) if outer else None
 

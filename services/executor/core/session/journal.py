@@ -243,6 +243,7 @@ class Journal:
         return self._working_seconds - self.worked_seconds
 
     def get(self, key: str) -> str | None:
+        """The result of the finished step under that key, as stored; None if it has not finished."""
         return self._steps.get(key)
 
     def get_from_earlier_attempt(self, key: str) -> str | None:

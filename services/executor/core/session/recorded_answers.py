@@ -119,6 +119,7 @@ def parse_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bo
 
 
 def raise_recorded_failure(recorded: JsonObject) -> None:
+    """Raises the ``ToolUnreachable`` or ``ToolSilent`` that was recorded in place of an answer, if one was."""
     if "unreachable" in recorded:
         raise ToolUnreachable(str(recorded["unreachable"]))
     if "silent" in recorded:

@@ -77,6 +77,7 @@ class Keyring(ScriptedStore):
     """The API keys. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def find(self, key_id: str) -> ApiKey | None:
+        """The key of that id, also a revoked one; None if there is none."""
         return (await self._find_all([key_id]))[0]
 
     async def list_keys(self, tenant: str) -> Sequence[ApiKey]:

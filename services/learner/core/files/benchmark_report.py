@@ -72,6 +72,9 @@ class ReportScores:
         self._percent = {name for name, score in filter(None, named_scores) if score > 1}
 
     def get_score(self, entry: ReportEntry | None) -> float | None:
+        """The score of an entry from 0 to 1, also if it is given in per cent; None without an entry, or one with a
+        score.
+        """
         if entry is None or entry.named_score is None:
             return None
         name, score = entry.named_score

@@ -151,6 +151,7 @@ def searched_text(contact: Contact) -> str:
 
 
 def rank_by(sort_by: str) -> Rank[Contact] | None:
+    """The rank by which contacts are sorted; None for ``created_at``, the order in which they are kept."""
     if sort_by == "created_at":
         return None
     if sort_by == "company":

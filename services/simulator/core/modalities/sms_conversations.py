@@ -47,6 +47,7 @@ class _GroupAction(Action[Telephone]):
     thread_id: Name
 
     def require_group(self, tables: Telephone) -> SmsConversationRecord:
+        """The group conversation that the action is about; raises ``ActionFailed`` if it is none."""
         group = tables.require_conversation(self.thread_id)
         if group.conversation_type != "group":
             raise ActionFailed(f"Conversation {self.thread_id} is not a group")

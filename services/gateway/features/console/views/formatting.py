@@ -150,6 +150,7 @@ def text_or_empty(value: object) -> str:
 
 
 def texts_or_empty(value: object) -> tuple[str, ...]:
+    """The items of a list as texts; empty for anything else."""
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
@@ -159,6 +160,7 @@ def parse_digits_or_zero(text: str) -> int:
 
 
 def parse_time_or_none(value: object) -> datetime | None:
+    """An ISO 8601 time in UTC; None for any other value."""
     try:
         return to_utc(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except ValueError:
