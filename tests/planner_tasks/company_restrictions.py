@@ -102,6 +102,22 @@ THINGS = (
     ),
 )
 
+IN_OTHER_WORDS = (
+    task("Welche Verträge laufen in den nächsten 60 Tagen aus?", says=("CON-1103 (yearly value 4954.80), CON-1113",)),
+    task(
+        "Quels contrats se terminent dans les 60 prochains jours ?", says=("CON-1103 (yearly value 4954.80), CON-1113",)
+    ),
+    task("Zeige alle offenen Rechnungen", says=("INV-6001 (amount 10481.37), INV-6004",)),
+    task("Combien de factures sont ouvertes ?", says=("11 invoices are open.",)),
+    task("Wie hoch ist die Summe aller Anträge für Reisen?", says=("4304.50",)),
+    task("Wie viele Reisen wurden in den offenen Anträgen eingereicht?", says=("Could not be found out",)),
+    task("Wer hat EXP-1001 eingereicht?", says=("Employee: EMP-447 (Jordan Reyes).",)),
+    _refused("Welche Lieferanten sind gesperrt?", "not understood: gesperrt"),
+    task("What is the department of BUD-03?", says=("The department of BUD-03 is Marketing.",)),
+    task("How much is left of BUD-03?", says=("600.00 of BUD-03 is available.",)),
+    _refused("What is the department of BUD-99?", "BUD-99 was not found"),
+)
+
 WHOLE = (
     task(
         "Pay all matched invoices.",

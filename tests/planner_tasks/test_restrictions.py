@@ -27,6 +27,7 @@ def _quiet() -> Iterator[None]:
         pytest.param(rows.CHOICES, id="choices"),
         pytest.param(rows.FIGURES, id="figures"),
         pytest.param(rows.THINGS, id="things"),
+        pytest.param(rows.IN_OTHER_WORDS, id="in_other_words"),
         pytest.param(rows.WHOLE, id="whole"),
         pytest.param(rows.SAID, id="said"),
         pytest.param(rows.DAYS, id="days"),

@@ -38,6 +38,7 @@ from services.planner.core.words import (
     stems,
     text_stems,
     text_words,
+    with_words_for_rest,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -483,7 +484,7 @@ def _name_reference(record: FactRecord, question: str, situation: Situation) -> 
 
 
 def _asked_field(record: FactRecord, question: str) -> str | None:
-    word_stems = text_stems(question)
+    word_stems = with_words_for_rest(text_stems(question))
     fields = [name for name in record.fields if not is_identifier(name)]
     if re.match(r"\W*who\b", question, re.I):  # nobody is a day or a figure
         fields = [name for name in fields if not any(mark.isdigit() for mark in str(record.fields[name]))]

@@ -288,9 +288,7 @@ def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondi
             is_plain = _says_no_more(match["state"] if match else text, stated_word, one.record)
             name = "it" if id(one.record) in own else _name(one.record)
             return JudgedCondition(not negated, f"{name} is {stated_word}") if is_plain else _as_unknown(text)
-    is_foreign = situation.original != situation.text and any(
-        says(situation.original, word) for word in text_words(text)
-    )
+    is_foreign = situation.is_translated and any(says(situation.original, word) for word in text_words(text))
     if match and not is_foreign and len(word_stems) == 1 and (other := _other_state(meant, match["state"])):
         name = "it" if len(records) != 1 or id(records[0]) in own else _name(records[0])
         return JudgedCondition(negated, f"{name} is {other}")

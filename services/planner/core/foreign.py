@@ -13,8 +13,8 @@ from services.planner.core.languages import FRENCH_VERBS, FRENCH_WORDS, GERMAN_V
 _SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
 _TOKEN_PATTERN = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|\w*\d[\w.,:-]*\w|\w+(?:-\w+)*|\s+|.", re.S)
 _GERMAN_WORDS = frozenset(
-    "der die das den dem und oder nicht bitte mit für ist sind welche wie ein eine einen weil wenn von zu dass ihre"
-    "".split()
+    "der die das den dem und oder nicht bitte mit für ist sind welche wie ein eine einen weil wenn von zu dass ihre "
+    "alle viel noch wer wann wurde".split()
 )
 _FRENCH_WORDS = frozenset(
     "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au".split()
@@ -42,6 +42,10 @@ _IF_PATTERN = re.compile(
 )
 _DECIMAL_PATTERN = re.compile(r"\d{1,3}(?:\.\d{3})*,\d{2}|\d+,\d{2}")
 _ENDINGS_PATTERN = re.compile(r"(?:issez|issons|ez|er|ons|ir|re|es|ent|en|st|et|e|t|n|s)$")
+
+
+_INFLECTED_PATTERN = re.compile(r"(?P<stem>\w{4,}?)(?:e[nrsm]?|n|s)")
+_WHO_HAS_PATTERN = re.compile(r"^who (?:has|a) (?P<what>\S*\d\S*) (?P<done>\w+ed)\b")
 
 
 class Language(NamedTuple):
@@ -108,7 +112,8 @@ def _translate_sentence(text: str, language: Language) -> str:
         _translate_clause(clause, language) if index % 2 == 0 else _translate_words(clause, language)
         for index, clause in enumerate(clauses)
     ]
-    return re.sub(r"\s+", " ", f"{''.join(translated)}{reason_text}{end or '.'}").strip()
+    english = re.sub(r"\s+", " ", f"{''.join(translated)}{reason_text}{end or '.'}").strip()
+    return _WHO_HAS_PATTERN.sub(r"who \g<done> \g<what>", english)
 
 
 def _translate_clause(clause: str, language: Language) -> str:
@@ -169,4 +174,6 @@ def _translate_word(token: str, language: Language) -> str:
     if _DECIMAL_PATTERN.fullmatch(token):
         return token.replace(".", "").replace(",", ".")
     english_word = language.words.get(token.lower())
+    if english_word is None and language.is_german and (inflected := _INFLECTED_PATTERN.fullmatch(token.lower())):
+        english_word = language.words.get(inflected["stem"]) or language.words.get(f"{inflected['stem']}e")
     return english_word if english_word is not None and not token.isupper() else token

@@ -22,45 +22,42 @@ versend ship | plan schedule | storn cancel | schreib_ab write_off | antwort ans
 """
 _GERMAN_WORDS = """
 der the | die the | das the | den the | dem the | des the | ein a | eine a | einen a | einem a | einer a | eines a |
-und and | oder or | aber but | mit with | ohne without | für for | von of | vom of | zu to | zum to | zur to | an to
-| auf to | bei at | über over | unter under | bis until | nach after | vor before | aus from | im in | in in | als
-as | weil because | da because | denn because | wenn if | falls if | sofern if | nur only | nicht not | kein no |
-keine no | keinen no | außer except | ausser except | alle all | allen all | jeder every | jede every | jeden every
-| jedes every | dann then | danach then | anschließend then | auch also | bitte please | ist is | sind are | war was
-| wurde was | wurden were | hat has | dass that | er it | sie it | es it | ihn it | ihr its | ihre their | ihrer
-of_their | seine its | seinen its | welche which | welcher which | welches which | wer who | was what | wie how |
-viele many | viel much | hoch much | wann when | wo where | summe total | gesamtbetrag total | betrag amount | höhe
-amount | hälfte half | voll full | voller full | vollen full | prozent percent | antworte answer | json-liste
-json_list | liste list | ids ids | id id | kennung id | kennungen ids | status status | offen open | offene open |
-offenen open | ausstehend pending | ausstehende pending | ausstehenden pending | genehmigt approved | genehmigte
-approved | abgelehnt rejected | abgelehnte rejected | bezahlt paid | überfällig overdue | überfällige overdue |
-überfälligen overdue | aktiv active | aktive active | aktiven active | storniert cancelled | geschlossen closed |
+und and | oder or | aber but | mit with | ohne without | für for | von of | vom of | zu to | zum to | zur to | an to |
+auf to | bei at | über over | unter under | bis until | nach after | vor before | aus from | im in | in in | als as |
+weil because | da because | denn because | wenn if | falls if | sofern if | nur only | nicht not | kein no | außer
+except | ausser except | alle all | allen all | aller all | jeder every | jede every | jeden every | jedes every |
+dann then | danach then | anschließend then | auch also | bitte please | ist is | sind are | war was | wurde was |
+wurden were | hat has | dass that | er it | sie it | es it | ihn it | ihr its | ihre their | ihrer of_their | seine
+its | seinen its | welche which | welcher which | welches which | wer who | was what | wie how | viele many | viel
+much | hoch much | wann when | wo where | summe total | gesamtbetrag total | betrag amount | höhe amount | hälfte half
+| voll full | voller full | vollen full | prozent percent | antworte answer | json-liste json_list | liste list | ids
+ids | id id | kennung id | kennungen ids | status status | offen open | ausstehend pending | genehmigt approved |
+abgelehnt rejected | bezahlt paid | überfällig overdue | aktiv active | storniert cancelled | geschlossen closed |
 gelöst resolved | fehlend missing | fehlt missing | abgelaufen expired | fällig due | mehr more | weniger less |
-mindestens at_least | höchstens at_most | spesenantrag expense_claim | spesenanträge expense_claims |
-spesenabrechnung expense_claim | spesen expense | spesenbeleg expense_claim | antrag claim | anträge claims |
-rechnung invoice | rechnungen invoices | bestellung order | bestellungen orders | auftrag order | aufträge orders |
-einkauf purchase | kaufauftrag purchase_order | einkaufsbestellung purchase_order | beschaffungsauftrag
-purchase_order | lieferant vendor | lieferanten vendor | kunde customer | kunden customer | kundin customer |
-mitarbeiter employee | mitarbeiterin employee | mitarbeiters employee | angestellte employee | vertrag contract |
-verträge contracts | vorfall incident | vorfälle incidents | störung incident | ticket ticket | tickets tickets |
-vermerk note | hinweis note | notiz note | dringend urgent | dringende urgent | dringenden urgent | noch still |
-abteilung department | haushalt budget | budget budget | erstattung refund | gutschrift credit | forderung
-receivable | forderungen receivables | zahlung payment | zahlungen payments | abonnement subscription | abo
-subscription | tarif plan | plätze seats | plätzen seats | zugang access | zugänge access | zugriff access |
-zugriffsrecht access | zugriffsrechte access | gerät asset | geräte assets | ausrüstung asset | reklamation dispute
-| streitfall dispute | widerspruch dispute | reservierung reservation | gehaltslauf payroll_run | lohnlauf
+mindestens at_least | höchstens at_most | spesenantrag expense_claim | spesenanträge expense_claims | spesenabrechnung
+expense_claim | spesen expense | spesenbeleg expense_claim | antrag claim | anträge claims | rechnung invoice |
+rechnungen invoices | bestellung order | bestellungen orders | auftrag order | aufträge orders | einkauf purchase |
+kaufauftrag purchase_order | einkaufsbestellung purchase_order | beschaffungsauftrag purchase_order | lieferant vendor
+| lieferanten vendor | kunde customer | kunden customer | kundin customer | mitarbeiter employee | mitarbeiterin
+employee | mitarbeiters employee | angestellte employee | vertrag contract | verträge contracts | vorfall incident |
+vorfälle incidents | störung incident | ticket ticket | tickets tickets | vermerk note | hinweis note | notiz note |
+dringend urgent | noch still | abteilung department | haushalt budget | budget budget | erstattung refund | gutschrift
+credit | forderung receivable | forderungen receivables | zahlung payment | zahlungen payments | abonnement
+subscription | abo subscription | tarif plan | plätze seats | plätzen seats | zugang access | zugänge access | zugriff
+access | zugriffsrecht access | zugriffsrechte access | gerät asset | geräte assets | ausrüstung asset | reklamation
+dispute | streitfall dispute | widerspruch dispute | reservierung reservation | gehaltslauf payroll_run | lohnlauf
 payroll_run | gehaltsabrechnung payslip | telefonnummer phone_number | nummer number | schweregrad severity | stufe
-level | priorität priority | betreff subject | konto account | grund reason | duplikat duplicate | doppelte
-duplicate | periode period | monat month | jahr year | tag day | tage days | name name | adresse address | artikel
-item | produkt product | lager stock | wert value | preis price | differenz difference | zwischen between | neue new
-| neuen new | neuer new | verwendet used | übrig left | verfügbar available | manager manager | vorgesetzter manager
-| vorgesetzte manager | bestellwert order_total | zwei two | drei three | vier four | morgen tomorrow | übermorgen
+level | priorität priority | betreff subject | konto account | grund reason | duplikat duplicate | doppelte duplicate
+| periode period | monat month | jahr year | tag day | tage days | name name | adresse address | artikel item |
+produkt product | lager stock | wert value | preis price | differenz difference | zwischen between | neue new | neuen
+new | neuer new | verwendet used | übrig left | verfügbar available | manager manager | vorgesetzter manager |
+vorgesetzte manager | bestellwert order_total | zwei two | drei three | vier four | morgen tomorrow | übermorgen
 tomorrow | heute today | sofort immediately | jetzt now | später later | bald soon | nächste next | nächsten next |
 nächster next | nächstes next | kommende next | kommenden next | kommender next | kommendes next | woche week | wochen
 weeks | montag monday | dienstag tuesday | mittwoch wednesday | donnerstag thursday | freitag friday | samstag
 saturday | sonntag sunday | am on | sobald as_soon_as | nachdem after | solange as_long_as | bevor before | während
 while | versandt shipped | verschickt shipped | geliefert delivered | eingegangen received | erhalten received |
-ehemalig former
+ehemalig former | eingereicht submitted | abgeglichen matched | reise travel | enden end | endet ends | monate months
 """
 _FRENCH_VERBS = """
 approuv approve | valid approve | autoris approve | accept accept | confirm confirm | pay pay | régl pay | rembours
@@ -103,10 +100,10 @@ please | svp please | jusqu until | moins less | urgent urgent | urgents urgent
 | urgente urgent | urgentes urgent | encore still | demain tomorrow | bientôt soon | semaine week | semaines weeks |
 lundi monday | mardi tuesday | mercredi wednesday | jeudi thursday | vendredi friday | samedi saturday | dimanche
 sunday | soit is | soient are | expédié shipped | expédiée shipped | livré delivered | livrée delivered | reçu
-received | reçue received
+received | reçue received | soumis submitted | voyage travel | voyages travel
 """
 
-_PHRASES = """
+_PHRASES = r"""
 inférieur à:less than | inférieure à:less than | supérieur à:more than | supérieure à:more than |
 kleiner als:less than | geringer als:less than | größer als:more than | höher als:more than |
 note de frais:expense claim | notes de frais:expense claims | bon de commande:purchase order | bons de
@@ -116,7 +113,8 @@ umfang:in full | seit wann:when | wie hoch ist:how much is | wie viele:how many 
 dinge:status | offene posten:open receivables | semaine prochaine:next week | mois prochain:next month | plus
 tard:later | après-demain:tomorrow | aujourd['’]hui:today | une fois que:as soon as | dès que:as soon as | après
 que:after | avant que:before | tant que:as long as | à condition que:on condition that | pourvu que:provided | au cas
-où:in case
+où:in case | gibt es:are there | combien de:how many | combien d['’]:how many | laufen (.+) aus:expire \1
+| laufen (.+) ab:expire \1 | dans les (\d+) prochains jours:in the next \1 days | se terminent:end | expirent:expire
 """
 
 

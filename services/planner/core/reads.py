@@ -7,13 +7,23 @@ from services.planner.core.arguments import bind_arguments
 from services.planner.core.binding import CallPlan
 from services.planner.core.each import calls_for_each_value
 from services.planner.core.intents import Intent, find_spared
+from services.planner.core.mentions import MentionKind
 from services.planner.core.pages import is_paging, next_parts
 from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.process import process_of
-from services.planner.core.references import find_identifiers, is_reference, wanted_noun
+from services.planner.core.references import abbreviates, find_identifiers, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
 from services.planner.core.selection import named_owners, names_in, unknown_names
-from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, records_about
+from services.planner.core.situation import (
+    CERTAIN,
+    LIKELY,
+    POSSIBLE,
+    ArgumentCandidate,
+    Situation,
+    best,
+    places_of,
+    records_about,
+)
 from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import concept, is_identifier, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -206,6 +216,8 @@ def _search_calls(
     """Names of the task that nothing shows yet, or that are shown without an identifier by which to reach them: search
     tools, and lists of what the known records refer to.
     """
+    if lists := [plan for plan in _lists_of_unplaced(tools, situation) if plan.key not in made_keys]:
+        return lists
     unknown = unknown_names(situation, tools) or _list_unreached(situation, writers)
     if not unknown:
         return []
@@ -226,6 +238,17 @@ def _search_calls(
     fitting = [plan for plan in plans if nouns(plan.tool.name) in referred]
     near = [plan for plan in fitting or lists if plan.key not in made_keys]
     return near or [plan for plan in plans if plan.key not in made_keys]
+
+
+def _lists_of_unplaced(tools: tuple[ToolSpec, ...], situation: Situation) -> list[CallPlan]:
+    """The lists of things that an unknown identifier of the task abbreviates, where no tool looks them up by one."""
+    named = [mention.value for mention in situation.of_kind(MentionKind.ID)]
+    unplaced = [value for value in named if not places_of(value, situation)]
+    looked_up = frozenset().union(
+        *(wanted_noun(tool, name) for tool in tools for name in tool.required if is_identifier(name))
+    )
+    lists = [tool for tool in tools if not tool.required and nouns(tool.name).isdisjoint(looked_up)]
+    return [CallPlan(tool, ()) for tool in lists if any(abbreviates(value, nouns(tool.name)) for value in unplaced)]
 
 
 def _list_unreached(situation: Situation, writers: Sequence[ToolSpec]) -> list[str]:

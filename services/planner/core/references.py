@@ -99,7 +99,7 @@ def _sureness(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str,
         return CERTAIN
     if _belongs_elsewhere(mention.value, noun, situation):
         return 0
-    if len(noun) == 1 and _abbreviates(mention.value, noun):
+    if len(noun) == 1 and abbreviates(mention.value, noun):
         return CERTAIN
     if _abbreviates_words(mention.value, [word for word in parts(name) if word not in ID_WORDS]):
         return CERTAIN
@@ -159,7 +159,7 @@ def _is_of_another_noun(mention: Mention, situation: Situation) -> bool:
     return bool(words) and not is_verb(words[-1])
 
 
-def _abbreviates(value: str, noun: frozenset[str]) -> bool:
+def abbreviates(value: str, noun: frozenset[str]) -> bool:
     """Whether an identifier's letters begin one of the words or occur in it in their order, as those of ``ABC-1``."""
     letters = re.match(r"[A-Za-z]+", value)
     prefix = letters[0].lower() if letters else ""

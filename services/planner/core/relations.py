@@ -326,6 +326,7 @@ def tell_reference(record: FactRecord, field: str, situation: Situation) -> str:
     return f"{words.removesuffix(' id').capitalize()}: {record.fields[field]}{f' ({name})' if name else ''}."
 
 
+_PORTION = re.compile(r"[a-z]{4,}ed|spent|paid|left|available")
 _DAY_FIELD = re.compile(r"(?P<what>(?P<is_done>[a-z]+ed|paid|sent|made)|(?P<is_plain>[a-z]+[^s]s)|due)(?: at| on)?")
 
 
@@ -341,7 +342,9 @@ def tell_field(record: FactRecord, field: str) -> str:
         verb = "" if day["is_plain"] else "was " if day["is_done"] else "is "
         return f"{name} {verb}{day['what']} on {str(record.fields[field])[:10]}."
     amount = in_major_units(record, field) if is_minor else None
-    return f"The {words} of {name} is {record.fields[field] if amount is None else format(amount, '.2f')}."
+    value = record.fields[field] if amount is None else format(amount, ".2f")
+    is_portion = field in numeric_fields(record) and _PORTION.fullmatch(words)
+    return f"{value} of {name} is {words}." if is_portion else f"The {words} of {name} is {value}."
 
 
 def _tell_day(record: FactRecord, head: str, tail: str) -> RelatedAnswer | None:

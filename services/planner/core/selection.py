@@ -21,7 +21,7 @@ from services.planner.core.mentions import Mention, MentionKind, find_mentions, 
 from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import ChosenRecords, Situation
+from services.planner.core.situation import ChosenRecords, Situation, says
 from services.planner.core.words import STOP, nouns, stem, stems, text_stems, text_words
 
 
@@ -55,7 +55,7 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
         *_find_kinds_beside(first.rest, listed, situation),
         *(words for exclusions_read in [*left_out.values()][:1] for words in exclusions_read.uninterpreted),
     )
-    if _asks_for_unknown(normalised_text, listed):
+    if _asks_for_unknown(normalised_text, listed, situation):
         return ChosenRecords((), first.rest, uninterpreted, tuple(listed))
     ids = _meant_ids(normalised_text, situation)
     records = [
@@ -250,26 +250,31 @@ def _replace_states_by_shown_ones(text: str, listed: Sequence[FactRecord]) -> st
     return text
 
 
-def _asks_for_unknown(text: str, listed: Sequence[FactRecord]) -> bool:
+def _asks_for_unknown(text: str, listed: Sequence[FactRecord], situation: Situation) -> bool:
     """Whether a question asks for a state that no record shows and that no list was narrowed by: nothing fits."""
     match = _PREDICATE_PATTERN.search(text)
-    if match is None or not listed or _is_no_state(match["state"]) or match["state"] in STOP:
+    if match is None or not listed or _is_no_state(match["state"], situation) or match["state"] in STOP:
         return False
     value_stems = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
     value_stems |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
     return stem(match["state"]) not in value_stems
 
 
-def unknown_state(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
+def unknown_state(text: str, listed: Sequence[FactRecord], situation: Situation) -> frozenset[str]:
     """The stem of the state that a question asks for and no record has, if the records' states are words."""
     match = _PREDICATE_PATTERN.search(text)
     values = (value for record in listed for value in record.fields.values() if isinstance(value, str))
     tells = any(value.isalpha() and value.islower() for value in values)
-    return frozenset((stem(match["state"]),)) if match and tells and not _is_no_state(match["state"]) else frozenset()
+    is_state = match and tells and not _is_no_state(match["state"], situation)
+    return frozenset((stem(match["state"]),)) if match and is_state else frozenset()
 
 
-def _is_no_state(word: str) -> bool:
-    """Whether a word says what things are, as a noun in the plural does, or how they relate to a day or to others."""
+def _is_no_state(word: str, situation: Situation) -> bool:
+    """Whether a word says what things are, as a noun in the plural does, or how they relate to a day or to others, or
+    is of another language.
+    """
+    if situation.is_translated and says(situation.original, word):
+        return True
     return stem(word) in NO_STATES or bool(re.search(r"[^sui]s$", word))
 
 

@@ -98,6 +98,10 @@ class Situation(NamedTuple):
         return text
 
     @property
+    def is_translated(self) -> bool:
+        return in_english(self.original) != self.original
+
+    @property
     def stems(self) -> frozenset[str]:
         return text_stems(self.reading.text)
 

@@ -55,7 +55,9 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     if not listed:
         return ()
     selection = select_records(question, situation)
-    uninterpreted = _find_unexplained(selection, listed, situation) - _OF_QUESTIONS - unknown_state(question, listed)
+    uninterpreted = (
+        _find_unexplained(selection, listed, situation) - _OF_QUESTIONS - unknown_state(question, listed, situation)
+    )
     uninterpreted -= _class_words(question, listed) & situation.terms
     uninterpreted |= _relating_words(selection.rest, listed) | _find_states_of_other_kinds(selection, situation)
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
