@@ -103,14 +103,9 @@ def split_for_requests(file: LearningFile, content: Json) -> list[tuple[Learning
 
 
 def _import_file(url: str, speaker: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:
-    body: JsonObject = {
-        "file": file.value,
-        "content": content,
-        "dry_run": dry_run,
-        **gateway.build_speaker_claim(speaker),
-    }
+    body: JsonObject = {"file": file.value, "content": content, "dry_run": dry_run}
     with err.status(f"{'Checking' if dry_run else 'Importing'} {file.value} ..."):
-        return gateway.ask_gateway(url, "POST", "/learn/import", body)
+        return gateway.ask_as_operator(url, speaker, "learn", "import", body=body)
 
 
 def _print_reports(reports: list[JsonObject], is_refused: bool, as_json: bool) -> None:

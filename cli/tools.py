@@ -74,18 +74,14 @@ def _build_made_tool_table(rows: list[JsonObject]) -> Table:
 
 def _print_versions(answer: JsonObject) -> None:
     for version in objects_in(answer.get("versions")):
-        _print_version(version)
-
-
-def _print_version(version: JsonObject) -> None:
-    out.print(f"{version.get('name')} version {version.get('version')}: {version.get('purpose')}", style="bold")
-    err.print(f"SHA-256 {version.get('code_sha256')}, made {version.get('made_at')}", style="dim")
-    if version.get("removed_at"):
-        out.print(f"removed {version.get('removed_at')} by {version.get('removed_by')}")
-        return
-    out.print(str(version.get("code")))
-    for case in objects_in(version.get("cases")):
-        out.print(f"  {join_values(case.get('inputs'))} -> {case.get('expected')}")
+        out.print(f"{version.get('name')} version {version.get('version')}: {version.get('purpose')}", style="bold")
+        err.print(f"SHA-256 {version.get('code_sha256')}, made {version.get('made_at')}", style="dim")
+        if version.get("removed_at"):
+            out.print(f"removed {version.get('removed_at')} by {version.get('removed_by')}")
+            continue
+        out.print(str(version.get("code")))
+        for case in objects_in(version.get("cases")):
+            out.print(f"  {join_values(case.get('inputs'))} -> {case.get('expected')}")
 
 
 _TIMEOUT_SECONDS = 60.0

@@ -1,6 +1,6 @@
 """The gateway's settings, read once at its start."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -11,24 +11,18 @@ from shared.domain.address_ranges import why_open_host_refused
 from shared.infra.archive_open import parse_keys
 from shared.infra.parts import check_optional_parts
 from shared.infra.redis import QueueSettings
-from shared.infra.service_settings import HostList, SentFileSettings, Settings, WordList
+from shared.infra.service_settings import HostList, SentFileSettings, Settings, WordList, validate_by
 
 
 class AssessmentSettings(Settings):
     """Settings of assessments. ``assessment_key``: the Fernet keys that encrypt stored keys to assessed worlds."""
 
-    assessment_key: str = Field(
+    assessment_key: Annotated[str, validate_by(parse_keys)] = Field(
         default="",
         repr=False,
         description="what the keys to assessed worlds are kept under: Fernet keys, "
         "the newest first, commas between; empty: no assessment is taken",
     )
-
-    @field_validator("assessment_key")
-    @classmethod
-    def _check_sealing_keys(cls, value: str) -> str:
-        parse_keys(value)
-        return value
 
     @property
     def world_sealing_keys(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Settings that several services share: allowed hosts, message files, logs, and OpenTelemetry's own variables."""
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -13,13 +14,21 @@ def _split_at_commas(value: object) -> object:
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
-def _check_host_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
-    normalize_host_list(entries)
-    return entries
+T = TypeVar("T")
+
+
+def validate_by(parse: Callable[[T], object]) -> AfterValidator:
+    """A validator that keeps a value as it is, and refuses one for which ``parse`` raises ``ValueError``."""
+
+    def check(value: T) -> T:
+        parse(value)
+        return value
+
+    return AfterValidator(check)
 
 
 WordList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)]  # commas between
-HostList = Annotated[WordList, AfterValidator(_check_host_entries)]
+HostList = Annotated[WordList, validate_by(normalize_host_list)]
 
 
 class Settings(BaseSettings):

@@ -265,15 +265,15 @@ def add_probe_route(router: APIRouter, path: str, endpoint: Callable[..., Awaita
     router.add_api_route(path, endpoint, methods=["HEAD"], response_class=JSONResponse, include_in_schema=False)
 
 
-def error_reply(status: int, error: str) -> JSONResponse:
-    return JSONResponse({"error": error}, status)
+def error_reply(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": error}, status, headers)
 
 
 async def _answer_refusal(_: Request, fault: Exception) -> Response:
     if isinstance(fault, BadCall):
         return error_reply(fault.status, fault.message)
     status = fault.status if isinstance(fault, GatewayRefusal) else _STATUS_BY_KIND[type(fault)]
-    return JSONResponse({"error": str(fault)}, status, retry_headers(fault, status))
+    return error_reply(status, str(fault), retry_headers(fault, status))
 
 
 async def _answer_http_exception(request: Request, error: Exception) -> Response:

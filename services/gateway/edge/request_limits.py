@@ -159,9 +159,7 @@ class RequestLimiter:
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
             return error_reply(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
         if self.open_requests >= limits.open_requests and scope["path"] not in _PROBE_PATHS:
-            refusal = error_reply(503, "this replica answers as many requests as it can; try again")
-            refusal.headers.update(RETRY_LATER_HEADERS)
-            return refusal
+            return error_reply(503, "this replica answers as many requests as it can; try again", RETRY_LATER_HEADERS)
         return None
 
     async def _call_app(self, scope: Scope, receive: Receive, send: Send) -> None:

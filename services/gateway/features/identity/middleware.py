@@ -9,7 +9,7 @@ from typing import cast
 import structlog
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge import errors
@@ -132,12 +132,12 @@ def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
         case errors.TooManyRequests():
             return _answer_too_many(scope, fault)
         case errors.NotEntitled():
-            return JSONResponse({"error": str(fault)}, 403, _challenge_header("insufficient_scope"))
+            return error_reply(403, str(fault), _challenge_header("insufficient_scope"))
         case errors.Unauthenticated():
             in_vain = any(name in Headers(scope=scope) for name in _CREDENTIAL_HEADERS)
-            return JSONResponse({"error": str(fault)}, 401, _challenge_header("invalid_token" if in_vain else ""))
+            return error_reply(401, str(fault), _challenge_header("invalid_token" if in_vain else ""))
         case _:
-            return JSONResponse({"error": str(fault)}, 503, RETRY_LATER_HEADERS)
+            return error_reply(503, str(fault), RETRY_LATER_HEADERS)
 
 
 def _challenge_header(error: str) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """Settings of authentication."""
 
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from services.gateway.features.identity.signing_keys import discovery_url, may_fetch_keys_from
 from services.gateway.features.identity.throttle import parse_networks
-from shared.infra.service_settings import Settings, WordList
+from shared.infra.service_settings import Settings, WordList, validate_by
 
 _AUTHENTICATION_METHODS = ("keys", "jwt")
 
@@ -67,15 +67,9 @@ class IdentitySettings(Settings):
         ge=0,
         description="refused credentials a minute from one address before it is turned away; 0 is without a brake",
     )
-    trusted_proxies: WordList = Field(
+    trusted_proxies: Annotated[WordList, validate_by(parse_networks)] = Field(
         default=(), description="addresses and networks whose X-Forwarded-For is believed, commas between"
     )
-
-    @field_validator("trusted_proxies")
-    @classmethod
-    def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        parse_networks(value)
-        return value
 
     @field_validator("authentication")
     @classmethod

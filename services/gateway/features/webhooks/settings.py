@@ -5,13 +5,13 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 from standardwebhooks import Webhook as Signing
 
-from shared.infra.service_settings import HostList, Settings
+from shared.infra.service_settings import HostList, Settings, validate_by
 
 LEAST_SECRET_BYTES = 24
 _PREFIX_OF_SECRETS = "whsec_"
@@ -76,7 +76,7 @@ class PushSettings(Settings):
     a2a_push: Literal["", "on", "off"] = Field(
         default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"
     )
-    webhook_secret: str = Field(
+    webhook_secret: Annotated[str, validate_by(read_secrets)] = Field(
         default="",
         repr=False,
         description="what signs webhooks and encrypts their settings: the newest first, commas between",
@@ -93,12 +93,6 @@ class PushSettings(Settings):
     )
     push_longest_pause: float = Field(default=3600, gt=0, description="seconds that such a pause is at most")
     push_concurrency: int = Field(default=32, ge=1, le=1000, description="deliveries of one replica at once")
-
-    @field_validator("webhook_secret")
-    @classmethod
-    def _check_secrets(cls, value: str) -> str:
-        read_secrets(value)
-        return value
 
     @model_validator(mode="after")
     def _check_signable(self) -> Self:

@@ -203,13 +203,8 @@ def build_working_tile(
         return Tile(question, "Busy" if open_now else "Idle", remark, href)
     other_counts = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), running]
     remark = f"completed, of those that completed or failed in 24 h: {', '.join(other_counts)}"
-    return Tile(
-        question,
-        f"{completed} of {completed + failed}",
-        remark,
-        href,
-        _failure_tone(failed, completed + failed) or "good",
-    )
+    judged = completed + failed
+    return Tile(question, f"{completed} of {judged}", remark, href, _failure_tone(failed, judged) or "good")
 
 
 def build_quality_tile(trend: QualityTrend | None) -> Tile:

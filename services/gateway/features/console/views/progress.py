@@ -84,11 +84,8 @@ def compute_quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
     standard_error = _QUALITY_STANDARD_DEVIATION * sqrt(2 / tasks)
     if abs(recent_mean - earlier) <= standard_error:
         return QualityTrend("level", "", recent_mean, text)
-    return (
-        QualityTrend("up", "good", recent_mean, text)
-        if recent_mean > earlier
-        else QualityTrend("down", "warn", recent_mean, text)
-    )
+    arrow, tone = ("up", "good") if recent_mean > earlier else ("down", "warn")
+    return QualityTrend(arrow, tone, recent_mean, text)
 
 
 def build_quality_history(points: Sequence[TrendPoint]) -> QualityHistory | None:
