@@ -52,7 +52,7 @@ async def run_for_json(
 def run_module_for_json(
     *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None, code: int = 1
 ) -> JsonObject:
-    """``run_for_json`` for synchronous callers."""
+    """``run_for_json`` for synchronous callers; raises the same."""
     return asyncio.run(run_for_json(*arguments, doing=doing, seconds=seconds, environ=environ, code=code))
 
 

@@ -50,7 +50,10 @@ class GatewayClient:
         return parse_task_view(await self._call_rpc("tasks/cancel", {"id": task_id, **claim}))
 
     async def request_json(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request to one of the gateway's own paths, and return its JSON answer; ``build_path`` builds paths."""
+        """Send a request to one of the gateway's own paths, and return its JSON answer; ``build_path`` builds paths.
+
+        Raises ``CommandError`` for a refusal, or if the gateway does not answer.
+        """
         answer, reply = await self._request(verb, path, body, verb)
         if answer.is_success:
             return reply

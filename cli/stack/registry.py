@@ -65,7 +65,10 @@ def url_of_running_gateway() -> str:
 
 
 def data_folder(url: str = "") -> Path | None:
-    """The data folder of the stack at ``url``, else of the stack that runs here; None if there is none."""
+    """The data folder of the stack at ``url``, else of the stack that runs here; None if there is none.
+
+    Raises ``CommandError`` if several stacks run and none is meant.
+    """
     stacks = running_stacks()
     stacks_at_url = [stack for stack in stacks if stack.url == url.rstrip("/")]
     stack = stacks_at_url[0] if stacks_at_url else choose_stack(stacks, Path.cwd())

@@ -133,7 +133,10 @@ def _check_lineage(redis: Redis) -> None:
 
 
 async def check_durable_at_start(redis: Redis, *, allow_volatile: bool = False, seconds: float = START_SECONDS) -> None:
-    """``check_durable`` at start-up: waits up to ``seconds`` for a server that does not answer yet."""
+    """``check_durable`` at start-up: waits up to ``seconds`` for a server that does not answer yet.
+
+    Raises ``VolatileRedis`` and ``StoreUnavailable`` as that does.
+    """
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
     while True:

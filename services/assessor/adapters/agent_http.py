@@ -41,7 +41,10 @@ class AgentHttpClient:
             raise ParticipantFailed("protocol_error", f"its card says that the agent is at {where}: no key goes there")
 
     async def fetch_card(self, path: str) -> JsonValue:
-        """The JSON at a path; None where there is none. Tried once, without waiting for the agent."""
+        """The JSON at a path; None where there is none. Tried once, without waiting for the agent.
+
+        Raises ``ParticipantFailed`` if the agent does not answer, or with what is no JSON.
+        """
         url = self._agent.url.rstrip("/") + path
         try:
             async with self._http.stream("GET", url, headers=self._headers(url), timeout=_CARD_SECONDS) as answer:
@@ -51,7 +54,11 @@ class AgentHttpClient:
         return self._parse_and_redact_answer(content, answer.status_code) if answer.is_success else None
 
     async def post(self, url: str, body: JsonObject, headers: dict[str, str], until: float) -> JsonValue:
-        """The answer's JSON. ``until``: the loop's time after which nothing is tried again."""
+        """The answer's JSON; raises ``ParticipantFailed`` if there is none.
+
+        ``until``: the loop's time after which nothing is tried again. Only a connection that cannot be made is tried
+        again.
+        """
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:

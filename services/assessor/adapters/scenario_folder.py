@@ -73,7 +73,10 @@ def load_scenario(folder: Path) -> LoadedScenario:
 
 
 def load_evaluators(folder: Path) -> Evaluators:
-    """Every public async function of ``evaluators.py`` with two parameters or more, by its name; run in threads."""
+    """Every public async function of ``evaluators.py`` with two parameters or more, by its name; run in threads.
+
+    Empty without the file. Raises ``BadScenario`` if it cannot be imported.
+    """
     if not (folder / "evaluators.py").is_file():
         return {}
     module = _import_evaluators(folder)

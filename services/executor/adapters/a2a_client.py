@@ -255,7 +255,10 @@ class A2aAgent:
         return to_tool_answer(search.task)
 
     async def stop(self, task_id: str) -> ports.ToolAnswer | None:
-        """Asks the agent to cancel the task; returns the task's answer then, or None if the agent refuses to say."""
+        """Asks the agent to cancel the task; returns the task's answer then, or None if the agent refuses to say.
+
+        Raises ``ToolUnreachable`` or ``ToolSilent`` if it does not answer.
+        """
         reply = await _await_answer("the cancellation", self._cancel_task(task_id))
         return None if isinstance(reply, ports.ToolAnswer) else to_tool_answer(reply)
 

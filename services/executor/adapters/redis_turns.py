@@ -88,7 +88,10 @@ class TurnScripts:
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
     ) -> tuple[ports.StopState, bool]:
-        """Stores one step, and the ledger entry in ``write``; the stop state, and whether enough replicas confirmed."""
+        """Stores one step, and the ledger entry in ``write``; the stop state, and whether enough replicas confirmed.
+
+        Raises ``LeaseLost``, and ``LedgerConflict`` if the task is not as this turn last stored it.
+        """
         words, is_confirmed = await self._pack_step(batch, write), True
         if replicas:
             reply, is_confirmed = await self._redis.run_confirmed("append", *words, replicas)
@@ -113,7 +116,10 @@ class TurnScripts:
         return self._append_keys, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **fields, **write)
 
     async def finish(self, end: ports.TurnEnd, *, release: bool) -> bool:
-        """Stores the turn's end (``finish.lua``); returns whether the same step released the lease."""
+        """Stores the turn's end (``finish.lua``); returns whether the same step released the lease.
+
+        Raises ``LeaseLost``, and ``LedgerConflict`` if the task is not as this turn last stored it.
+        """
         if end.record.state.is_terminal:
             row = await self.journal.pack(end.entries)
         else:

@@ -40,7 +40,10 @@ def evaluate(request: contracts.EvaluateRequest) -> contracts.Verdict:
 
 
 def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> contracts.Verdict:
-    """Decides a request under prepared policies; the request's own are ignored."""
+    """Decides a request under prepared policies; the request's own are ignored.
+
+    Raises ``RequestTooLarge`` if that would take too long.
+    """
     _refuse_too_much_work(request, policies)
     _refuse_too_much_searching(request.text, policies)
     facts_by_policy = [(prepared, build_call_facts(prepared.policy, request)) for prepared in policies.all]

@@ -76,7 +76,10 @@ def to_truth(value: Value) -> Truth:
 
 
 def are_equal(left: Value, right: Value) -> Truth:
-    """The operator ``==``: like ``===`` (``_are_identical``), but a text also equals a number that it spells."""
+    """The operator ``==``: like ``===`` (``_are_identical``), but a text also equals a number that it spells.
+
+    Raises ``TypeClash`` for values that cannot be compared.
+    """
     is_identical = _are_identical(left, right)
     if is_identical is False and isinstance(left, str) is not isinstance(right, str):
         left_number, right_number = read_number(left), read_number(right)

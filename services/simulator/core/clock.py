@@ -43,7 +43,7 @@ class WorldClock:
         )
 
     def set_time(self, time: datetime) -> "WorldClock":
-        """The clock set to another time."""
+        """The clock set to another time; raises ``MeaninglessRequest`` if that is out of range."""
         return replace(self, current=require_in_range(time))
 
     def time_after(self, seconds: float) -> datetime:

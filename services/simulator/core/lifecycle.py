@@ -67,7 +67,10 @@ def reset(world: SimulatorWorld) -> ResetSummary:
 
 
 def clear(world: SimulatorWorld, at: datetime | None) -> int:
-    """Empties the world but for its user's identity, and returns how many events were dropped."""
+    """Empties the world but for its user's identity, and returns how many events were dropped.
+
+    ``at``: its time from now on; None leaves it. Raises ``MeaninglessRequest`` if that is out of range.
+    """
     time = world.now if at is None else require_in_range(at)
     stop(world)
     removed_count = len(world.queue)

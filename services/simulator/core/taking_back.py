@@ -11,7 +11,10 @@ UNDONE = "Undone"  # why an event that was carried out now counts as skipped
 
 
 def undo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
-    """Take back so many actions, newest first, or all there are. Their events no longer count as executed."""
+    """Takes back ``count`` actions, the newest first, or all if there are fewer; returns them in that order.
+
+    Their events no longer count as executed. Raises ``Conflict`` unless the world runs.
+    """
     _require_running(world)
     undone: list[UndoEntry] = []
     while len(undone) < count and (entry := take_back(world)) is not None:
@@ -20,7 +23,10 @@ def undo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
 
 
 def redo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
-    """Do again what was taken back last."""
+    """Does ``count`` actions again, the last taken back first, or all if there are fewer; returns them in that order.
+
+    Raises ``Conflict`` unless the world runs.
+    """
     _require_running(world)
     redone: list[UndoEntry] = []
     while len(redone) < count and (entry := world.history.pop_undone()) is not None:

@@ -52,8 +52,11 @@ def skip_to_next(world: SimulatorWorld) -> TimeMove:
 
 
 def set_time(world: SimulatorWorld, target: datetime) -> TimeSetting:
-    """Sets the time. Forward, events in between are skipped and never run; back, events after the target are undone and
-    wait again.
+    """Sets the time; returns what that skipped, undid and revived.
+
+    Forward, events in between are skipped and never run; back, events after the target are undone and wait again.
+    Raises ``MeaninglessRequest`` if the world does not run or the time is out of range, and ``Conflict`` while time is
+    held, or if what was done since can no longer be taken back.
     """
     _require_movable(world)
     previous, target = world.now, require_in_range(target)

@@ -74,7 +74,7 @@ class WorldConnection:
         return _parse_answer(kind, await self._get(path, query))
 
     async def post_read(self, kind: type[Answer], path: str, body: Mapping[str, JsonValue]) -> Answer:
-        """The typed answer to a POST that changes nothing, and so may be repeated."""
+        """The typed answer to a POST that changes nothing, and so may be repeated. Raises ``UESError``."""
         return _parse_answer(kind, await self._send_request("POST", path, body=body, may_repeat=True))
 
     async def post(self, kind: type[Answer], path: str, body: Mapping[str, JsonValue] | None = None) -> Answer:

@@ -100,7 +100,11 @@ class Instalment(NamedTuple):
 
 
 def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, places: int) -> list[Instalment]:
-    """Every instalment of a loan as an annuity, payment and interest rounded; the last one pays what is left."""
+    """Every instalment of a loan as an annuity, payment and interest rounded; the last one pays what is left.
+
+    ``annual_rate``: in per cent. Raises ``CannotCalculate`` for a principal that is not above zero, a negative rate, or
+    months that are no whole number.
+    """
     rate, number = require_not_negative(annual_rate, "annual rate %") / HUNDRED / 12, require_whole(months, "months")
     balance = require_positive(principal, "principal")
     level = round_half_up(balance * rate / (1 - (1 + rate) ** -number) if rate else balance / number, places)

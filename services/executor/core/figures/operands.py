@@ -195,8 +195,10 @@ def describe_fields(cells: Sequence[Cell]) -> str:
 def select_rows_by_condition(
     cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
 ) -> list[Cell]:
-    """The rows (``cells``) whose value stands in the relation ``sign`` to its counterpart in ``against``; for
-    ``overdue`` those whose value is a due date before ``today``, and that are not paid.
+    """The rows (``cells``) whose value stands in the relation ``sign`` to its counterpart in ``against``.
+
+    For ``overdue`` those whose value is a due date before ``today``, and that are not paid. Raises ``CannotCalculate``
+    for a due date that is none, or one of two.
     """
     if sign == OVERDUE_SIGN:
         return [cell for cell, value in zip(cells, values, strict=True) if _is_overdue(cell, value, order, today)]
@@ -285,7 +287,10 @@ class OperandFinder:
         return operand
 
     def find_referenced_operand(self, text: str) -> Operand | None:
-        """The operand for a day such as ``today``, an earlier value, or a path into a result; else None."""
+        """The operand for a day such as ``today``, an earlier value, or a path into a result; else None.
+
+        Raises ``CannotCalculate`` if that result is an error.
+        """
         return self._find_day_word_or_named_value(text.strip()) or self._find_at_path(text.strip())
 
     def is_in_texts(self, literal: str) -> bool:

@@ -224,7 +224,10 @@ def list_row_group_keys(rows: Sequence[ChosenRows], by: str) -> list[RowGroupKey
 
 def build_row_operands(rows: ChosenRows, operation: str, group: RowGroupKey | None) -> list[Operand]:
     """The operands of an operation on the chosen rows: for each alternative the path to the rows' field, and to their
-    currency if they have one. ``group``: only the rows of this group; None for all.
+    currency if they have one.
+
+    ``group``: only the rows of this group; None for all. Raises ``NoClearOperand`` if the rows' field has no single
+    name.
     """
     operands = []
     for conditions in rows.alternatives:

@@ -57,7 +57,7 @@ async def carry_out_plan(
 ) -> Progress | WaitsForDecision | WaitsForTime | StaleInputs:
     """Carries out the plan from its state until it is done, a person or a time is awaited, or its inputs changed.
 
-    Returns the progress at the plan's end, or what stopped it.
+    Returns the progress at the plan's end, or what stopped it. Raises ``Failed`` if the plan may not be carried out.
     """
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.first_plan_state(progress.path))

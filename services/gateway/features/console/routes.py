@@ -77,7 +77,7 @@ class SignInPages(PageGroup):
         return reply
 
     async def set_theme(self, request: Request) -> Response:
-        """Set the colour theme in a cookie: light, dark or the device's. It needs no sign-in."""
+        """Set the colour theme in a cookie: light, dark or the device's. It needs no sign-in; raises ``BadForm``."""
         cookies = request.cookies
         fields = await sessions.read_form(
             request, cookies.get(sessions.SESSION_COOKIE, ""), cookies.get(_FORM_COOKIE, "")

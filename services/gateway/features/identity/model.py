@@ -83,7 +83,10 @@ _ANONYMOUS_PRINCIPAL = Principal(id=ANONYMOUS)
 
 
 def claimed_principal(metadata: JsonObject) -> Principal:
-    """The unverified principal that ``metadata.principal`` claims; ``anonymous`` if it is absent."""
+    """The unverified principal that ``metadata.principal`` claims; ``anonymous`` if it is absent.
+
+    Raises ``InvalidField`` for a claim of a wrong form.
+    """
     claim = object_at(metadata, "principal", _PRINCIPAL_FIELD_PATH)
     if not claim:
         return _ANONYMOUS_PRINCIPAL

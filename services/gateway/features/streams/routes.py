@@ -109,7 +109,10 @@ class TaskAndProbeEndpoints:
         return router
 
     async def get_task(self, task_id: str, request: Request) -> Response:
-        """Show the task in the gateway's own form or, for requests of protocol 1.0, as an A2A task."""
+        """Show the task in the gateway's own form or, for requests of protocol 1.0, as an A2A task.
+
+        404 if there is no such task that the caller may see.
+        """
         if asks_for_1_0(request):
             return await self._get_task_in_1_0(request)
         return JSONResponse(
@@ -117,7 +120,10 @@ class TaskAndProbeEndpoints:
         )
 
     async def stream_events(self, task_id: str, request: Request, follow: bool = False) -> Response:
-        """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event."""
+        """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event.
+
+        404 if there is no such task that the caller may see, 400 for an invalid ``Last-Event-ID``.
+        """
         last_event_id = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID_HEADER))
         task_snapshot = await self._tasks.read_snapshot(
             await self._tasks.get_task(task_id, self._identify_caller(request))

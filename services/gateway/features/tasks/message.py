@@ -76,7 +76,10 @@ class ClientMessage(NamedTuple):
 
 
 def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
-    """Parse the parameters of ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0)."""
+    """Parse the parameters of ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0).
+
+    Raises ``InvalidField``.
+    """
     if dialect is A2aVersion.LEGACY:
         task_id: str | None = required_id_at(params, "id", "params.id")
         session = id_at(params, "sessionId", "params.sessionId")
@@ -107,7 +110,10 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
 
 
 def merged_metadata(params: JsonObject) -> JsonObject:
-    """The metadata of the message, overridden by that of the request: clients use either."""
+    """The metadata of the message, overridden by that of the request: clients use either.
+
+    Raises ``InvalidField`` for a wrong type, and for a name in both spellings.
+    """
     message = object_at(params, "message", "params.message")
     inner = normalize_field_spelling(object_at(message, "metadata", "message.metadata"), "message.metadata")
     return {**inner, **normalize_field_spelling(object_at(params, "metadata"), "metadata")}

@@ -192,7 +192,10 @@ class TaskService:
             raise StoreUnavailable(f"{cause}: {error}") from error
 
     async def wait_for_turn_end(self, record: TaskRecord, turn_id: str, limit: float) -> None:
-        """Wait until a turn of the task is over, at most ``limit`` seconds."""
+        """Wait until a turn of the task is over, at most ``limit`` seconds; returns then in either case.
+
+        Raises ``NoVisibleTask`` if the task is no longer stored.
+        """
         try:
             async with self._shutdown.limit_wait(limit):
                 last_event_id = "0"  # of a task that was just accepted all events are new

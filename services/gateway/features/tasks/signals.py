@@ -101,7 +101,10 @@ class TaskSignals:
         return signalled, has_effect
 
     async def send_signal(self, record: TaskRecord, turn: Turn) -> TaskRecord:
-        """Store a turn ahead of its session's queued messages, wait a little for its end, and return the task."""
+        """Store a turn ahead of its session's queued messages, wait a little for its end, and return the task.
+
+        Raises ``NoVisibleTask`` if the task is no longer stored.
+        """
         is_new = turn.turn_id not in record.turns_done
         signalled = await self._signal_and_wait(record, turn) if is_new else None
         return signalled or await self._service.reread_record(record)
