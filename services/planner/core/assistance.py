@@ -98,8 +98,9 @@ def _plan_telling(
 def _find_their_latest_messages(
     wish: PersonalWish, correspondence: Correspondence
 ) -> tuple[ReadMessage | None, ReadMessage | None]:
-    """The latest message on the topic, and the latest of all, from the person of the wish. None where several people
-    may be meant.
+    """The latest message on the topic, and the latest of all, from the person of the wish.
+
+    Either is None if there is none, or several people may be meant; the first also if the wish waits for no answer.
     """
     name = wish.who or wish.asker
     their_messages = [
@@ -130,7 +131,10 @@ def _is_answer(wish: PersonalWish) -> bool:
 def _find_address(
     wish: PersonalWish, correspondence: Correspondence, question: ReadMessage | None, *, by_mail: bool
 ) -> tuple[str, str]:
-    """Where a message goes to, or why nowhere: an address that is named, that of the question, or the one known one."""
+    """Where a message goes to: an address that is named, that of the question, or the one known one; and an empty text.
+
+    Or an empty address, and why there is none. ``by_mail``: a mail address is wanted, else a telephone number.
+    """
     if "@" in wish.who:
         return wish.who.casefold(), ""
     if question is not None and question.by_mail is by_mail:
@@ -261,7 +265,10 @@ def _forward_call(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]) 
 
 
 def _find_appointment(wish: PersonalWish, correspondence: Correspondence) -> tuple[ReadAppointment | None, str]:
-    """The one appointment that the words of a wish are most about, people's names among them."""
+    """The one appointment that the words of a wish are most about, people's names among them, and an empty text.
+
+    Or None, and why there is not just one.
+    """
     wanted_stems = text_stems(wish.topic)
     scored = [(len(wanted_stems & appointment.stems), appointment) for appointment in correspondence.appointments]
     most = max((score for score, _ in scored), default=0)

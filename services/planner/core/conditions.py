@@ -68,7 +68,10 @@ class JudgedCondition(NamedTuple):
 
 
 def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
-    """Whether an action's condition lets it go ahead; None if the action names several things and they differ."""
+    """Whether an action's condition lets it go ahead; it does if there is none.
+
+    Unknown (``holds`` is None) if that cannot be told, or if the action names several things and they differ.
+    """
     if not intent.condition:
         return JudgedCondition(True, "")
     named = [m.value for m in find_mentions(intent.clause) if m.kind is MentionKind.ID and m.value not in intent.spared]

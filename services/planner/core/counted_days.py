@@ -100,7 +100,7 @@ def _month(year: int, month: int) -> tuple[date, date]:
 
 
 def _whole(which: str, unit: str, today: date) -> tuple[date, date]:
-    """The whole week, month or year that is this, the next or the last one."""
+    """The first and the last day of this, the next or the last whole ``unit``: week, month or year."""
     steps = {"this": 0, "next": 1}.get(which, -1)
     if unit == "week":
         monday = today + timedelta(days=7 * steps - today.weekday())

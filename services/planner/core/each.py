@@ -156,7 +156,10 @@ def _names_something(text: str) -> bool:
 
 
 def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecord]:
-    """By the field that the clause orders them by; as they were listed otherwise."""
+    """The records by the number in the field by which the clause orders them, the least first.
+
+    As they were listed if it names no such field, or one of them lacks it.
+    """
     match = _ORDER_PATTERN.search(clause)
     word_stems = text_stems(match["by"]) if match else frozenset()
     fields = {name for record in records for name, value in record.fields.items() if read_figure(value) is not None}

@@ -74,7 +74,7 @@ def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
 
 
 def drop_zeros(figure: Decimal) -> Decimal:
-    """Without the zeros behind the cents that a quotient carries: 0.500000 is 0.50."""
+    """The figure without the zeros behind the cents that a quotient carries: 0.500000 is 0.50."""
     with localcontext(prec=_DIGITS):
         cents = figure.quantize(Decimal("0.01"))
     exponent = figure.as_tuple().exponent

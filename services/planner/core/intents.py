@@ -512,7 +512,7 @@ def _only_puts_off(clause: str) -> bool:
 
 
 def _only_says_when(text: str) -> bool:
-    """``Tomorrow``, ``Wait until Friday``: it says when something is to be done, and not what."""
+    """Whether a text only says when something is to be done, and not what: ``Tomorrow``, ``Wait until Friday``."""
     words = [word for word in text_words(text) if word not in _LEAD_WORDS]
     return _only_puts_off(text) and not any(map(is_verb, words)) and not identifiers_in(text)
 

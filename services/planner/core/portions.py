@@ -20,13 +20,20 @@ _SUM_WORDS = stems(("amount", "total", "price", "cost", "value", "sum", "charge"
 
 
 def figure_of_whole(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
-    """The figure meant by ``in full``: what is left of the record's amount if it says so, else its amount."""
+    """The figure meant by ``in full``: what is left of the record's amount if it says so, else its amount.
+
+    Empty if the text does not say ``in full`` but a figure, or if ``subject``, the record that it is about, has no
+    amount.
+    """
     amount = find_amount(subject, text) if subject and WHOLE_PATTERN.search(text) and not _states_figure(text) else None
     return [PlannedFigure(f"full_{_field_words(amount[1])}", "sum", (operand(*amount),))] if amount else []
 
 
 def figures_of_part(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
-    """The figures for ``half of ...`` and the like: the number of parts, and the record's amount divided by it."""
+    """The figures for ``half of ...`` and the like: the record's amount divided by the number of parts, and that one.
+
+    Empty if the text names no such part, or if ``subject``, the record that it is about, has no amount.
+    """
     pieces = next((count for count, pattern in _PIECES if pattern.search(text)), 0)
     amount = find_amount(subject, text) if subject and pieces and not _states_figure(text) else None
     if not amount:
@@ -38,7 +45,10 @@ def figures_of_part(text: str, subject: FactRecord | None) -> list[PlannedFigure
 
 
 def figures_of_percentage(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
-    """The share of a record's one amount by a percentage that a record states under a word of the text."""
+    """The share of a record's one amount by a percentage that a record states under a word of the text; else empty.
+
+    ``subject``: the record that the text is about, if it is known; ``linked``: those to which it refers.
+    """
     if subject is None or _states_figure(text):
         return []
     word_stems = text_stems(text)
@@ -139,7 +149,7 @@ def _operands_of_two(sides: tuple[str, str], situation: Situation) -> tuple[tupl
 
 
 def _prefer_single(pairs: list[tuple[FactRecord, FactRecord]]) -> tuple[FactRecord, FactRecord]:
-    """The records as they were looked up, where they were listed as well."""
+    """Of pairs of records the one whose records were looked up, where they were listed as well."""
     return min(pairs, key=lambda pair: (pair[0].in_list, pair[1].in_list))
 
 

@@ -132,7 +132,10 @@ def _name_person(question: str, situation: Situation) -> str:
 
 
 def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, int, int]:
-    """The record that a text identifies, or calls by its name, and where it does; None unless there is just one."""
+    """The record that a text identifies, or calls by its name, and where that begins and ends in it.
+
+    The record is None unless there is just one; the place is 0 to 0 if the text has no identifier either.
+    """
     ids = [mention for mention in find_mentions(text) if mention.kind is MentionKind.ID]
     if ids:
         record = find_known(ids[0].value, situation) if len(ids) == 1 else None

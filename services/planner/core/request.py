@@ -289,7 +289,7 @@ def _read_call(use: JsonObject, answer: JsonObject, turn: int, place: int) -> Ca
 
 
 def _unwrap(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
-    """A call by way of ``use_tool`` as one of the tool that it names."""
+    """The tool's name and arguments of a call; of one by way of ``use_tool`` those of the tool that it names."""
     if name != USE_TOOL:
         return name, arguments
     note: JsonObject = {CALL_NOTE: arguments[CALL_NOTE]} if CALL_NOTE in arguments else {}
@@ -297,7 +297,7 @@ def _unwrap(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
 
 
 def _read_result(text: str) -> tuple[Json, str, str]:
-    """A result's JSON (its text, if it is none), its ref and the note behind it."""
+    """A result's JSON (its text, if it is none), its ref and the note behind it; both are empty if it has none."""
     noted = _NOTED_PATTERN.match(text)
     body, ref, note = (noted["json"], noted["ref"], noted["note"]) if noted else (text, "", "")
     try:

@@ -57,7 +57,10 @@ def find_days_without_year(text: str, now: datetime) -> list[tuple[date, int, in
 
 
 def say_time(start: datetime, end: datetime | None = None) -> str:
-    """The time in words: ``Friday, 25 September 2026, 17:00 to 18:00 (UTC)``."""
+    """The time in words: ``Friday, 25 September 2026, 17:00 to 18:00 (UTC)``.
+
+    The end is left out if it is None, or not on the same day after ``start``.
+    """
     hours = f"{start:%H:%M} to {end:%H:%M}" if end and end.date() == start.date() and end > start else f"{start:%H:%M}"
     zone = f" ({start:%Z})" if start.tzinfo else ""
     return f"{start:%A}, {start.day} {start:%B} {start.year}, {hours}{zone}"

@@ -141,7 +141,10 @@ def _is_thing_itself(sign: str, text: str) -> bool:
 
 
 def _step_call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:
-    """The call that does a step to a row, or why there is none; neither where it is done already."""
+    """The call that does a step to a row, and an empty text; or None, and why there is none.
+
+    The reason is empty, too, if the step is done already.
+    """
     suiting = [tool for tool in writers if _fits_step(tool, step, row)]
     if not suiting:
         return None, f'no tool does "{step.clause}"'

@@ -278,8 +278,9 @@ def _message_wish(kind: WishKind, item: str, clause: str, remaining_text: str, b
 
 
 def _find_asked(clause: str, before: str) -> tuple[AskedFact | None, str]:
-    """The kind of fact to find out, and its topic, from the clause, else from the text before it; None if nothing is
-    asked.
+    """The kind of fact to find out, and its topic, from the clause, else from the text before it.
+
+    None, and an empty topic, if nothing is asked.
     """
     for text in (clause, before):
         for fact, pattern in _FACTS:

@@ -425,7 +425,7 @@ def _find_between(plans: Sequence[CallPlan], intent: Intent, situation: Situatio
 
 
 def _why_ambiguous(plans: Sequence[CallPlan], intent: Intent) -> str:
-    """Which of several things a clause means, where it names none of them."""
+    """A sentence on which of several things a clause may mean, if it names none of them and not all; else empty."""
     if intent.means_every or len(plans) == 1 or any(_names_all(plan, intent) for plan in plans):
         return ""
     values = [
