@@ -22,10 +22,9 @@ _STRETCH_PATTERN = re.compile(
     rf"|\b(?:in|during|of)\s+(?:(?P<month>{MONTH})\b(?!\s+\d\d?\b)(?:\s+(?P<year>\d{{4}})\b)?|(?P<all_year>(?:19|20)\d\d)\b(?!-))",
     re.I,
 )
-_TEST = rf"(?P<%s>more than|over|at least)\s+(?P<%s>{_SPAN})"
 _OVERDUE_PATTERN = re.compile(
-    rf"\b(?:{_TEST % ('test', 'delay')}\s+)?(?:overdue|past\s+(?:(?:its|their|the)\s+)?due(?:\s+date)?)\b"
-    rf"(?:\s+(?:(?:by|for|since)\s+)?{_TEST % ('test_behind', 'delay_behind')})?",
+    rf"\b(?:(?P<test>more than|over|at least)\s+(?P<delay>{_SPAN})\s+)?"
+    r"(?:overdue|past\s+(?:(?:its|their|the)\s+)?due(?:\s+date)?)\b",
     re.I,
 )
 _PAST_PATTERN = re.compile(r"\b(?:was|were|did|had|has been|have been|\w+ed)\b", re.I)
@@ -33,54 +32,51 @@ _SAME_DAY = tuple(map(stems, SAME_DAY))
 _UNTIL_THEN = frozenset().union(*(group for group in _SAME_DAY if group & stems(UNTIL_THEN)))
 _STATE_WORDS = stems("status state stage".split())
 _STANDING, _ENDED = stems(STANDING), stems(ENDED)
-
-
 _ISO_PATTERN = re.compile(r"^\d{4}-\d\d-\d\d")
 
 
 class DayStretch(NamedTuple):
-    """The stretch of days that words mean. ``earlier``: the one a year before, where they may mean either."""
+    """The stretch of days that words mean. ``earlier``: the one a year before, where they may mean either.
+
+    ``is_overdue``: the days on which what is overdue was due.
+    """
 
     first: date
     last: date
     start: int
     end: int
     earlier: tuple[date, date] | None = None
-
-
-class SpokenDelay(NamedTuple):
-    """The words ``overdue`` of a text, and how many days a thing is overdue at the least."""
-
-    days: int
-    start: int
-    end: int
+    is_overdue: bool = False
 
 
 def find_stretches(text: str, today: date) -> list[DayStretch]:
     """The stretches of days that a text names; a month without a year may be the next or the last of its name."""
-    return [_read_stretch(match, text, today) for match in _STRETCH_PATTERN.finditer(text)]
+    stretches = [_read_stretch(match, text, today) for match in _STRETCH_PATTERN.finditer(text)]
+    for match in _OVERDUE_PATTERN.finditer(text):
+        latest = _add(today, match["delay"] or "1 day", -1)
+        latest -= timedelta(days=bool(match["delay"]) and match["test"].lower() != "at least")
+        stretches.append(DayStretch(date.min, latest, *match.span(), is_overdue=True))
+    return stretches
 
 
 def _read_stretch(match: re.Match[str], text: str, today: date) -> DayStretch:
-    start, end = match.span()
+    earlier = None
     if span := match["ahead"] or match["within"]:
-        return DayStretch(today, _add(today, span, 1), start, end)
-    if match["back"]:
-        return DayStretch(_add(today, match["back"], -1), today, start, end)
-    if match["all_year"]:
-        year = int(match["all_year"])
-        return DayStretch(date(year, 1, 1), date(year, 12, 31), start, end)
-    if match["whole"]:
-        which, unit = match["whole"].lower().split()
-        return DayStretch(*_whole(which, unit, today), start, end)
-    month = next(n for n, name in enumerate(MONTHS, 1) if name[:3] == match["month"].lower()[:3])
-    if match["year"]:
-        return DayStretch(*_month(int(match["year"]), month), start, end)
-    year = today.year + (month < today.month)
-    earlier = _month(year - 1, month) if month != today.month else None
-    if earlier and _PAST_PATTERN.search(text):
-        return DayStretch(*earlier, start, end)
-    return DayStretch(*_month(year, month), start, end, earlier)
+        first, last = today, _add(today, span, 1)
+    elif match["back"]:
+        first, last = _add(today, match["back"], -1), today
+    elif match["whole"]:
+        first, last = _whole(*match["whole"].lower().split(), today=today)
+    elif match["all_year"]:
+        first, last = date(int(match["all_year"]), 1, 1), date(int(match["all_year"]), 12, 31)
+    else:
+        month = next(n for n, name in enumerate(MONTHS, 1) if name[:3] == match["month"].lower()[:3])
+        year = int(match["year"] or today.year + (month < today.month))
+        earlier = _month(year - 1, month) if month != today.month and not match["year"] else None
+        first, last = _month(year, month)
+        if earlier and _PAST_PATTERN.search(text):
+            (first, last), earlier = earlier, None
+    return DayStretch(first, last, *match.span(), earlier)
 
 
 def _add(day: date, span: str, sign: int) -> date:
@@ -99,7 +95,7 @@ def _month(year: int, month: int) -> tuple[date, date]:
     return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
-def _whole(which: str, unit: str, today: date) -> tuple[date, date]:
+def _whole(which: str, unit: str, *, today: date) -> tuple[date, date]:
     """The first and the last day of this, the next or the last whole ``unit``: week, month or year."""
     steps = {"this": 0, "next": 1}.get(which, -1)
     if unit == "week":
@@ -107,16 +103,6 @@ def _whole(which: str, unit: str, today: date) -> tuple[date, date]:
         return monday, monday + timedelta(days=6)
     moved = _add(today.replace(day=1), f"1 {unit}", steps) if steps else today
     return _month(moved.year, moved.month) if unit == "month" else (date(moved.year, 1, 1), date(moved.year, 12, 31))
-
-
-def find_delays(text: str, today: date) -> list[SpokenDelay]:
-    """Where a text says ``overdue``, or ``more than 30 days overdue``."""
-    delays: list[SpokenDelay] = []
-    for match in _OVERDUE_PATTERN.finditer(text):
-        delay, test = match["delay"] or match["delay_behind"], match["test"] or match["test_behind"]
-        days = (today - _add(today, delay, -1)).days + (test.lower() != "at least") if delay else 1
-        delays.append(SpokenDelay(days, *match.span()))
-    return delays
 
 
 def count_day(value: str) -> Decimal | None:
@@ -140,24 +126,27 @@ def columns_of_day(word: str, columns: Iterable[str]) -> list[str]:
     return named or [name for name in listed if field_stems(name) & alike]
 
 
-def column_of_stretch(text: str, stretch: DayStretch, columns: Sequence[str]) -> tuple[str, re.Match[str]] | None:
-    """The column of days that a stretch is of, with the word that names it: the nearest before it, else behind it.
+def column_of_stretch(text: str, stretch: DayStretch, columns: Sequence[str]) -> tuple[str, int, int] | None:
+    """The column of days that a stretch is of, with start and end of the word that names it: the nearest before the
+    stretch, else behind it.
 
-    None where another word of what was done stands nearer, or where a word names several.
+    None where another word of what was done stands nearer, or where the word names several.
     """
+    if stretch.is_overdue:
+        due = columns_of_day("due", columns)
+        return (due[0], stretch.start, stretch.end) if len(due) == 1 else None
     before = [*re.finditer(r"[A-Za-z]+", text[: stretch.start])][::-1]
     for word in (*before, *re.compile(r"[A-Za-z]+").finditer(text, stretch.end)):
         named = columns_of_day(word[0], columns) if word[0].lower() not in STOP else []
-        if named:
-            return (named[0], word) if len(named) == 1 else None
-        if re.search(r"ed$|^paid$|^sent$", word[0], re.I):
-            return None
+        if named or re.search(r"ed$|^paid$|^sent$", word[0], re.I):
+            return (named[0], *word.span()) if len(named) == 1 else None
     return None
 
 
-def ends_later(word: str, text: str, stretch: DayStretch, today: date) -> bool:
-    """Whether a thing is to end, or to fall due, in a stretch: what has ended before does so no more."""
-    return stem(word) in _UNTIL_THEN and stretch.last >= today and not _PAST_PATTERN.search(text)
+def must_stand(word: str, text: str, stretch: DayStretch, today: date) -> bool:
+    """Whether what is settled or over does not fit: neither is it overdue, nor is it still to end or to fall due."""
+    is_later = stem(word) in _UNTIL_THEN and stretch.last >= today and not _PAST_PATTERN.search(text)
+    return stretch.is_overdue or is_later
 
 
 def is_standing(record: FactRecord) -> bool | None:

@@ -6,8 +6,9 @@ Words that restrict the choice and cannot be applied are reported as uninterpret
 import operator
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,11 +17,10 @@ from services.planner.core.counted_days import (
     columns_of_day,
     count_day,
     day_columns,
-    ends_later,
-    find_delays,
     find_state,
     find_stretches,
     is_standing,
+    must_stand,
 )
 from services.planner.core.figures import amount_field, in_major_units, numeric_fields
 from services.planner.core.mentions import Mention, MentionKind, find_mentions
@@ -120,19 +120,16 @@ def read_criteria(
     """The criteria of a text over records of one kind. ``days``: the days that it names, where they stand in it;
     ``today``: None if it is not known, so that no day can be counted from it.
     """
-    counted, undecided = _read_counted_days(text, listed, today) if today else ([], [])
+    counted, undecided = _read_counted_days(text, listed, today)
     text_of_figures = _drop_words_of(text, counted)
     compared, uninterpreted = _read_comparisons(text_of_figures, listed, days)
     uninterpreted += undecided
     remaining_text = _drop_words_of(text_of_figures, compared)
     criteria = [*counted, *compared, *_read_values(remaining_text, listed)]
     remaining_text = _drop_words_of(text, criteria)
-    unpaid, unsure = _read_unpaid(remaining_text, listed)
-    uninterpreted += unsure
     criteria += [
         *_read_days(remaining_text, listed, days),
         *_read_flags(remaining_text, listed),
-        *unpaid,
         *_read_figures(remaining_text, listed),
     ]
     remaining_text = _drop_words_of(text, criteria)
@@ -167,78 +164,56 @@ def _find_mixed_choice(text: str, criteria: Sequence[RowCriterion]) -> list[str]
     return []
 
 
+_UNPAID_PATTERN = re.compile(r"\b(?:unpaid|unsettled)\b", re.I)
 _BARE_DAY = re.compile(r"\b(?:is|are|was|were)\s+(?:\w+ly\s+|now\s+|already\s+)?(?P<word>due|[a-z]+ing)\W*$", re.I)
 
 
-def _read_counted_days(text: str, listed: Sequence[FactRecord], today: date) -> tuple[list[RowCriterion], list[str]]:
-    """Criteria on days counted from the present one, and the words of which the records do not say whether they hold.
-
-    What is overdue, or is to end or to fall due, is neither settled nor ended.
+def _read_counted_days(
+    text: str, listed: Sequence[FactRecord], today: date | None
+) -> tuple[list[RowCriterion], list[str]]:
+    """Criteria on days counted from the present one and on what is unpaid, and the words of which the records do not
+    say whether they hold.
     """
     columns, criteria, undecided = day_columns(listed), list[RowCriterion](), list[str]()
-    for stretch in find_stretches(text, today) if columns else ():
-        if found := column_of_stretch(text, stretch, columns):
-            column, word = found
-            ends = [(stretch.first, stretch.last), *([stretch.earlier] if stretch.earlier else [])]
-            held = [pair for pair in ends if any(_lies_within(record, column, *pair) for record in listed)]
-            if len(held) > 1:
-                undecided.append(text[stretch.start : stretch.end])
-                continue
-            spans = (TextSpan(stretch.start, stretch.end, ""), TextSpan(*word.span(), ""))
-            must_stand = ends_later(word[0], text, stretch, today)
-            criterion, unsure = _day_criterion(listed, column, (held or ends)[0], spans, must_stand)
-            criteria.append(criterion)
-            undecided += [f"{word[0]} ({state})" for state in unsure]
-    due = columns_of_day("due", columns)
-    is_a_state = any(str(value).lower() == "overdue" for record in listed for value in record.fields.values())
-    for delay in find_delays(text, today) if len(due) == 1 and not is_a_state else ():
-        latest = today - timedelta(days=delay.days)
-        span = TextSpan(delay.start, delay.end, "")
-        criterion, unsure = _day_criterion(listed, due[0], (date.min, latest), (span,), must_stand=True)
+    values = {str(value).lower() for record in listed for value in record.fields.values()}
+    for stretch in find_stretches(text, today) if today and columns else ():
+        named = column_of_stretch(text, stretch, columns)
+        if today is None or named is None or (stretch.is_overdue and "overdue" in values):
+            continue
+        column, start, end = named
+        ends = [(stretch.first, stretch.last), *([stretch.earlier] if stretch.earlier else [])]
+        held = [pair for pair in ends if any(_lies_within(pair, column, record) for record in listed)]
+        if len(held) > 1:
+            undecided.append(text[stretch.start : stretch.end])
+            continue
+        spans = (TextSpan(stretch.start, stretch.end, ""), TextSpan(start, end, text[start:end]))
+        is_meant = partial(_lies_within, (held or ends)[0], column)
+        criterion, unsure = RowCriterion(is_meant, spans), list[str]()
+        if must_stand(text[start:end], text, stretch, today):
+            criterion, unsure = _criterion_of_standing(listed, is_meant, spans)
+        criteria.append(criterion._replace(column=f"{column} from {stretch.start}"))  # "or" joins it with no other
+        undecided += unsure
+    unpaid = _UNPAID_PATTERN.search(text)
+    if unpaid and unpaid[0].lower() not in values and not find_negation(text, unpaid.start()):
+        criterion, unsure = _criterion_of_standing(listed, lambda _: True, (TextSpan(*unpaid.span(), unpaid[0]),))
         criteria.append(criterion)
-        undecided += [f"{text[delay.start : delay.end]} ({state})" for state in unsure]
+        undecided += unsure
     bare = _BARE_DAY.search(text)
     return criteria, [*undecided, *([bare["word"]] if bare and columns_of_day(bare["word"], columns) else [])]
 
 
-def _day_criterion(
-    listed: Sequence[FactRecord],
-    column: str,
-    ends: tuple[date, date],
-    spans: tuple[TextSpan, ...],
-    must_stand: bool,
+def _criterion_of_standing(
+    listed: Sequence[FactRecord], is_meant: Callable[[FactRecord], bool], spans: tuple[TextSpan, ...]
 ) -> tuple[RowCriterion, list[str]]:
-    """The criterion that a day lies between two others, and the states of records within it that may have ended or not.
-
-    ``must_stand``: whether what has ended does not fit.
-    """
-    fitting = [record for record in listed if must_stand and _lies_within(record, column, *ends)]
-    unsure = [find_state(record) or "no state" for record in fitting if is_standing(record) is None]
-
-    def holds(record: FactRecord) -> bool:
-        return _lies_within(record, column, *ends) and not (must_stand and is_standing(record) is False)
-
-    return RowCriterion(holds, spans, column), [*dict.fromkeys(unsure)]
+    """The criterion that what is meant is neither settled nor over, and the states that say neither yes nor no."""
+    unsure = {find_state(record) or "no state" for record in listed if is_meant(record) and is_standing(record) is None}
+    criterion = RowCriterion(lambda record: is_meant(record) and is_standing(record) is not False, spans)
+    return criterion, [f"{spans[-1].value} ({state})" for state in sorted(unsure)]
 
 
-_UNPAID_PATTERN = re.compile(r"\b(?:unpaid|unsettled)\b", re.I)
-
-
-def _read_unpaid(text: str, listed: Sequence[FactRecord]) -> tuple[list[RowCriterion], list[str]]:
-    """The criterion that things still stand, where a text calls them unpaid, and the states that do not say it."""
-    match = _UNPAID_PATTERN.search(text)
-    if match is None or find_negation(text, match.start()):
-        return [], []
-    unsure = {find_state(record) or "no state" for record in listed if is_standing(record) is None}
-    span = TextSpan(*match.span(), "")
-    return [RowCriterion(lambda record: bool(is_standing(record)), (span,))], [
-        f"{match[0]} ({s})" for s in sorted(unsure)
-    ]
-
-
-def _lies_within(record: FactRecord, column: str, first: date, last: date) -> bool:
+def _lies_within(ends: tuple[date, date], column: str, record: FactRecord) -> bool:
     day = count_day(str(record.fields.get(column, "")))
-    return day is not None and first.toordinal() <= day <= last.toordinal()
+    return day is not None and ends[0].toordinal() <= day <= ends[1].toordinal()
 
 
 def _read_comparisons(
