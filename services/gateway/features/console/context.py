@@ -83,8 +83,8 @@ def _cache_key(caller: Caller) -> _CacheKey:
     return caller.tenant, visible_owner_of(caller)
 
 
-ShowPage = Callable[[Request, Visitor], Awaitable[Response]]
-HandleForm = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
+ShowPage = Callable[[Visitor], Awaitable[Response]]
+HandleForm = Callable[[Visitor, dict[str, str]], Awaitable[Response]]
 Handler = Callable[[Request], Awaitable[Response]]
 _NEWLY_WAITING_AGE = timedelta(seconds=15)
 
@@ -115,15 +115,15 @@ class ConsoleContext:
             request.state.visitor = visitor
             if requires_operator:
                 check_operator(visitor.caller)
-            return await show(request, visitor)
+            return await show(visitor)
 
         return answer_page_request
 
     def make_form_handler(self, act: HandleForm, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
 
-        async def check_form_and_act(request: Request, visitor: Visitor) -> Response:
-            return await act(request, visitor, await read_form(request, visitor.secret))
+        async def check_form_and_act(visitor: Visitor) -> Response:
+            return await act(visitor, await read_form(visitor.request, visitor.secret))
 
         return self.make_page_handler(check_form_and_act, requires_operator=requires_operator)
 
@@ -156,13 +156,7 @@ class ConsoleContext:
         return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted_proxies)
 
     async def render_page(
-        self,
-        request: Request,
-        template: str,
-        visitor: Visitor,
-        status: int = 200,
-        tabs: Sequence[PageLink] = (),
-        **values: object,
+        self, visitor: Visitor, template: str, status: int = 200, tabs: Sequence[PageLink] = (), **values: object
     ) -> Response:
         """Render a page; its frame shows the number of approvals that the visitor may answer.
 
@@ -175,7 +169,7 @@ class ConsoleContext:
             "version": snapshot.version,
             "tabs": visible_links_if_several(tabs, visitor),
         }
-        return self.pages.render(request, template, visitor, status, **frame, **values)
+        return self.pages.render(visitor.request, template, visitor, status, **frame, **values)
 
 
 class PageGroup:

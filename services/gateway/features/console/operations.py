@@ -50,7 +50,7 @@ class _OperatorData(NamedTuple):
 
 
 class OverviewPages(PageGroup):
-    async def show_overview(self, request: Request, visitor: Visitor) -> Response:
+    async def show_overview(self, visitor: Visitor) -> Response:
         context, caller, now = self._context, visitor.caller, self._context.inbox_cache.clock()
         waiting = (await context.inbox_cache.read(caller)).requests
         answerable = select_answerable_requests(waiting, caller.principal, now)
@@ -78,9 +78,8 @@ class OverviewPages(PageGroup):
         ]
         quality, spent = progress.build_quality_history(history.quality), [day for day in operated.spent if day.calls]
         return await context.render_page(
-            request,
-            "overview.html",
             visitor,
+            "overview.html",
             tiles=tiles,
             waiting_counts=waiting_counts,
             approvals=pages,
@@ -115,16 +114,15 @@ _MOST_CARDS = 24  # processes that are drawn, the most used ones
 
 
 class LearningPages(PageGroup):
-    async def show_progress(self, request: Request, visitor: Visitor) -> Response:
+    async def show_progress(self, visitor: Visitor) -> Response:
         """The page on learning: numbers for all visitors of the tenant, those of predictions for operators alone."""
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.learned.read_totals(tenant), await services.learned.read_history(tenant)
         cards = progress.build_process_cards(learning.arms, history.arms)
         quality = progress.build_quality_history(history.quality)
         return await self._context.render_page(
-            request,
-            "learning.html",
             visitor,
+            "learning.html",
             tabs=LEARNING_TABS,
             learning=learning,
             direction=progress.compute_quality_trend(history.quality),
@@ -138,21 +136,21 @@ class LearningPages(PageGroup):
             else (),
         )
 
-    async def show_cases(self, request: Request, visitor: Visitor) -> Response:
+    async def show_cases(self, visitor: Visitor) -> Response:
         cases = await self._context.services.memory.read_cases(visitor.caller.tenant)
-        page = memory.build_cases_page(cases, _read_memory_query(request))
-        return await self._context.render_page(request, "cases.html", visitor, tabs=LEARNING_TABS, page=page)
+        page = memory.build_cases_page(cases, _read_memory_query(visitor.request))
+        return await self._context.render_page(visitor, "cases.html", tabs=LEARNING_TABS, page=page)
 
-    async def show_facts(self, request: Request, visitor: Visitor) -> Response:
+    async def show_facts(self, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        page = memory.build_facts_page(remembered.facts, _read_memory_query(request))
+        page = memory.build_facts_page(remembered.facts, _read_memory_query(visitor.request))
         cost = memory.describe_finding_cost(remembered.fact_costs)
-        return await self._context.render_page(request, "facts.html", visitor, tabs=LEARNING_TABS, page=page, cost=cost)
+        return await self._context.render_page(visitor, "facts.html", tabs=LEARNING_TABS, page=page, cost=cost)
 
-    async def show_entities(self, request: Request, visitor: Visitor) -> Response:
+    async def show_entities(self, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        page = memory.build_entities_page(remembered.linked_entities, _read_memory_query(request))
-        return await self._context.render_page(request, "entities.html", visitor, tabs=LEARNING_TABS, page=page)
+        page = memory.build_entities_page(remembered.linked_entities, _read_memory_query(visitor.request))
+        return await self._context.render_page(visitor, "entities.html", tabs=LEARNING_TABS, page=page)
 
 
 def _read_memory_query(request: Request) -> memory.MemoryQuery:
@@ -171,7 +169,7 @@ _CANNOT_RERUN_TEXT = (
 
 
 class OperationsPages(PageGroup):
-    async def show_load(self, request: Request, visitor: Visitor) -> Response:
+    async def show_load(self, visitor: Visitor) -> Response:
         now, services, caller = self._context.inbox_cache.clock(), self._context.services, visitor.caller
         state = await services.tenants.read_state(caller.tenant, now)
         history = await services.learned.read_history(caller.tenant)
@@ -183,9 +181,8 @@ class OperationsPages(PageGroup):
         first_date = (now.date() - _ONE_DAY * (_DAYS_SHOWN - 1)).isoformat()
         days = [day for day in health.parse_day_counts(history.days) if day.date >= first_date]
         return await self._context.render_page(
-            request,
-            "operations.html",
             visitor,
+            "operations.html",
             tabs=self._tabs,
             stopped=state.stopped,
             figures=[
@@ -203,36 +200,36 @@ class OperationsPages(PageGroup):
             days_small=charts.draw_days_chart(days, is_small=True) if len(days) > 1 else "",
         )
 
-    async def show_failing_webhooks(self, request: Request, visitor: Visitor) -> Response:
+    async def show_failing_webhooks(self, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.list_failing_deliveries(visitor.caller)
-        return await self._context.render_page(request, "webhooks.html", visitor, tabs=self._tabs, failing=failing)
+        return await self._context.render_page(visitor, "webhooks.html", tabs=self._tabs, failing=failing)
 
-    async def requeue_dead_letter(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+    async def requeue_dead_letter(self, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Requeue a dead letter; if its task made writes, only when the operator has agreed to repeat them."""
-        letter_id = request.path_params["letter_id"]
+        letter_id = visitor.request.path_params["letter_id"]
         try:
             _, task_id = await self._context.services.dead_letters.requeue(
                 visitor.caller.tenant, letter_id, repeats_writes=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
-            return await self.show_dead_letters(request, visitor, _CANNOT_RERUN_TEXT, 409)
+            return await self.show_dead_letters(visitor, _CANNOT_RERUN_TEXT, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
-            return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
+            return await self.show_dead_letters(visitor, f"Nothing was done: {fault}.", 409)
         return redirect_to(f"/console/tasks/{quote_id(task_id)}" if task_id else f"{_DEAD_LETTERS_PATH}?done=requeued")
 
-    async def drop_dead_letter(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def drop_dead_letter(self, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
-            await self._context.services.dead_letters.drop(visitor.caller.tenant, request.path_params["letter_id"])
+            await self._context.services.dead_letters.drop(
+                visitor.caller.tenant, visitor.request.path_params["letter_id"]
+            )
         except NotFound as fault:
-            return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
+            return await self.show_dead_letters(visitor, f"Nothing was done: {fault}.", 409)
         return redirect_to(f"{_DEAD_LETTERS_PATH}?done=dropped")
 
-    async def show_dead_letters(
-        self, request: Request, visitor: Visitor, problem: str = "", status: int = 200
-    ) -> Response:
+    async def show_dead_letters(self, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         letters = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _MOST_LETTERS)
-        values = {"letters": letters, "problem": problem, "done": request.query_params.get("done", "")}
-        return await self._context.render_page(request, "letters.html", visitor, status, self._tabs, **values)
+        values = {"letters": letters, "problem": problem, "done": visitor.request.query_params.get("done", "")}
+        return await self._context.render_page(visitor, "letters.html", status, self._tabs, **values)
 
     @property
     def _tabs(self) -> tuple[PageLink, ...]:

@@ -69,7 +69,7 @@ class SignInPages(PageGroup):
         reply.delete_cookie(_FORM_COOKIE, _COOKIE_PATH)
         return reply
 
-    async def sign_out(self, _request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def sign_out(self, visitor: Visitor, _: dict[str, str]) -> Response:
         """End the session, which makes all copies of its cookie useless."""
         await self._context.sessions.sign_out(visitor.secret)
         reply = redirect_to("/console/sign-in")
@@ -116,7 +116,7 @@ class SignInPages(PageGroup):
 
 
 class InboxPages(PageGroup):
-    async def show_list(self, request: Request, visitor: Visitor) -> Response:
+    async def show_list(self, visitor: Visitor) -> Response:
         """The waiting approvals: those that the visitor may answer, then the others."""
         now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
         snapshot = await self._context.inbox_cache.read(visitor.caller)
@@ -124,40 +124,39 @@ class InboxPages(PageGroup):
         for_visitor = [page for page in pages if not page.why_not_counted]
         for_others = [page for page in pages if page.why_not_counted]
         return await self._context.render_page(
-            request,
-            "inbox.html",
             visitor,
+            "inbox.html",
             for_visitor=for_visitor,
             for_others=for_others,
             decides=visitor.has_any_role(Role.APPROVER),
             most=MOST_LISTED_APPROVALS,
         )
 
-    async def submit_answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+    async def submit_answer(self, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Submit an answer. If it does not count, the page is shown again with the reason and the typed comment."""
-        approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
+        approval_id, comment = visitor.request.path_params["approval_id"], fields.get("comment", "")
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
             _, has_effect = await self._context.services.approvals.submit_answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
             problem = f"Your answer does not count: {fault.reason}."
-            return await self.show_approval(request, visitor, problem, comment, 409)
+            return await self.show_approval(visitor, problem, comment, 409)
         except (errors.InvalidField, errors.MissingRole) as fault:
-            return await self.show_approval(request, visitor, str(fault), comment, 400)
+            return await self.show_approval(visitor, str(fault), comment, 400)
         finally:
             self._context.inbox_cache.invalidate(visitor.caller)
         outcome = "heard" if has_effect else "handed"
         return redirect_to(f"/console/approvals/{approval_id}?said={outcome}")
 
     async def show_approval(
-        self, request: Request, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
+        self, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
-        approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
+        approval_id, now = visitor.request.path_params["approval_id"], self._context.inbox_cache.clock()
         approval_request = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
         page = build_approval_page(approval_request, visitor.caller.principal, now)
-        outcome = request.query_params.get("said", "")
+        outcome = visitor.request.query_params.get("said", "")
         return await self._context.render_page(
-            request, "approval.html", visitor, status, page=page, problem=problem, comment=comment, outcome=outcome
+            visitor, "approval.html", status, page=page, problem=problem, comment=comment, outcome=outcome
         )
 
 
@@ -165,31 +164,32 @@ _ASSESSMENTS_PATH = "/console/learning/assessments"
 
 
 class AssessmentPages(PageGroup):
-    async def show_list(self, request: Request, visitor: Visitor) -> Response:
+    async def show_list(self, visitor: Visitor) -> Response:
         rows = await self._context.services.assessments.list_summaries(visitor.caller)
-        return await self._context.render_page(request, "assessments.html", visitor, tabs=LEARNING_TABS, rows=rows)
+        return await self._context.render_page(visitor, "assessments.html", tabs=LEARNING_TABS, rows=rows)
 
-    async def show_assessment(self, request: Request, visitor: Visitor) -> Response:
-        kept_assessment = await self._read_assessment(request, visitor)
+    async def show_assessment(self, visitor: Visitor) -> Response:
+        kept_assessment = await self._read_assessment(visitor)
         groups, runs = assessments.group_by_dimension(kept_assessment.assessment), kept_assessment.assessment.runs
         return await self._context.render_page(
-            request, "assessment.html", visitor, card=kept_assessment.summary, groups=groups, runs=runs
+            visitor, "assessment.html", card=kept_assessment.summary, groups=groups, runs=runs
         )
 
-    async def show_replay(self, request: Request, visitor: Visitor) -> Response:
+    async def show_replay(self, visitor: Visitor) -> Response:
         """One run of an assessment, at the turn in ``?turn=``; 404 if it has no run of that number."""
-        kept_assessment = await self._read_assessment(request, visitor)
-        number = parse_digits_or_zero(request.path_params["number"])
+        kept_assessment = await self._read_assessment(visitor)
+        number = parse_digits_or_zero(visitor.request.path_params["number"])
         if not 1 <= number <= len(kept_assessment.assessment.runs):
             raise errors.NotFound(f"run {number}")
         run = kept_assessment.assessment.runs[number - 1]
         turns = replay.list_timeline_turns(run)
-        turn = replay.build_replayed_turn(run, turns, parse_digits_or_zero(request.query_params.get("turn", "")))
+        turn = replay.build_replayed_turn(
+            run, turns, parse_digits_or_zero(visitor.request.query_params.get("turn", ""))
+        )
         shown_number = turn.timeline_turn.turn
         return await self._context.render_page(
-            request,
-            "replay.html",
             visitor,
+            "replay.html",
             card=kept_assessment.summary,
             place=f"{_ASSESSMENTS_PATH}/{kept_assessment.summary.assessment_id}",
             run=run,
@@ -201,12 +201,12 @@ class AssessmentPages(PageGroup):
             turn=turn,
         )
 
-    async def drop_assessment(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
-        await self._context.services.assessments.delete(request.path_params["assessment_id"], visitor.caller)
+    async def drop_assessment(self, visitor: Visitor, _: dict[str, str]) -> Response:
+        await self._context.services.assessments.delete(visitor.request.path_params["assessment_id"], visitor.caller)
         return redirect_to(_ASSESSMENTS_PATH)
 
-    async def _read_assessment(self, request: Request, visitor: Visitor) -> KeptAssessment:
-        assessment_id = request.path_params["assessment_id"]
+    async def _read_assessment(self, visitor: Visitor) -> KeptAssessment:
+        assessment_id = visitor.request.path_params["assessment_id"]
         return await self._context.services.assessments.get_assessment(assessment_id, visitor.caller)
 
 

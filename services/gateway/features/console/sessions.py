@@ -63,10 +63,11 @@ MOST_REFUSED_SIGN_INS = 10
 
 
 class Visitor(NamedTuple):
-    """A signed-in visitor. ``secret``: the session's, as in the cookie."""
+    """A signed-in visitor, with the request to answer. ``secret``: the session's, as in the cookie."""
 
     caller: Caller
     secret: str
+    request: Request
 
     def has_any_role(self, *roles: Role) -> bool:
         """Whether the visitor has one of the roles. Without authentication, every visitor has all roles."""
@@ -112,7 +113,7 @@ class ConsoleSessions(ScriptedStore):
         if credential is None:
             return None
         try:
-            return Visitor(await self._find_caller(credential), secret)
+            return Visitor(await self._find_caller(credential), secret, request)
         except (Unauthenticated, NotEntitled):
             return None
 

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import structlog
-from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
@@ -38,20 +37,20 @@ _STREAM_ID_PATTERN = re.compile(r"\d{1,20}-\d{1,20}")
 class LiveStreams(PageGroup):
     """Server-sent events by which pages refresh themselves: of one task until it ends, of the inbox without end."""
 
-    async def stream_inbox(self, request: Request, visitor: Visitor) -> Response:
-        return sse_response(self._inbox_frames(request, visitor))
+    async def stream_inbox(self, visitor: Visitor) -> Response:
+        return sse_response(self._inbox_frames(visitor))
 
-    async def stream_task(self, request: Request, visitor: Visitor) -> Response:
-        record = await self._context.services.tasks.get_task(request.path_params["task_id"], visitor.caller)
-        last_event_id = request.headers.get("last-event-id") or request.query_params.get("after", "")
+    async def stream_task(self, visitor: Visitor) -> Response:
+        record = await self._context.services.tasks.get_task(visitor.request.path_params["task_id"], visitor.caller)
+        last_event_id = visitor.request.headers.get("last-event-id") or visitor.request.query_params.get("after", "")
         last_event_id = last_event_id if _STREAM_ID_PATTERN.fullmatch(last_event_id) else "0"
         return sse_response(self._task_frames(record, last_event_id))
 
-    async def _inbox_frames(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
-        shown_version = request.query_params.get("seen", "")
+    async def _inbox_frames(self, visitor: Visitor) -> AsyncGenerator[bytes, None]:
+        shown_version = visitor.request.query_params.get("seen", "")
         while True:
             try:
-                if await self._context.sessions.find_visitor(request) is None:
+                if await self._context.sessions.find_visitor(visitor.request) is None:
                     yield sse_frame("{}", event="out")
                     return
                 version = (await self._context.inbox_cache.read(visitor.caller)).version
@@ -84,53 +83,52 @@ _LONGEST_TASK_ID = 200
 
 
 class TaskPages(PageGroup):
-    async def show_list(self, request: Request, visitor: Visitor) -> Response:
+    async def show_list(self, visitor: Visitor) -> Response:
         """The list of tasks, the last changed first; with ``?q=ID`` a redirect to that task."""
-        task_id = request.query_params.get("q", "").strip()[:_LONGEST_TASK_ID]
+        task_id = visitor.request.query_params.get("q", "").strip()[:_LONGEST_TASK_ID]
         if not task_id:
-            return await self._render_list(request, visitor)
+            return await self._render_list(visitor)
         try:
             record = await self._context.services.tasks.get_task(task_id, visitor.caller)
         except NoVisibleTask:
-            return await self._render_list(request, visitor, task_id)
+            return await self._render_list(visitor, task_id)
         return redirect_to(f"/console/tasks/{quote_id(record.task_id)}")
 
-    async def download_file(self, request: Request, visitor: Visitor) -> Response:
+    async def download_file(self, visitor: Visitor) -> Response:
         """Download a file of the task's messages."""
         tasks = self._context.services.tasks
-        record = await tasks.get_task(request.path_params["task_id"], visitor.caller)
-        return file_reply(*await tasks.files.find(record, request.path_params["file_id"]))
+        record = await tasks.get_task(visitor.request.path_params["task_id"], visitor.caller)
+        return file_reply(*await tasks.files.find(record, visitor.request.path_params["file_id"]))
 
-    async def cancel_task(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+    async def cancel_task(self, visitor: Visitor, _: dict[str, str]) -> Response:
         """Cancel a task, and wait a little for its end; a write that is under way is finished first."""
-        task_id = request.path_params["task_id"]
+        task_id = visitor.request.path_params["task_id"]
         try:
             await self._context.services.signals.cancel(task_id, visitor.caller)
         except NotCancelable:
-            return await self.show_task(request, visitor, "It had ended before your cancel came.", 409)
+            return await self.show_task(visitor, "It had ended before your cancel came.", 409)
         finally:
             self._context.inbox_cache.invalidate(visitor.caller)
         return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
-    async def resolve_write(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+    async def resolve_write(self, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Send an operator's decision on a write in doubt to its task."""
-        task_id = request.path_params["task_id"]
+        task_id = visitor.request.path_params["task_id"]
         try:
             word = parse_resolution({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
             await self._context.services.signals.resolve(task_id, word, visitor.caller)
         except (InvalidField, NothingToResolve) as fault:
-            return await self.show_task(request, visitor, f"Nothing was changed. {fault}", 409)
+            return await self.show_task(visitor, f"Nothing was changed. {fault}", 409)
         return redirect_to(f"/console/tasks/{quote_id(task_id)}")
 
-    async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
-        task_filter = views.find_task_filter(request.query_params.get("state", ""))
-        token = request.query_params.get("page", "")
+    async def _render_list(self, visitor: Visitor, missed: str = "") -> Response:
+        task_filter = views.find_task_filter(visitor.request.query_params.get("state", ""))
+        token = visitor.request.query_params.get("page", "")
         query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, page_token=token)
         page = await self._context.services.lists.list_tasks(query, visitor.caller)
         return await self._context.render_page(
-            request,
-            "tasks.html",
             visitor,
+            "tasks.html",
             404 if missed else 200,
             rows=page.records,
             total=page.total,
@@ -141,16 +139,15 @@ class TaskPages(PageGroup):
             missed=missed,
         )
 
-    async def show_task(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        record = await self._context.services.tasks.get_task(request.path_params["task_id"], visitor.caller)
+    async def show_task(self, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+        record = await self._context.services.tasks.get_task(visitor.request.path_params["task_id"], visitor.caller)
         events, details = await self._read_events_and_details(record)
         webhooks = self._context.services.webhooks
         approvals = details.approvals if details else ()
         grounds = approvals[-1].grounds if approvals else None
         return await self._context.render_page(
-            request,
-            "task.html",
             visitor,
+            "task.html",
             status,
             record=record,
             page=views.build_task_page(record, self._context.inbox_cache.clock()),
