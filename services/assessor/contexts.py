@@ -156,7 +156,7 @@ def _shared_process(config: GreenAgentConfig) -> SharedProcess | None:
 
 @asynccontextmanager
 async def _started_agent(slot: _AgentSlot) -> AsyncIterator[None]:
-    """The agent with a world that answers; after a failure the next run gets a new one."""
+    """A context in which the slot's agent has a world that answers; after a failure the next run gets a new one."""
     if not slot.started:
         await slot.agent.startup()
         slot.started = True

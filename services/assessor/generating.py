@@ -10,7 +10,11 @@ from shared.contracts.assessment.messages import JsonObject
 
 
 def write_days(root: Path, seed: str, count: int, difficulty: Difficulty | None = None) -> int:
-    """One line a day. Raises ``OSError``, and ``FileExistsError`` for a day that is there already."""
+    """Writes generated days as scenarios below ``root``, and prints a line for each; returns the exit code 0.
+
+    ``difficulty``: of all days; they take turns if it is None. Raises ``OSError``, and ``FileExistsError`` for a day
+    that is there already.
+    """
     for number in range(count):
         day = generate_day(seed, number, difficulty)
         write_day(root / day.scenario_id, day)

@@ -70,7 +70,7 @@ class GreenAgent:
         )
 
     async def shutdown(self) -> None:
-        """Harmless if it never started."""
+        """Ends the agent's world, and the models if they are its own; harmless if it never started."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()

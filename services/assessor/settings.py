@@ -158,7 +158,10 @@ class AssessorSettings(GreenAgentConfig, ServiceSettings):
 
 
 def read_older_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Settings given under the older prefix, where the plain name says nothing."""
+    """The settings given under the older prefix, by name, where the plain name says nothing.
+
+    ``environ``: ours if None.
+    """
     variables = os.environ if environ is None else environ
     older_variables = {name.removeprefix(_OLDER): value for name, value in variables.items() if name.startswith(_OLDER)}
     return {name.lower(): value for name, value in older_variables.items() if name not in variables}

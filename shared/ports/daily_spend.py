@@ -42,9 +42,10 @@ class DailySpend(Protocol):
     async def reserve(
         self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
     ) -> bool:
-        """Reserves the charge if it fits under the caps together with everything spent and reserved. May be repeated.
+        """Reserves the charge if it fits under the caps together with everything spent and reserved; returns whether it
+        did.
 
-        ``settled``: charges of earlier calls, which the same step counts first.
+        May be repeated. ``settled``: charges of earlier calls, which the same step counts first.
         """
 
     async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:

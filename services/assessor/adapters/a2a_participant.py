@@ -150,7 +150,10 @@ def _build_params(data: JsonObject, version: str, message_id: str, context_id: s
 
 
 def _choose_endpoint(card: JsonValue, url: str) -> tuple[str, str]:
-    """The 0.3 endpoint where there is one: it is what participants were written for."""
+    """The URL and version of a card's 0.3 endpoint if it has one, since participants were written for it, else of 1.0.
+
+    ``url``: the agent's own, which counts as 0.3 for a card that names none.
+    """
     if not isinstance(card, dict):
         return url, "0.3"
     listed = card.get("supportedInterfaces")

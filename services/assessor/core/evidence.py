@@ -67,7 +67,10 @@ def number_ids(text: str) -> str:
 
 
 def fit_within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
-    """The lines in a budget of characters: the longest are cut first, all to the same length; how many were cut."""
+    """The lines within ``budget`` characters, and how many were cut.
+
+    The longest are cut first, all to the same length.
+    """
     if sum(map(len, lines)) <= budget:
         return list(lines), 0
     limit = _longest_line(sorted(map(len, lines)), budget)

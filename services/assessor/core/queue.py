@@ -19,7 +19,7 @@ class AssessmentQueue:
 
     @asynccontextmanager
     async def hold_place(self, emitter: Emitter) -> AsyncIterator[None]:
-        """One of the places, for as long as it takes; who waits is told each new position."""
+        """A context with one of the places; whoever waits for one is told each new position."""
         await self._wait_for_place(emitter)
         self._running += 1
         try:

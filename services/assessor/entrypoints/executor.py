@@ -80,7 +80,7 @@ class GreenAgentExecutor(AgentExecutor):
 
 
 def _headers(context: RequestContext) -> Mapping[str, str]:
-    """Of the HTTP request, their names in small letters."""
+    """The headers of the HTTP request, with their names in small letters; empty without one."""
     headers = context.call_context.state.get("headers") if context.call_context else None
     return headers if isinstance(headers, Mapping) else {}
 

@@ -247,7 +247,10 @@ class Secrets:
         return secret
 
     async def _read_from_source(self, reference: SecretReference, owner: str, *, anew: bool) -> str:
-        """The secret from the place that its reference names; raises ``CredentialUnavailable``."""
+        """The secret from the place that its reference names; raises ``CredentialUnavailable``.
+
+        ``anew``: as of ``read``.
+        """
         match reference.scheme:
             case SecretSource.FILE:
                 return await self._read_file(reference, owner)

@@ -455,7 +455,10 @@ class StoredIntents:
             raise StoreUnavailable(str(problem))
 
     def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> WriteRefusal | None:
-        """Why the write of a stored intent must not be sent; None if it may."""
+        """Why the write of a stored intent must not be sent; None if it may.
+
+        ``is_confirmed``: whether enough replicas have confirmed the intent.
+        """
         if problem := self._lineage.failover_risk:
             return _build_unsent_refusal(entry, str(problem))
         if self.may_have_been_sent(entry):

@@ -235,7 +235,10 @@ def check_body_size(size: int, limit: int, call: RpcCall | None = None) -> None:
 
 
 async def read_object(request: Request, limit: int, *, may_lack_body: bool = False) -> JsonObject:
-    """Read the body as a JSON object; raises ``BadCall``, and ``InvalidField`` for any other JSON value."""
+    """Read the body as a JSON object; raises ``BadCall``, and ``InvalidField`` for any other JSON value.
+
+    ``may_lack_body``: an empty body counts as an empty object.
+    """
     body = await read_body(request, limit)
     return check_type(parse_json(b"{}" if may_lack_body and not body else body), dict, "body")
 

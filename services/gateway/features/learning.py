@@ -119,7 +119,7 @@ class LearnedData(ScriptedStore):
     ) -> LearningImportReport | None:
         """Have the learner or the executor import a file; returns its report, None if it does not answer in time.
 
-        Raises ``StoreUnavailable``, also if its answer cannot be read.
+        ``dry_run``: only the report is made. Raises ``StoreUnavailable``, also if the answer cannot be read.
         """
         service = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}

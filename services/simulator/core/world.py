@@ -88,7 +88,10 @@ class SimulatorWorld:
         return event
 
     def act(self, modality: str, data: JsonObject, agent_id: str | None) -> EventRun:
-        """Carry out an action. Raises ``BadInput``, ``MeaninglessRequest`` or ``Missing``; failures are events too."""
+        """Carries out an action now, as an event; returns how it went, since a failure is an event too.
+
+        ``agent_id``: whose event it is; None for nobody's. Raises ``BadInput``, ``MeaninglessRequest`` or ``Missing``.
+        """
         normalised = self.modality(modality).normalise(data)
         metadata = {} if agent_id is None else {"created_by_key": agent_id}
         draft = EventDraft(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)

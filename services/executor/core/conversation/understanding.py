@@ -226,7 +226,10 @@ class _FoundProcess(Contract):
 
 
 async def _choose_named_process(ctx: TurnContext, name: str, *, has_part_to_do: bool) -> _FoundProcess:
-    """The process that the model named. For a task that only asks, no process is designed."""
+    """The process that the model named, stored or designed now.
+
+    Without ``has_part_to_do`` the task only asks: then no process is designed, and an unknown name means ``general``.
+    """
     if name in ctx.processes or name in ("", GENERAL_TEMPLATE.process_type):
         return _FoundProcess(process_type=name or GENERAL_TEMPLATE.process_type, by="model")
     if not has_part_to_do:

@@ -208,7 +208,10 @@ def _are_equal_or_both_unknown(value: FieldValue, first: FieldValue) -> bool:
 
 
 def _list_arguments(path: str, value: JsonObject, *, in_list: bool) -> Iterator[tuple[str, FieldValue, bool]]:
-    """Yields each argument by its path, with its value and whether it is within a list of objects."""
+    """Yields each argument within ``value`` by its path, with its value and whether it is within a list of objects.
+
+    ``path`` and ``in_list``: of ``value`` itself.
+    """
     for key, inner in value.items():
         inner_path = f"{path}.{key}" if path else key
         if [*referenced_calls(inner)]:

@@ -370,7 +370,10 @@ def list_offered_tools(
 
 
 def _define_use_tool(tools: Mapping[str, Tool], *, outlines_writes: bool) -> ToolDefinition:
-    """``use_tool`` with a line for each tool, and words of its description if they fit; without lines if not."""
+    """``use_tool`` with a line for each tool, and words of its description if they fit; without lines if not.
+
+    ``outlines_writes``: no write can be proposed, so the lines of writes have only their names.
+    """
     signatures = {name: _format_tool_signature(name, tool, outlines_writes) for name, tool in tools.items()}
     lines = dict(signatures)
     for name, tool in tools.items():

@@ -66,8 +66,10 @@ class FairShareSlots:
         return has_slot
 
     async def release(self, tenant: str, session_id: str, *, has_run: bool = True) -> None:
-        """Releases a slot of this process, and wakes the session that gets it. If the session has not run here, a slot
-        that was taken for it before stays: another executor may be running it.
+        """Releases a slot of this process, and wakes the session that gets it.
+
+        Without ``has_run`` the session has not run here: then a slot that was taken for it before stays, since another
+        executor may be running it.
         """
         self._decrement_session_count(tenant)
         slot = self._with_slots.pop((tenant, session_id), None)

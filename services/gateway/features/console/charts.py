@@ -114,7 +114,10 @@ _NANOS_PER_DOLLAR = 1_000_000_000
 
 
 def draw_quality_chart(quality: QualityHistory, *, is_small: bool = False) -> Markup:
-    """The chart of quality over time: the mean of all tasks, and the mean of the latest tasks."""
+    """The chart of quality over time: the mean of all tasks, and the mean of the latest tasks.
+
+    ``is_small``: narrower, and with fewer ticks.
+    """
     lines = [ChartLine("s2 faint", quality.mean), ChartLine("s1", quality.recent)]
     last = quality.samples[-1]
     label = (

@@ -120,7 +120,10 @@ class ConsoleContext:
         return answer_page_request
 
     def make_form_handler(self, act: HandleForm, *, requires_operator: bool = False) -> Handler:
-        """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
+        """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token.
+
+        ``requires_operator``: as of ``make_page_handler``.
+        """
 
         async def check_form_and_act(visitor: Visitor) -> Response:
             return await act(visitor, await read_form(visitor.request, visitor.secret))

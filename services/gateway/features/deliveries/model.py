@@ -137,7 +137,10 @@ def _advance_cursor(event_id: str, parts: Sequence[_NumberedPart], progress: Del
 def _webhook_parts(
     parts: Iterator[updates.UpdatePart], work: WebhookWork, state: str, *, is_last: bool
 ) -> Iterator[_NumberedPart]:
-    """Yields an event's updates for the webhook, with numbers that are the same each time."""
+    """Yields an event's updates for the webhook, with numbers that are the same each time.
+
+    ``is_last``: whether the event is the task's last; a webhook of 1.0 then also gets the task.
+    """
     dialect = work.webhook.dialect
     for part in parts:
         if _is_for_webhooks(part.update, state, dialect):

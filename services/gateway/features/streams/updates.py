@@ -158,7 +158,10 @@ class UpdatePart(NamedTuple):
 
 
 def list_updates_of_event(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
-    """Yields the updates that an event leads to, often none. ``record``: the task, if the event ends a turn."""
+    """Yields the updates that an event leads to, often none.
+
+    ``record``: the task, if the event ends a turn. ``is_final``: whether its status is the last of the stream.
+    """
     match event.kind:
         case "artifact":
             chunk = ArtifactChunk.model_validate(event.data)
