@@ -42,8 +42,7 @@ class DailySpend(Protocol):
     async def reserve(
         self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
     ) -> bool:
-        """Reserves the charge if it fits under the caps together with everything spent and reserved; returns whether it
-        did.
+        """Reserves the charge; False if it does not fit under the caps together with everything spent and reserved.
 
         May be repeated. ``settled``: charges of earlier calls, which the same step counts first.
         """

@@ -50,7 +50,7 @@ class GreenAgentExecutor(AgentExecutor):
             await event_queue.enqueue_event(_make_task(message, context.task_id, context.context_id))
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         try:
-            agent_key = key_for_agent(_headers(context))
+            agent_key = key_for_agent(_get_request_headers(context))
             results = await self._assess(context.context_id, read_request(message.parts), agent_key, updater)
         except Exception as error:  # noqa: BLE001  the edge of a request: whatever it is, the client is told
             log.warning("assessment_failed", task_id=context.task_id, error=f"{type(error).__name__}: {error}")
@@ -79,7 +79,7 @@ class GreenAgentExecutor(AgentExecutor):
         )
 
 
-def _headers(context: RequestContext) -> Mapping[str, str]:
+def _get_request_headers(context: RequestContext) -> Mapping[str, str]:
     """The headers of the HTTP request, with their names in small letters; empty without one."""
     headers = context.call_context.state.get("headers") if context.call_context else None
     return headers if isinstance(headers, Mapping) else {}

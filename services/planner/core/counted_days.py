@@ -66,7 +66,7 @@ def _read_stretch(match: re.Match[str], text: str, today: date) -> DayStretch:
     elif match["back"]:
         first, last = _add(today, match["back"], -1), today
     elif match["whole"]:
-        first, last = _whole(*match["whole"].lower().split(), today=today)
+        first, last = _find_ends_of_whole(*match["whole"].lower().split(), today=today)
     elif match["all_year"]:
         first, last = date(int(match["all_year"]), 1, 1), date(int(match["all_year"]), 12, 31)
     else:
@@ -95,7 +95,7 @@ def _month(year: int, month: int) -> tuple[date, date]:
     return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
 
 
-def _whole(which: str, unit: str, *, today: date) -> tuple[date, date]:
+def _find_ends_of_whole(which: str, unit: str, *, today: date) -> tuple[date, date]:
     """The first and the last day of this, the next or the last whole ``unit``: week, month or year."""
     steps = {"this": 0, "next": 1}.get(which, -1)
     if unit == "week":

@@ -283,12 +283,12 @@ def _read_call(use: JsonObject, answer: JsonObject, turn: int, place: int) -> Ca
     content = answer.get("content")
     result, ref, note = _read_result(content if isinstance(content, str) else _content_text(content))
     failed = answer.get("is_error") is True
-    name, arguments = _unwrap(str(use.get("name")), as_object(use.get("input")))
+    name, arguments = _unwrap_use_tool(str(use.get("name")), as_object(use.get("input")))
     own, linked = _arguments(arguments), _find_links(arguments)
     return Called(name, own, ref or f"f{place}", result, failed, note, turn, linked)
 
 
-def _unwrap(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
+def _unwrap_use_tool(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
     """The tool's name and arguments of a call; of one by way of ``use_tool`` those of the tool that it names."""
     if name != USE_TOOL:
         return name, arguments

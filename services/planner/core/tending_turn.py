@@ -166,7 +166,7 @@ def _without_wishes(situation: Situation, wishes: tuple[PersonalWish, ...]) -> S
     return situation._replace(reading=situation.reading._replace(text=text))
 
 
-def as_wished(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> JsonObject:
+def describe_parts_by_wishes(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> JsonObject:
     """The arguments of ``understand`` for a task that goes on with time: its open wishes and its instructions.
 
     What the task forbids is not among them.

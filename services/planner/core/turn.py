@@ -33,7 +33,7 @@ from services.planner.core.request import (
 )
 from services.planner.core.situation import Situation, list_records_meant, observe_situation, rows_in, whole_result
 from services.planner.core.tending_turn import (
-    as_wished,
+    describe_parts_by_wishes,
     has_standing_instructions,
     leave_idle_parts,
     list_due_calls,
@@ -110,7 +110,10 @@ def _observe_what_stands_out(request: Request, toolset: Toolset) -> tuple[Reques
 def _reply_for_standing_work(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
     """The reply to a task with standing rules: reads their lists, calls what is due, then tells of the turn."""
     lists = lists_to_read(request, situation, toolset)
-    if calls := (*_understand_call(request, toolset, partial(as_wished, request, situation, toolset.writers)), *lists):
+    if calls := (
+        *_understand_call(request, toolset, partial(describe_parts_by_wishes, request, situation, toolset.writers)),
+        *lists,
+    ):
         return PlannerReply(calls=calls)
     due_now = plan_due_work(request, situation, toolset)
     fresh = list_due_calls(request, situation, toolset, due_now)

@@ -90,7 +90,8 @@ class SimulatorWorld:
     def act(self, modality: str, data: JsonObject, agent_id: str | None) -> EventRun:
         """Carries out an action now, as an event; returns how it went, since a failure is an event too.
 
-        ``agent_id``: whose event it is; None for nobody's. Raises ``BadInput``, ``MeaninglessRequest`` or ``Missing``.
+        ``agent_id``: the id of the key that acts, if it has one. Raises ``BadInput``, ``MeaninglessRequest`` or
+        ``Missing``.
         """
         normalised = self.modality(modality).normalise(data)
         metadata = {} if agent_id is None else {"created_by_key": agent_id}
