@@ -180,6 +180,7 @@ DAYS = (
     _refused("Which incidents had more than 2 hours downtime?", "not understood: more than 2 hours downtime"),
     _refused("Which invoices are due?", "not understood: due"),
     _refused("Which invoices are late?", "not understood: late"),
+    _refused("Which orders were placed in March?", "not understood: placed in March"),
     _refused("Which invoices are overdue or due next week?", "not understood: ", "overdue or due"),
     _refused("Which open invoices are not overdue?", "not understood: not"),
     _refused("Which contracts end in March or in April?", "not understood: "),

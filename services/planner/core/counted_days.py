@@ -161,6 +161,11 @@ def is_state(word: str) -> bool:
     return stem(word) in _ENDED | _STANDING
 
 
+def is_for_good(word: str) -> bool:
+    """Whether a word says how a thing stands once and for all, so that no later state takes its place."""
+    return stem(word) in _ENDED
+
+
 def find_state(record: FactRecord) -> str:
     """The states of a record in words, a flag such as ``paid`` being ``paid`` or ``unpaid``; empty if it has none."""
     flags = [

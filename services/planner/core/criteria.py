@@ -19,6 +19,7 @@ from services.planner.core.counted_days import (
     day_columns,
     find_state,
     find_stretches,
+    is_for_good,
     is_standing,
     must_stand,
 )
@@ -175,16 +176,16 @@ def _read_counted_days(
     say whether they hold.
     """
     columns, criteria, undecided = day_columns(listed), list[RowCriterion](), list[str]()
-    values = {str(value).lower() for record in listed for value in record.fields.values()}
     for stretch in find_stretches(text, today) if today and columns else ():
         named = column_of_stretch(text, stretch, columns)
-        if today is None or named is None or (stretch.is_overdue and "overdue" in values):
+        if today is None or named is None or (stretch.is_overdue and _is_a_value("overdue", listed)):
             continue
         column, start, end = named
         ends = [(stretch.first, stretch.last), *([stretch.earlier] if stretch.earlier else [])]
         held = [pair for pair in ends if any(_lies_within(pair, column, record) for record in listed)]
-        if len(held) > 1:
-            undecided.append(text[stretch.start : stretch.end])
+        read_by = {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
+        if len(held) > 1 or (stem(text[start:end]) in read_by and not is_for_good(text[start:end])):
+            undecided.append(text[min(start, stretch.start) : max(end, stretch.end)])
             continue
         spans = (TextSpan(stretch.start, stretch.end, ""), TextSpan(start, end, text[start:end]))
         is_meant = partial(_lies_within, (held or ends)[0], column)
@@ -194,12 +195,16 @@ def _read_counted_days(
         criteria.append(criterion._replace(column=f"{column} from {stretch.start}"))  # "or" joins it with no other
         undecided += unsure
     unpaid = _UNPAID_PATTERN.search(text)
-    if unpaid and unpaid[0].lower() not in values and not find_negation(text, unpaid.start()):
+    if unpaid and not _is_a_value(unpaid[0], listed) and not find_negation(text, unpaid.start()):
         criterion, unsure = _criterion_of_standing(listed, lambda _: True, (TextSpan(*unpaid.span(), unpaid[0]),))
         criteria.append(criterion)
         undecided += unsure
     bare = _BARE_DAY.search(text)
     return criteria, [*undecided, *([bare["word"]] if bare and columns_of_day(bare["word"], columns) else [])]
+
+
+def _is_a_value(word: str, listed: Sequence[FactRecord]) -> bool:
+    return any(str(value).lower() == word.lower() for record in listed for value in record.fields.values())
 
 
 def _criterion_of_standing(
