@@ -62,8 +62,9 @@ def parse_readable_policies(document: JsonObject) -> tuple[Policy, ...]:
 
 
 def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
-    """Parses a record that this tenant's operators wrote, and marks the tenant as author of its connections. Raises
-    ``BadRecord``, also for another tenant's id or secrets.
+    """Parses a record that this tenant's operators wrote, and marks the tenant as author of its connections.
+
+    Raises ``BadRecord``, also for another tenant's id or secrets.
     """
     record = read_tenant_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]

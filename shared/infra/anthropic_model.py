@@ -255,6 +255,7 @@ class AnthropicModel(Model):
 
     async def _ask_without_refused_features(self, model: str, request: ModelRequest) -> ModelReply:
         """Sends a request without the features that this model's endpoint refuses; again if it refuses another one.
+
         Raises ``InvalidModelRequest`` if leaving out what was refused does not help.
         """
         without = self._without.get(model, frozenset())

@@ -106,8 +106,10 @@ class EmbeddedRedis:
         self.stop()
 
     def start(self) -> None:
-        """Starts the server and waits until it answers. Raises ``NoRedisServer`` if there is no server program, the
-        folder is in use, or (with the end of its log) the server does not answer.
+        """Starts the server and waits until it answers.
+
+        Raises ``NoRedisServer`` if there is no server program, the folder is in use, or (with the end of its log) the
+        server does not answer.
         """
         self._await_ready(self.launch())
 

@@ -26,8 +26,9 @@ class RefusedConnection(httpx.ConnectError):
 def guarded_client(
     guard: AddressGuard, timeout: httpx.Timeout, limits: httpx.Limits = _LIMITS, tls: ssl.SSLContext | None = None
 ) -> httpx.AsyncClient:
-    """An HTTP client that connects only where the guard permits. It uses no proxy, follows no redirects, and never
-    retries.
+    """An HTTP client that connects only where the guard permits.
+
+    It uses no proxy, follows no redirects, and never retries.
 
     If a single request asks for redirects, each address is checked like the first.
     """

@@ -47,8 +47,9 @@ class RedisLineage:
         self.problem = None
 
     def record_problem(self, problem: "LineageProblem") -> None:
-        """Takes in why a server could not tell whether it has failed over. Until one can (``record_answer``),
-        ``failover_risk`` gives this reason, and no write relies on the ledger alone.
+        """Takes in why a server could not tell whether it has failed over.
+
+        Until one can (``record_answer``), ``failover_risk`` gives this reason, and no write relies on the ledger alone.
         """
         self.problem = problem
 

@@ -259,8 +259,9 @@ class Scripts:
         return reply
 
     async def execute_commands(self, *commands: Command) -> list[object]:
-        """The replies to plain commands sent in one round trip, which must be safe to repeat. Raises the first error
-        among them, as ``StoreUnavailable``.
+        """The replies to plain commands sent in one round trip, which must be safe to repeat.
+
+        Raises the first error among them, as ``StoreUnavailable``.
         """
 
         async def execute(_: bool) -> list[object]:

@@ -46,8 +46,9 @@ class ArqWakes(ScriptedStore):
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queues those sessions that are neither queued nor just taken; returns them. ``has_begun``: queues them ahead
-        of all others, and moves there those that are queued already.
+        """Queues those sessions that are neither queued nor just taken; returns them.
+
+        ``has_begun``: queues them ahead of all others, and moves there those that are queued already.
         """
         return await self._queue_wakes(sessions, skips_queued=True, has_begun=has_begun)
 

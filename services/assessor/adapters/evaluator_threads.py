@@ -123,8 +123,9 @@ class _ThreadedCall:
             log.warning("evaluator_left_behind", evaluator=self._evaluator.__name__)
 
     async def _is_over(self) -> bool:
-        """Whether the evaluator ends within a short wait. No ``asyncio.timeout``: early releases of Python 3.11 let a
-        cancelled task's own cancellation through it.
+        """Whether the evaluator ends within a short wait.
+
+        No ``asyncio.timeout``: early releases of Python 3.11 let a cancelled task's own cancellation through it.
         """
         ended, _ = await asyncio.wait({self._over}, timeout=_GRACE_SECONDS)
         return bool(ended)

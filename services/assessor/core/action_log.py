@@ -49,8 +49,9 @@ class ActionLogBuilder:
         return list(self._log)
 
     def _is_own(self, event: SimulatorEvent) -> bool:
-        """Whether the participant did it. A later consequence of an action (a reminder) has its agent too, and does not
-        count.
+        """Whether the participant did it.
+
+        A later consequence of an action (a reminder) has its agent too, and does not count.
         """
         brought = event.priority == 0 and "created_by_key" not in event.metadata and bool(event.metadata)
         return event.agent_id == self._who and not brought

@@ -24,8 +24,9 @@ class Difference(NamedTuple):
 
 
 def differences(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]) -> list[Difference]:
-    """The rows that differ, by modality, table and key. A table is an object of rows by id, or a list of rows with
-    ids.
+    """The rows that differ, by modality, table and key.
+
+    A table is an object of rows by id, or a list of rows with ids.
     """
     differences_found: list[Difference] = []
     for modality in sorted({*before, *after} - {"time"}):

@@ -283,8 +283,9 @@ def _has_every_form(message: SentMessage, forms: Sequence[Sequence[str]]) -> boo
 
 
 def _sent_mails(context: EvalContext) -> Iterator[SentMessage]:
-    """The mails that the user sent in the run. A mail in the drafts counts only if it was moved there after it was
-    sent.
+    """The mails that the user sent in the run.
+
+    A mail in the drafts counts only if it was moved there after it was sent.
     """
     user, hidden = user_address(context), _ids_moved_to_drafts(context)
     for row in _rows_added(context, "email"):

@@ -214,8 +214,9 @@ async def _run_evaluator(evaluator: Evaluator, context: EvalContext, params: Jso
 
 
 def _why_unjudged(result: EvalResult | Exception, model: ChatModel | None) -> str | None:
-    """Why an evaluator's result does not count as a verdict: it had no model, or got no answer from it. None if it
-    counts.
+    """Why an evaluator's result does not count as a verdict: it had no model, or got no answer from it.
+
+    None if it counts.
 
     Points above 0 always count; so do 0 points that the evaluator gave for another reason.
     """

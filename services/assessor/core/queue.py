@@ -29,8 +29,9 @@ class AssessmentQueue:
             self._wake_all()
 
     async def _wait_for_place(self, emitter: Emitter) -> None:
-        """Waits for a free place, in order. It awaits nothing after it found one, so that the caller can take it at
-        once.
+        """Waits for a free place, in order.
+
+        It awaits nothing after it found one, so that the caller can take it at once.
         """
         me = object()
         self._waiting.append(me)

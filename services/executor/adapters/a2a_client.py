@@ -61,8 +61,9 @@ def _list_tools_of_card(connection: Connection, card: types.AgentCard) -> tuple[
 
 
 def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
-    """The tool answer for an agent's task as it stands, or for the message that the agent sent in its place. Raises
-    ``ToolSilent`` for data that are no JSON, such as infinite numbers.
+    """The tool answer for an agent's task as it stands, or for the message that the agent sent in its place.
+
+    Raises ``ToolSilent`` for data that are no JSON, such as infinite numbers.
     """
     if isinstance(reply, types.Message):
         return ports.ToolAnswer(_read_content(reply.parts))
@@ -220,6 +221,7 @@ class A2aAgent:
 
     async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
         """Sends one message and returns its result; at the deadline (on the event loop's clock) an unfinished answer.
+
         Raises ``ToolSilent`` if the agent has not even taken the message by then.
         """
         if to_exact(to_builtins(arguments)) != arguments:

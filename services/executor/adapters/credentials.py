@@ -92,8 +92,10 @@ class AccessTokenCache:
         return token.value
 
     async def get_token(self, owner: str, credential: Credential, secret: SecretReader, refused: str = "") -> str:
-        """An access token. A ``refused`` one is replaced once for all callers that hold it; one that was
-        replaced a moment ago is returned again. Raises ``CredentialUnavailable``.
+        """An access token.
+
+        A ``refused`` one is replaced once for all callers that hold it; one that was replaced a moment ago is returned
+        again. Raises ``CredentialUnavailable``.
         """
         if token_value := self._find_cached_token(owner, credential, refused):
             return token_value
@@ -332,8 +334,10 @@ _MOST_SECRETS_OF_CONNECTION = 3  # secrets of one connection: the present one, a
 
 @asynccontextmanager
 async def open_credentials(folder: Path, guard: AddressGuard | None = None) -> AsyncIterator["CredentialResolver"]:
-    """Yields the credentials of all connections. ``folder`` holds the secrets, with one subfolder for each tenant.
-    ``guard`` decides which token endpoints a tenant's own operators may name.
+    """Yields the credentials of all connections.
+
+    ``folder`` holds the secrets, with one subfolder for each tenant. ``guard`` decides which token endpoints a tenant's
+    own operators may name.
     """
     async with AccessTokenCache(guard) as tokens:
         yield CredentialResolver(Secrets(folder), tokens)

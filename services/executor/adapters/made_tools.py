@@ -123,8 +123,9 @@ class RedisMadeTools(MadeTools):
         return tuple(sorted(tools, key=lambda tool: (tool.name, tool.version)))
 
     async def store_version(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """Implements ``MadeTools.store_version``. Processes never overwrite each other's versions, since a version is
-        only stored if it does not exist.
+        """Implements ``MadeTools.store_version``.
+
+        Processes never overwrite each other's versions, since a version is only stored if it does not exist.
         """
         key = keys.learned_keys(tenant).made
         while True:

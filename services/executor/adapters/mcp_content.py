@@ -178,8 +178,9 @@ def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
 
 
 def _read_declared_proof(tool: ListedTool) -> CatalogueEntry:
-    """The read tool that the server declares as the proof of a write, and the value that it then shows. A server never
-    declares its tool's class.
+    """The read tool that the server declares as the proof of a write, and the value that it then shows.
+
+    A server never declares its tool's class.
 
     A read's answer rests on the server's word anyway, so the choice of the read may rest on it too.
     """

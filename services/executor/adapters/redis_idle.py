@@ -258,8 +258,10 @@ class Evictor(ScriptedStore):
         return await _put_or_log(self._uploads, put, "session_not_archived", session=session.session_id)
 
     async def _drop_if_stateless(self, archive: Archive, session: keys.SessionMember) -> None:
-        """Takes a session without a state in Redis off the idle list. If it was not evicted either, its archived state
-        is deleted first: the session may have been forgotten while that was on its way to the archive.
+        """Takes a session without a state in Redis off the idle list.
+
+        If it was not evicted either, its archived state is deleted first: the session may have been forgotten while
+        that was on its way to the archive.
         """
         name = keys.session_keys(*session).session
         state, evicted_at = cast("list[str | None]", await self._scripts.execute("HMGET", name, "state", "evicted"))

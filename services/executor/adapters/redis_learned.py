@@ -141,8 +141,9 @@ _LESSON_TYPES: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
 def _parse_rows(
     kind: type[LearnedT], tenant: str, rows: Sequence[str], known: Mapping[str, LearnedT] = {}
 ) -> dict[str, LearnedT]:
-    """The parsed lessons by row; those that are ``known`` are not parsed again. A row that this version cannot read is
-    logged and left out.
+    """The parsed lessons by row; those that are ``known`` are not parsed again.
+
+    A row that this version cannot read is logged and left out.
     """
     lessons: dict[str, LearnedT] = {}
     for row in rows:

@@ -241,8 +241,10 @@ class RedisTurnStore(ports.TurnStore):
         *,
         is_cluster: bool,
     ) -> None:
-        """``lease_ms``: the lease's length while no call lengthens it. ``heartbeat`` is the lease's; without one, Redis
-        is asked for each stop state, and the end of the turn does not release the lease.
+        """``lease_ms``: the lease's length while no call lengthens it.
+
+        ``heartbeat`` is the lease's; without one, Redis is asked for each stop state, and the end of the turn does not
+        release the lease.
         """
         self._redis, self._scripts = scripts, TurnScripts(scripts, shared, lease, work)
         self._intents, self._lease_ms = StoredIntents(scripts.lineage, work), lease_ms
@@ -294,8 +296,10 @@ class RedisTurnStore(ports.TurnStore):
     async def open_write(
         self, entry: LedgerEntry, call_seconds: float, batch: ports.JournalBatch = ports.EMPTY_BATCH
     ) -> ports.StopState:
-        """Implements ``TurnStore.open_write``. Whether Redis was replaced is checked before the intent is stored and
-        again after, since it may be replaced in between. Raises if the write must not be sent.
+        """Implements ``TurnStore.open_write``.
+
+        Whether Redis was replaced is checked before the intent is stored and again after, since it may be replaced in
+        between. Raises if the write must not be sent.
         """
         self._intents.check_failover_visible()
         is_doubted = self._intents.may_have_been_sent(entry)

@@ -82,8 +82,9 @@ class CircuitBreaker:
         self._failures_in_a_row, self._pause, self._trial_call = 0, self._limits.first, None
 
     def record_failure(self, call: int, now: float) -> bool:
-        """Notes that no usable answer came; returns whether this opened the breaker. An open breaker heeds only its
-        trial call: any other call in flight was made before it opened.
+        """Notes that no usable answer came; returns whether this opened the breaker.
+
+        An open breaker heeds only its trial call: any other call in flight was made before it opened.
         """
         is_trial, state_before = call == self._trial_call, self.get_state(now)
         self._failures_in_a_row = min(self._failures_in_a_row + 1, self._limits.failures)

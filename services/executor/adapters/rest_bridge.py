@@ -108,9 +108,11 @@ def _parse_listing(connection: Connection, status: int, body: bytes) -> list[Lis
 
 
 def _parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
-    """The answer to a call. A status 4xx but 408, and a 2xx whose content is an error, are error answers; of these only
-    a 4xx that is neither 409 nor 429 says that nothing was done (``not_begun``). Any other status, and a 2xx whose body
-    is not JSON, raise ``ToolSilent``.
+    """The answer to a call.
+
+    A status 4xx but 408, and a 2xx whose content is an error, are error answers; of these only a 4xx that is neither
+    409 nor 429 says that nothing was done (``not_begun``). Any other status, and a 2xx whose body is not JSON, raise
+    ``ToolSilent``.
     """
     if 400 <= status < 500 and status != _TIMEOUT_STATUS:
         not_begun = status not in _UNCERTAIN_STATUSES

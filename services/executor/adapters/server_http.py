@@ -56,8 +56,9 @@ class ServerHttp:
         await self._transport.aclose()
 
     async def send(self, connection: Connection, request: httpx2.Request) -> httpx2.Response:
-        """Sends the request with the connection's credential and returns the response. Raises one of
-        ``TRANSPORT_ERRORS``, among them ``CredentialUnavailable`` if the server refuses every credential.
+        """Sends the request with the connection's credential and returns the response.
+
+        Raises one of ``TRANSPORT_ERRORS``, among them ``CredentialUnavailable`` if the server refuses every credential.
 
         A 401 means that nothing was done, so the request is sent once more if a different credential is available.
         """

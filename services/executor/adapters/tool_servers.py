@@ -69,6 +69,7 @@ class ServersByProtocol:
         self, connection: Connection, tool: str, timeout: float, session_id: str
     ) -> tuple[ports.ToolServers, float]:
         """The servers of the connection's protocol, which is detected if need be, and the seconds left for the call.
+
         Every error raised here means that the call was not sent.
         """
         if servers := self.find_servers_for(connection):

@@ -169,8 +169,9 @@ class MadeTools(Protocol):
         """All versions of all tools, including removed ones."""
 
     async def store_version(self, tenant: str, tool: MadeTool) -> MadeTool:
-        """Stores the tool as the next version of its name, and returns it with that version. If the newest version has
-        the same code, that one is returned.
+        """Stores the tool as the next version of its name, and returns it with that version.
+
+        If the newest version has the same code, that one is returned.
 
         If the tenant has too many tools, nothing is stored; the returned version is the one it would have had.
         """
@@ -241,6 +242,7 @@ class Orchestrator(Protocol):
     """An outside service that takes the model's place in a conversation: it is told results, and asks for calls."""
 
     async def send(self, message: OrchestratorMessage) -> OrchestratorReply:
-        """Sends the message and returns the reply; raises ``OrchestratorUnavailable``. A message is never sent twice,
-        because the orchestrator keeps the conversation.
+        """Sends the message and returns the reply; raises ``OrchestratorUnavailable``.
+
+        A message is never sent twice, because the orchestrator keeps the conversation.
         """

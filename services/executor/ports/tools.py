@@ -28,8 +28,9 @@ class Credentials(Protocol):
     async def resolve_header(
         self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
-        """The credential header for requests to the connection; None if it has no credential. Raises
-        ``CredentialUnavailable``.
+        """The credential header for requests to the connection; None if it has no credential.
+
+        Raises ``CredentialUnavailable``.
 
         ``refused_header``: one that the server did not accept; another is returned if there is one, else the same.
         """
@@ -162,8 +163,9 @@ class ToolServers(Protocol):
         *,
         stop_agent: bool = False,  # noqa: ARG002
     ) -> ToolAnswer | None:
-        """The outcome of an earlier call of an agent's skill with these arguments; None if it is unknown. The call
-        itself is not made again.
+        """The outcome of an earlier call of an agent's skill with these arguments; None if it is unknown.
+
+        The call itself is not made again.
 
         ``stop_agent``: an agent that is still at work is told to stop. Returns ``AGENT_NEVER_GOT_MESSAGE`` if the agent
         certainly never received the call. Raises what ``call`` raises.

@@ -144,8 +144,10 @@ class TurnStore(Protocol):
         """What the session remembers; raises ``SessionUnavailable`` while it cannot be fetched from the archive."""
 
     async def get_stop_state(self) -> StopState:
-        """The newest known stop state. The caller asks for it before every call to a model or a tool. It is updated
-        by each reply of the store and by the lease's heartbeat. Writes nothing.
+        """The newest known stop state.
+
+        The caller asks for it before every call to a model or a tool. It is updated by each reply of the store and by
+        the lease's heartbeat. Writes nothing.
 
         Raises ``HandedOver`` after ``Sessions.stop_turns`` was called, so that the turn stops between two steps.
         """
@@ -302,18 +304,20 @@ class Sessions(LeaseExtender, Protocol):
         """
 
     async def begin_next_turn(self, lease: Lease) -> TurnWork | None:
-        """Begins the session's next turn: decisions and cancels first. Right after ``claim`` it returns the turn that
-        the claim began. The turn stays queued until it is finished. Returns None, and releases the lease, if no turn
-        waits.
+        """Begins the session's next turn: decisions and cancels first.
+
+        Right after ``claim`` it returns the turn that the claim began. The turn stays queued until it is finished.
+        Returns None, and releases the lease, if no turn waits.
 
         While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn`` and ``LeaseLost``.
         """
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
-        """Releases the lease although work waits; raises ``LeaseLost``. Another executor is asked to claim the session
-        after ``retry_in`` seconds.
-        ``handed_over``: this process stops in good order, so the begun turn does not count as an attempt. ``error``:
-        what broke the turn, kept for the report if it is given up later.
+        """Releases the lease although work waits; raises ``LeaseLost``.
+
+        Another executor is asked to claim the session after ``retry_in`` seconds. ``handed_over``: this process stops
+        in good order, so the begun turn does not count as an attempt. ``error``: what broke the turn, kept for the
+        report if it is given up later.
         """
 
     async def fail_unreadable_turn(self, lease: Lease, end: UnreadableTurnEnd) -> None:
@@ -371,8 +375,10 @@ class SessionWakes(Protocol):
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Queues those sessions that are neither queued nor just taken from the queue; returns them. ``has_begun``:
-        their turns were begun before, so they go ahead of others, and those that are queued move to the front.
+        """Queues those sessions that are neither queued nor just taken from the queue; returns them.
+
+        ``has_begun``: their turns were begun before, so they go ahead of others, and those that are queued move to the
+        front.
         """
 
 

@@ -165,8 +165,9 @@ class FactWorker:
         self.counts = FactCounts()
 
     async def run_once(self, now: datetime) -> int:
-        """Finds the facts of the next waiting tasks; returns how many tasks. A failure of one does not stop the others;
-        the first failure is raised at the end.
+        """Finds the facts of the next waiting tasks; returns how many tasks.
+
+        A failure of one does not stop the others; the first failure is raised at the end.
         """
         claims = await self._facts.claim_tasks_to_search(TASKS_AT_ONCE, CLAIM_SECONDS)
         results = await asyncio.gather(*(self._search_task(*claim, now) for claim in claims), return_exceptions=True)

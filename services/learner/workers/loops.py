@@ -108,8 +108,10 @@ async def keep_following(
 
 
 async def keep_doing_due_work(do_due: Callable[[datetime], Awaitable[int]], at_once: int, stop: asyncio.Event) -> None:
-    """Does due work until ``stop`` is set. ``do_due`` does up to ``at_once`` pieces and returns how many it did; if
-    these were fewer, it is called again after a pause, so that work that comes within a short time is done together.
+    """Does due work until ``stop`` is set.
+
+    ``do_due`` does up to ``at_once`` pieces and returns how many it did; if these were fewer, it is called again after
+    a pause, so that work that comes within a short time is done together.
     """
 
     async def do_due_work_once() -> None:

@@ -118,8 +118,9 @@ def _find_highest_level(rules: Iterable[contracts.TriggeredRule]) -> str | None:
 
 
 def _drop_repeated_rules(all_findings: Iterable[Finding]) -> Iterable[Finding]:
-    """The findings with each rule once for each call, even if it found something for several rows. Two rules that share
-    an id are told apart by what they ask for.
+    """The findings with each rule once for each call, even if it found something for several rows.
+
+    Two rules that share an id are told apart by what they ask for.
     """
     known_keys = set[tuple[object, ...]]()
     for finding in all_findings:

@@ -207,8 +207,9 @@ def _is_decided_by_request_alone(prepared: PreparedRule, decision: Truth, proven
 def _build_triggered_rule(
     prepared: PreparedRule, facts: CallFacts, because: str = "", in_doubt: RuleAction | None = None
 ) -> TriggeredRule | ReportOnlyFinding:
-    """The rule's finding for the call. ``because``: added to the rule's reason; ``in_doubt``: the action where it is
-    unknown whether the rule is triggered.
+    """The rule's finding for the call.
+
+    ``because``: added to the rule's reason; ``in_doubt``: the action where it is unknown whether the rule is triggered.
     """
     level = prepared.level or (EscalationLevel.MANAGER if in_doubt is RuleAction.ESCALATE else None)
     finding = TriggeredRule(

@@ -25,8 +25,10 @@ _POLICY_ID = "prose"  # of the accepted rules
 
 
 def check_translated_rules(request: ProseRequest) -> ProseAnswer:
-    """Checks rules that a model translated from prose. Returns the accepted ones as a policy, the refused ones
-    with their reasons, and the sentences of the prose that no accepted rule quotes.
+    """Checks rules that a model translated from prose.
+
+    Returns the accepted ones as a policy, the refused ones with their reasons, and the sentences of the prose that no
+    accepted rule quotes.
 
     Raises ``RequestTooLarge``.
     """

@@ -58,8 +58,10 @@ def find_met_preconditions(
 
 
 def _do_calls_agree(per: FieldPaths, fields: Context, context: Context, *, for_limit: bool) -> bool:
-    """Whether an earlier call (``fields``) agrees with a call in the fields ``per``. For a limit it also agrees if it
-    lacks a field, or if texts differ only in case and outer space: a server may treat ``ip-1`` and ``IP-1`` alike.
+    """Whether an earlier call (``fields``) agrees with a call in the fields ``per``.
+
+    For a limit it also agrees if it lacks a field, or if texts differ only in case and outer space: a server may treat
+    ``ip-1`` and ``IP-1`` alike.
     """
     for path in per:
         value, call_value = value_at(fields, path), value_at(context, path)

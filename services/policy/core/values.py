@@ -88,8 +88,9 @@ def are_equal(left: Value, right: Value) -> Truth:
 
 
 def _are_identical(left: Value, right: Value) -> Truth:
-    """The operator ``===``: the same type and value; ``3 === 3.0`` holds, since both are numbers. ``UNKNOWN`` if a side
-    is; raises ``TypeClash`` for a list or an object, unless the other side is null.
+    """The operator ``===``: the same type and value; ``3 === 3.0`` holds, since both are numbers.
+
+    ``UNKNOWN`` if a side is; raises ``TypeClash`` for a list or an object, unless the other side is null.
     """
     if isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN

@@ -83,8 +83,9 @@ class WorldRegistry:
         return KeyCaller(self._admin.key_id, self._admin.name, frozenset(self._admin.permissions))
 
     def admit_caller(self, world_id: str, secret: str) -> KeyCaller | None:
-        """The caller with that secret in that world; None if the secret is unknown. The admin's is valid for any id,
-        even an unknown one.
+        """The caller with that secret in that world; None if the secret is unknown.
+
+        The admin's is valid for any id, even an unknown one.
         """
         ring = self._worlds[world_id].keys if world_id in self._worlds else KeyRing(self._admin)
         return ring.admit_caller(secret, self.surroundings.now())

@@ -114,8 +114,9 @@ class KeyRing:
         return self._keys[key_id]
 
     def revoke(self, key_id: str, wall: datetime) -> AccessKey:
-        """Revokes a key. Raises ``Missing``, ``Conflict`` if it is revoked already, and ``MeaninglessRequest`` for the
-        admin's key.
+        """Revokes a key.
+
+        Raises ``Missing``, ``Conflict`` if it is revoked already, and ``MeaninglessRequest`` for the admin's key.
         """
         key = self.get(key_id)
         if key_id == self._admin:

@@ -57,8 +57,9 @@ def events_of(world: SimulatorWorld) -> JsonObject:
 def load_environment(
     world: SimulatorWorld, environment: ScenarioEnvironment, historic: PastEvents, strict: bool
 ) -> ImportedScenario:
-    """Replace every state and the time. Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``;
-    then nothing has changed.
+    """Replace every state and the time.
+
+    Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``; then nothing has changed.
     """
     _require_stopped(world)
     loaded = ImportedScenario()

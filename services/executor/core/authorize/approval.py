@@ -224,8 +224,9 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
 
 
 def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
-    """The approval with the turn's decision added. Raises ``InvalidDecision`` if the turn's sender may not decide,
-    or the turn holds no decision on this approval.
+    """The approval with the turn's decision added.
+
+    Raises ``InvalidDecision`` if the turn's sender may not decide, or the turn holds no decision on this approval.
     """
     if turn.data.get("approval_id") not in (None, approval.approval_id):
         raise InvalidDecision("it answers an earlier question, and what is asked has changed since")
@@ -375,8 +376,9 @@ def finalize_approval(
 def find_approval_notices(
     before: Approval | None, after: Approval | None, ended: Approval | None
 ) -> Iterator[ApprovalNotice]:
-    """Yields the notices to send because a turn changed its approval from ``before`` to ``after``. ``ended`` is an
-    approval that ended in the same turn and gave way to ``after``.
+    """Yields the notices to send because a turn changed its approval from ``before`` to ``after``.
+
+    ``ended`` is an approval that ended in the same turn and gave way to ``after``.
     """
     if ended is not None and ended.notices:
         yield _build_notice(NoticeEvent.DECIDED, ended)

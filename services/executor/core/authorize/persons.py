@@ -19,8 +19,9 @@ def is_plan_released(progress: Progress) -> bool:
 
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
-    """Whether a rule, the process or the tenant wants a person to approve the plan. A tenant may want that for every
-    write to which no rule applies. Also true while there is no verdict.
+    """Whether a rule, the process or the tenant wants a person to approve the plan.
+
+    A tenant may want that for every write to which no rule applies. Also true while there is no verdict.
     """
     verdict, template = progress.dossier.verdict, progress.template
     if verdict is None or template.confirmations or reasons_to_ask_a_person(ctx, progress):
@@ -97,6 +98,7 @@ def tools_without_rule(verdict: Verdict, plan: WritePlan | None) -> tuple[str, .
 
 def _may_end_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
     """Whether the verdict's escalating rules let the process go on to its end state ESCALATE without asking a person.
+
     This needs a template that allows it, and no rule may lack a field (I2).
     """
     if not template.escalates or not verdict.escalate or verdict.blocked or verdict.problems:
@@ -208,8 +210,9 @@ def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None
 
 
 def build_answer_with_escalation(progress: Progress) -> str:
-    """The task's answer; if it ended in ESCALATE, followed by whom it was escalated to and why. An answer that has to
-    match exactly, such as a list, stays unchanged (I9).
+    """The task's answer; if it ended in ESCALATE, followed by whom it was escalated to and why.
+
+    An answer that has to match exactly, such as a list, stays unchanged (I9).
     """
     answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
     if progress.state is not FsmState.ESCALATE or verdict is None or is_json_list(answer):

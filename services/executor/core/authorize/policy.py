@@ -54,8 +54,10 @@ _MOST_ROWS_OF_PLAN = 400  # of all its calls
 async def request_verdict(
     ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, larger_plan: WritePlan | None = None
 ) -> contracts.Verdict:
-    """Asks the policy service for a fresh verdict on the dossier's plan. With ``larger_plan``, the dossier's plan is
-    one call of that larger plan, and the verdict carries the larger plan's hash.
+    """Asks the policy service for a fresh verdict on the dossier's plan.
+
+    With ``larger_plan``, the dossier's plan is one call of that larger plan, and the verdict carries the larger plan's
+    hash.
 
     Raises ``Failed`` if the service cannot be reached or answers about another plan.
     """
@@ -81,8 +83,9 @@ def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
 
 
 async def renew_verdict(ctx: TurnContext, fresh: Progress) -> contracts.Verdict:
-    """A fresh verdict on the plan by its present inputs. Raises ``Failed``, and ``Rejected`` if rules now block the
-    plan.
+    """A fresh verdict on the plan by its present inputs.
+
+    Raises ``Failed``, and ``Rejected`` if rules now block the plan.
     """
     verdict = await request_verdict(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
@@ -98,8 +101,9 @@ def refuse_if_blocked(verdict: contracts.Verdict, plan: WritePlan | None = None)
 
 
 def why_blocked(verdict: contracts.Verdict, plan: WritePlan | None = None) -> str:
-    """A sentence if a policy is invalid, or if rules block the plan; else empty. It names the rules, and the calls if
-    only some of the plan's are blocked.
+    """A sentence if a policy is invalid, or if rules block the plan; else empty.
+
+    It names the rules, and the calls if only some of the plan's are blocked.
     """
     if verdict.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
@@ -275,8 +279,9 @@ def _collect_figures_of_rows(rows: Sequence[Mapping[str, contracts.ContextValue]
 
 
 def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[Mapping[str, FieldValue]]:
-    """The fields of each row of a call, and of the records that the row names, as if the call had that row alone. Empty
-    if the call has no rows, or more than are judged one by one.
+    """The fields of each row of a call, and of the records that the row names, as if the call had that row alone.
+
+    Empty if the call has no rows, or more than are judged one by one.
     """
     call_rows = split_into_rows(call.arguments)
     rows = [*islice(call_rows.list_innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
@@ -443,8 +448,9 @@ def _may_be_about_call(value: NamedValue, view: binding.CallView) -> bool:
 def _figures_of_call(
     figures: ProcessFigures, values: Sequence[NamedValue], view: binding.CallView
 ) -> dict[str, Decimal]:
-    """``{name in the template: number}`` of the figures about a record that the call names. A name with several figures
-    is left out.
+    """``{name in the template: number}`` of the figures about a record that the call names.
+
+    A name with several figures is left out.
     """
     of_call = [value for value in figures.computed if _is_figure_about_call(value, figures.subjects, values, view)]
     stand_ins = (value for value in figures.stand_ins if _may_be_about_call(value, view))

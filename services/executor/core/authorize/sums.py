@@ -226,9 +226,10 @@ class CallSums:
         name: str,
         view: CallView,
     ) -> list[_Summand]:
-        """The figures of a group of rows. ``default``, the figure beside them, counts for each row that has none, if
-        the rows are what the call is about; if it is their total, the result is empty. Rows that name no record count
-        as one.
+        """The figures of a group of rows.
+
+        ``default``, the figure beside them, counts for each row that has none, if the rows are what the call is about;
+        if it is their total, the result is empty. Rows that name no record count as one.
         """
         has_records = any(self._names_a_record(call, row) for row in group.rows)
         outer_names = self._find_call_records(call, outer_row.outer).all_names
@@ -331,8 +332,9 @@ class CallSums:
     def _find_naming_arguments(
         self, call: PlannedCall, arguments: JsonObject, tool_kind: seen_records.Noun
     ) -> Iterator[_NamingArgument]:
-        """Yields the arguments' values that may name a record. Prose is left out, and so are words of a closed list,
-        unless a record of that name was read.
+        """Yields the arguments' values that may name a record.
+
+        Prose is left out, and so are words of a closed list, unless a record of that name was read.
         """
         for argument, value in arguments.items():
             is_choice = not self._find_argument_schema(call, argument).keys().isdisjoint(("enum", "const"))
@@ -373,8 +375,9 @@ class CallSums:
         return parties, ids
 
     def _may_be_identifier(self, reference: seen_records.RecordReference, tool_kind: seen_records.Noun) -> bool:
-        """Whether a value may name a record, judged by its argument's name alone. A number may not if that name is what
-        the tool is about: it may be an amount.
+        """Whether a value may name a record, judged by its argument's name alone.
+
+        A number may not if that name is what the tool is about: it may be an amount.
         """
         kind = seen_records.name_of_kind(reference.noun)
         if reference.is_number:

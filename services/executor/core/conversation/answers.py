@@ -126,8 +126,9 @@ class AnswerChecks:
     def with_answer(
         self, progress: Progress, text: str, unaddressed: Sequence[str], *, was_write_refused: bool
     ) -> Progress:
-        """The progress with its answer and the remarks below it. An answer that is a JSON list is kept to the byte
-        (I9).
+        """The progress with its answer and the remarks below it.
+
+        An answer that is a JSON list is kept to the byte (I9).
 
         ``unaddressed``: sentences of the task that nothing was done about, which the task's metadata names, too.
         ``was_write_refused``: whether the model proposed a write though the task only asks.

@@ -186,8 +186,9 @@ class Conversation:
         return {number: ids for number, ids in ids_by_part.items() if ids}
 
     async def run_until_plan_or_answer(self) -> WritePlan | None:
-        """Asks the model for replies and carries out their calls, until a plan closes or the answer is found. Returns
-        the closed plan, which is to be carried out now; None for an answer. ``progress`` holds either.
+        """Asks the model for replies and carries out their calls, until a plan closes or the answer is found.
+
+        Returns the closed plan, which is to be carried out now; None for an answer. ``progress`` holds either.
         """
         if self._has_outcomes and await self._answer_by_strategy():
             return None
@@ -266,8 +267,9 @@ class Conversation:
         self._tracker.count_model_calls(calls + extra_calls, were_counted=were_counted)
 
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
-        """Carries out the reads and local tools of a reply, and adds its writes to the draft; sends no write. Returns
-        whether the draft is closed as a plan now; False for a reply that was cut off.
+        """Carries out the reads and local tools of a reply, and adds its writes to the draft; sends no write.
+
+        Returns whether the draft is closed as a plan now; False for a reply that was cut off.
         """
         uses = self._list_complete_calls(reply)
         is_first = self._should_set_parts(uses)

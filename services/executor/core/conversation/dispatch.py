@@ -95,8 +95,10 @@ class ReplyDispatch:
     def check_writes_and_find_unsourced(
         self, waiting: Sequence[Proposal], context: ProposalContext, sources: KnownSources
     ) -> Sequence[PlannedCall]:
-        """Checks all writes of the reply; if one is wrong, none is accepted. If an argument has no source, returns the
-        checked calls, so that the caller reads what they name and checks again; else returns no call.
+        """Checks all writes of the reply; if one is wrong, none is accepted.
+
+        If an argument has no source, returns the checked calls, so that the caller reads what they name and checks
+        again; else returns no call.
 
         ``waiting``: earlier proposals. ``sources``: those known after the reply's reads and calculations.
         """

@@ -176,8 +176,9 @@ class LocalTools:
         return {"part": part.number, "left": True, **self._mark_part_left_undone(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
-        """The policy service's verdict on a hypothetical call, for the model; a journal step. Raises ``ValueError`` for
-        an unknown tool, arguments that are no object, or one question too many.
+        """The policy service's verdict on a hypothetical call, for the model; a journal step.
+
+        Raises ``ValueError`` for an unknown tool, arguments that are no object, or one question too many.
         """
         if self.hypothetical_call_count >= _MOST_HYPOTHETICAL_CALLS:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL_CALLS} times already")

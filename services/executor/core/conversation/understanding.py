@@ -173,9 +173,10 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
 def find_still_unaddressed_sentences(
     sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]
 ) -> tuple[str, ...]:
-    """The ``sentences`` about which nothing was done. Such a sentence has an identifier that no part, no read and no
-    planned call has. Or a part quotes only some of it, and an unquoted clause that begins with the verb of a writing
-    tool has an identifier that no planned call has.
+    """The ``sentences`` about which nothing was done.
+
+    Such a sentence has an identifier that no part, no read and no planned call has. Or a part quotes only some of it,
+    and an unquoted clause that begins with the verb of a writing tool has an identifier that no planned call has.
     """
     planned_ids = {
         key for plan in dossier.every_plan for call in plan.calls for key in _find_identifier_keys(call.arguments_json)
@@ -344,8 +345,9 @@ def build_learned_sections_of_process(ctx: TurnContext, progress: Progress) -> d
 
 
 def with_parts_and_answer_form(ctx: TurnContext, progress: Progress, understanding: Understanding) -> Progress:
-    """The progress with the understanding's parts and its form of the answer. For a request of the solver endpoint the
-    form is the one that its caller chose.
+    """The progress with the understanding's parts and its form of the answer.
+
+    For a request of the solver endpoint the form is the one that its caller chose.
     """
     solver = ctx.record.request.solver
     form = understanding.answer_form

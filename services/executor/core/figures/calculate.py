@@ -183,6 +183,7 @@ def _parse_if_list(argument: Json) -> Json:
 
 def _read_conditions(argument: Json) -> Iterator[tuple[str, str, str]]:
     """Yields field, sign and value of each condition of ``where``: an object, or a text such as ``status = open``.
+
     Raises ``CannotCalculate`` for any other form.
     """
     conditions = _parse_if_list(argument)

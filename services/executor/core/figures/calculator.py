@@ -93,8 +93,9 @@ def split_into_lists(figures: Figures, number: int) -> list[Figures]:
 
 
 def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
-    """The amount split by weights into parts that sum to it, each at most one minor unit off. Raises
-    ``CannotCalculate`` for a negative weight, and if the weights sum to 0.
+    """The amount split by weights into parts that sum to it, each at most one minor unit off.
+
+    Raises ``CannotCalculate`` for a negative weight, and if the weights sum to 0.
     """
     sum_of_weights = require_positive(
         add_figures([require_not_negative(weight, "a weight") for weight in weights]), "the weights"
@@ -168,8 +169,9 @@ class MadeToolResults:
         self._outcomes[call.tool.name, call.figures] = outcome
 
     def calculate(self, operation: str, operands: Sequence[Decimal], places: int) -> Decimal:
-        """The stored result of the tool on these operands, rounded once: money to ``places``, a ratio to six. Raises
-        ``CannotCalculate`` if the run failed, and ``MadeToolNotRun`` if there was none.
+        """The stored result of the tool on these operands, rounded once: money to ``places``, a ratio to six.
+
+        Raises ``CannotCalculate`` if the run failed, and ``MadeToolNotRun`` if there was none.
         """
         tool = self.tools[operation]
         check_operands(operation, ", ".join(tool.arguments), operands)

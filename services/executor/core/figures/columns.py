@@ -212,8 +212,9 @@ def drop_empty_and_read_money(column: ListColumn) -> ListColumn:
 
 
 def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
-    """The one currency of all amounts; empty if none is named, or several fit. If none fits all, raises
-    ``CannotCalculate``; a product or share may be of two currencies, and then has none.
+    """The one currency of all amounts; empty if none is named, or several fit.
+
+    If none fits all, raises ``CannotCalculate``; a product or share may be of two currencies, and then has none.
     """
     cells = [cell for column in columns for cell in column.cells]
     hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
@@ -228,8 +229,9 @@ def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
 
 
 def require_one_unit(amounts: Sequence[WrittenAmount], operation: str) -> str:
-    """The one unit of the amounts; amounts without a unit are taken to have it. Raises ``CannotCalculate`` if
-    two units differ, or some amounts are in cents and others without a unit.
+    """The one unit of the amounts; amounts without a unit are taken to have it.
+
+    Raises ``CannotCalculate`` if two units differ, or some amounts are in cents and others without a unit.
     """
     units = dict.fromkeys(amount.unit for amount in amounts if amount.number)
     unit_names = [unit for unit in units if unit]
@@ -347,6 +349,7 @@ CONDITION_SIGNS = ("=", "!=", *COMPARE_BY_SIGN, CONTAINS, ONE_OF, IS_EMPTY, IS_N
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:
     """Field, sign and literal of a condition such as ``status = 'open'``; the literal of an unquoted ``null`` is None.
+
     Raises ``ValueError`` if the text is no condition.
     """
     match = _CONDITION_PARTS_PATTERN.fullmatch(text.strip())
@@ -384,8 +387,9 @@ def _meets_condition(value: Json, sign: str, against: Json, order: DateOrder = "
 
 
 def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:
-    """For each value, whether it stands in the relation ``sign`` to its counterpart in ``against``. Letter case counts
-    for all pairs if at least one is equal with it, else for none.
+    """For each value, whether it stands in the relation ``sign`` to its counterpart in ``against``.
+
+    Letter case counts for all pairs if at least one is equal with it, else for none.
     """
     pairs = list(zip(values, against, strict=True))
     if sign not in ("=", "!="):

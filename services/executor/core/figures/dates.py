@@ -120,8 +120,9 @@ _LENGTHS_BY_SIGN = {"D": relativedelta(days=1), "K": relativedelta(weeks=1), "H"
 def move_day(
     day: date, count: int, sign: str, *, is_working: bool = False, holidays: Collection[date] = ()
 ) -> date | None:
-    """The day ``count`` units later (earlier if negative); None beyond the calendar. ``sign``: the unit as
-    a key of ``_LENGTHS_BY_SIGN``: ``D`` for days, ``K`` for weeks.
+    """The day ``count`` units later (earlier if negative); None beyond the calendar.
+
+    ``sign``: the unit as a key of ``_LENGTHS_BY_SIGN``: ``D`` for days, ``K`` for weeks.
 
     Working days are Mondays to Fridays without the holidays. A day that the month does not have becomes its last day.
     """
@@ -150,8 +151,10 @@ def _read_distance_from_today(words: _MatchedDateWords) -> Sequence[Period]:
 
 
 def _read_weekday(words: _MatchedDateWords) -> Sequence[Period]:
-    """``Friday`` is the coming one; on a Friday, today or in a week. ``next Friday`` is the coming one after today or
-    that of next week, as people differ; ``last Friday`` is the one before today.
+    """``Friday`` is the coming one; on a Friday, today or in a week.
+
+    ``next Friday`` is the coming one after today or that of next week, as people differ; ``last Friday`` is the one
+    before today.
     """
     today, weekday = words.today, words.values["W"]
     ahead = (weekday - today.weekday()) % 7
@@ -391,8 +394,9 @@ def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | Non
 
 
 def _read_weekday_in_context(text: str, mention: DateMention, today: date) -> DateMention:
-    """A weekday with a day of the month, ``Friday the 11th``, becomes the first such Friday in the coming months. A
-    weekday alone behind a past tense, "he paid on Friday", may also mean the last one. Any other date is unchanged.
+    """A weekday with a day of the month, ``Friday the 11th``, becomes the first such Friday in the coming months.
+
+    A weekday alone behind a past tense, "he paid on Friday", may also mean the last one. Any other date is unchanged.
     """
     roles = date_roles_by_word().get(fold_word(text[mention.start : mention.end]), ())
     if not roles or roles[0].sign != "W":

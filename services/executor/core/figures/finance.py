@@ -282,8 +282,9 @@ def _evaluate_polynomial(coefficients: Figures, point: Decimal) -> Decimal:
 
 
 def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
-    """A root of a polynomial by Newton's method, from ``point``; the coefficients begin with the constant. Raises
-    ``CannotCalculate`` if none is found.
+    """A root of a polynomial by Newton's method, from ``point``; the coefficients begin with the constant.
+
+    Raises ``CannotCalculate`` if none is found.
     """
     slopes = [power * coefficient for power, coefficient in enumerate(coefficients)][1:]
     for _ in range(200):

@@ -354,8 +354,10 @@ def _find_moments_from_now(
 
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
 def find_number_notations(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
-    """The numbers that a text states, as ``{number: notations}``. ``1.234`` of a German text is there twice: in its own
-    notation under 1.234, as English reads it, and in plain digits under 1234.
+    """The numbers that a text states, as ``{number: notations}``.
+
+    ``1.234`` of a German text is there twice: in its own notation under 1.234, as English reads it, and in plain digits
+    under 1234.
     """
     notations_by_number: dict[Fraction, dict[str, None]] = {}
     for mention in _find_mentions_on_day(text, today).numbers:
@@ -402,8 +404,9 @@ class _FreeCharacters:
         return not any(self._is_claimed[start:end])
 
     def claim_mentions(self, mentions: Iterable[_Spanned], *, may_overlap: bool = False) -> list[_Spanned]:
-        """Claims the characters of those mentions that lie on free ones only, and returns these mentions. Only with
-        ``may_overlap`` two of them may share characters.
+        """Claims the characters of those mentions that lie on free ones only, and returns these mentions.
+
+        Only with ``may_overlap`` two of them may share characters.
         """
         claimed = []
         for mention in [mention for mention in mentions if self.are_free(mention.start, mention.end)]:

@@ -283,8 +283,10 @@ def find_numbers(text: str) -> list[NumberMention]:
 
 
 def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
-    """Yields the numbers in digits. ``language`` decides which mark separates thousands where both could; with
-    ``m_is_million``, ``5m`` is five million and not a length.
+    """Yields the numbers in digits.
+
+    ``language`` decides which mark separates thousands where both could; with ``m_is_million``, ``5m`` is five million
+    and not a length.
     """
     for match in _FRACTION_IN_DIGITS_PATTERN.finditer(text):
         units, numerator, denominator = (int(group or 0) for group in match.groups())

@@ -310,8 +310,9 @@ class OperandFinder:
         return Operand(source="value", ref=value.name, path="" if match[2] == "*" else match[2].strip("'\""))
 
     def _find_at_path(self, text: str) -> Operand | None:
-        """The operand at a path such as ``r1.total``; None if no fact has that reference. Raises ``CannotCalculate`` if
-        the fact is an error.
+        """The operand at a path such as ``r1.total``; None if no fact has that reference.
+
+        Raises ``CannotCalculate`` if the fact is an error.
         """
         match = _REF_AND_PATH_PATTERN.fullmatch(text.removeprefix("$.").removeprefix("results."))
         fact = self.sources.find_fact(match["ref"]) if match else None

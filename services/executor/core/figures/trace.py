@@ -121,8 +121,9 @@ def read_duration(text: str) -> Decimal | None:
 def _is_number_mentioned(
     value: Number, hints: ArgumentHints, mentions: Mentions, argument: NumberMention | None = None
 ) -> bool:
-    """Whether the text has the number: as it is, in minor units, or in another unit of measure. ``argument``: the
-    number with its money and unit, if the argument is a text.
+    """Whether the text has the number: as it is, in minor units, or in another unit of measure.
+
+    ``argument``: the number with its money and unit, if the argument is a text.
     """
     money, unit = (argument.money, argument.unit or hints.unit) if argument else (None, hints.unit)
     negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 or hints.is_signed else ()

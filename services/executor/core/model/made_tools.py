@@ -619,8 +619,10 @@ async def _ask_for_test_cases(ctx: TurnContext, key: str, spec: MadeToolSpec) ->
 
 
 def _build_general_spec(gap: _MissingCalculator, task: str) -> MadeToolSpec:
-    """The specification that the model describes. Later tasks are shown it, so this raises ``NoToolMade`` for a
-    protected value, and for a figure or identifier of this task that is longer than two characters.
+    """The specification that the model describes.
+
+    Later tasks are shown it, so this raises ``NoToolMade`` for a protected value, and for a figure or identifier of
+    this task that is longer than two characters.
     """
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))

@@ -32,8 +32,10 @@ class MaskedRequest(NamedTuple):
 
 
 def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
-    """The request with placeholders for everything that the privacy guard marks. In each message only values found up
-    to that message are replaced, so that a growing history stays the same to the byte.
+    """The request with placeholders for everything that the privacy guard marks.
+
+    In each message only values found up to that message are replaced, so that a growing history stays the same to the
+    byte.
     """
     masked_values = _MaskedValues()
     masked_values.add_values(find_protected_values(task))

@@ -223,8 +223,9 @@ class MessageHistory:
         self._results |= {result.tool_use_id: result for result in results}
 
     def append_outcomes_message(self, answers: Sequence[CallAnswer]) -> None:
-        """Adds a message with the answers to the last reply's calls, and all other results. For calls that already have
-        a result, the message's text lists the ``outcome`` of their answers.
+        """Adds a message with the answers to the last reply's calls, and all other results.
+
+        For calls that already have a result, the message's text lists the ``outcome`` of their answers.
         """
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         self.add_results(answer.result for answer in answers if answer.result.tool_use_id in waiting)

@@ -138,8 +138,10 @@ async def ask_model(
     *,
     seconds: float = math.inf,
 ) -> models.ModelReply:
-    """The model's reply, as a journal step. Raises ``BudgetSpent``, and ``Failed`` if the model is unavailable or late
-    (``ModelTemporarilyUnavailable``, a kind of it, if the model may soon be back).
+    """The model's reply, as a journal step.
+
+    Raises ``BudgetSpent``, and ``Failed`` if the model is unavailable or late (``ModelTemporarilyUnavailable``, a kind
+    of it, if the model may soon be back).
 
     ``last_request``: the last answered one of the same history, whose messages are paid for already. ``seconds``: the
     time limit. The model sees placeholders for protected values; the reply has the values.

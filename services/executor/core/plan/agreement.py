@@ -107,9 +107,10 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
 
 
 def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
-    """Whether the part names what ``other`` does, and nothing of the called tool. It has a noun of the name of
-    ``other``, which takes the call's record, too; and no word of the called tool's name or description, and no value or
-    second record that only the call has.
+    """Whether the part names what ``other`` does, and nothing of the called tool.
+
+    It has a noun of the name of ``other``, which takes the call's record, too; and no word of the called tool's name or
+    description, and no value or second record that only the call has.
     """
     stems = _find_stems(change.part_mentions.text)
     called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
@@ -276,8 +277,10 @@ def _singular_words_of_field(name: str) -> tuple[str, ...]:
 
 
 def _orders_other_verb(meant_tool: Tool, called_words: classes.ToolWords, quote: str) -> bool:
-    """Whether the part (``quote``) orders what ``meant_tool`` does. False if the called tool only asks, which may come
-    before, or edits things of another kind, which may carry out the order.
+    """Whether the part (``quote``) orders what ``meant_tool`` does.
+
+    False if the called tool only asks, which may come before, or edits things of another kind, which may carry out the
+    order.
     """
     meant_nouns = classes.words_of_tool(meant_tool.name).nouns
     edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_nouns.isdisjoint(called_words.nouns)

@@ -53,8 +53,10 @@ class UnfitPlan(Exception):
 
 
 def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
-    """A plan of the calls in the order in which they are made: changes before notices. ``number``: the plan's, from 1.
-    Raises ``UnfitPlan`` for a call that needs the answer of a later call, or of one that is not in the plan.
+    """A plan of the calls in the order in which they are made: changes before notices.
+
+    ``number``: the plan's, from 1. Raises ``UnfitPlan`` for a call that needs the answer of a later call, or of one
+    that is not in the plan.
     """
     ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
     for place, call in enumerate(ordered):
@@ -86,8 +88,9 @@ def with_read_backs(
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
-    """The plan in which each change has the call that takes it back, if the catalogue names one. If a later change of
-    the same part fails, these calls are made.
+    """The plan in which each change has the call that takes it back, if the catalogue names one.
+
+    If a later change of the same part fails, these calls are made.
     """
     calls: list[PlannedCall] = []
     for call in plan.calls:
@@ -154,8 +157,9 @@ class JudgedPlan(NamedTuple):
 
     @property
     def why_refused(self) -> str:
-        """Why the task ends here: the policy is invalid, or it blocks all that is left; else empty. If a rule about
-        tools refuses a call, the plan goes back to the model instead.
+        """Why the task ends here: the policy is invalid, or it blocks all that is left; else empty.
+
+        If a rule about tools refuses a call, the plan goes back to the model instead.
         """
         ends_here = self.verdict.problems or not self.verdict.refusals
         return why_blocked(self.verdict, self.plan) if ends_here else ""
@@ -278,8 +282,9 @@ class PlanClosing:
         return await request_verdict(self._ctx, progress.template, dossier)
 
     async def _find_stale_values(self, dossier: Dossier, plan: WritePlan) -> tuple[str, ...]:
-        """The names of calculated values that are no longer what their operands give and that nothing rests on. Such
-        values pass only if an earlier plan of the task was outdated, since the model has then calculated others in
+        """The names of calculated values that are no longer what their operands give and that nothing rests on.
+
+        Such values pass only if an earlier plan of the task was outdated, since the model has then calculated others in
         their place. Raises ``Failed`` for any other value that is no longer what its operands give.
         """
         if not dossier.values:

@@ -102,8 +102,10 @@ class PlanDraft:
     def hold_proposals(
         self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], entries: Sequence[LedgerEntry]
     ) -> tuple[list[Proposal], list[ToolResult]]:
-        """Holds the new proposals until the plan is closed. Returns them, and results for the others, which equal one
-        that is held for the same part or a call in the ledger (``entries``).
+        """Holds the new proposals until the plan is closed.
+
+        Returns them, and results for the others, which equal one that is held for the same part or a call in the ledger
+        (``entries``).
 
         The same call twice in a reply counts once, unless the part's words ask to repeat it; then a person is asked.
         """
@@ -173,8 +175,9 @@ class PlanDraft:
     def record_outcomes(
         self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]
     ) -> list[tuple[Proposal, Json]]:
-        """Adds the closed plan to the plans and drops the held proposals. Returns each with its outcome; ``outcomes``
-        has them by the plan's call ids, and a barred call has "not made".
+        """Adds the closed plan to the plans and drops the held proposals.
+
+        Returns each with its outcome; ``outcomes`` has them by the plan's call ids, and a barred call has "not made".
         """
         quotes = {part.number: part.quote for part in parts}
         for call in closed.plan.calls:
@@ -193,8 +196,9 @@ class PlanDraft:
 
 
 def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
-    """Whether the ledger entry is of the proposed call, with its arguments as planned or as sent. An entry that was
-    refused or never sent does not count: its call may be proposed again.
+    """Whether the ledger entry is of the proposed call, with its arguments as planned or as sent.
+
+    An entry that was refused or never sent does not count: its call may be proposed again.
     """
     if entry.status in (*SENDABLE_STATUSES, WriteStatus.REFUSED):
         return False

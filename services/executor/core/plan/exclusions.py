@@ -64,8 +64,9 @@ CHARACTERS_BEFORE_IDENTIFIER = 160  # characters before an identifier in which t
 
 
 def is_named_as_exception(identifier: str, words_before: str, mentions: Mentions) -> bool:
-    """Whether a text names the identifier as an exception: "all but invoice 7". ``words_before``: those that may stand
-    before it, such as its field's name.
+    """Whether a text names the identifier as an exception: "all but invoice 7".
+
+    ``words_before``: those that may stand before it, such as its field's name.
     """
     allowed_words = FILLER_WORDS | {*words_of(words_before), *singular_words(words_before)}
     for id_match in re.finditer(rf"(?<!\w){re.escape(identifier)}(?!\w)", mentions.text, re.IGNORECASE):
@@ -107,8 +108,9 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
 
 
 def is_excepted_by_value(value: str, text: str) -> bool:
-    """Whether a text has the value once, and excepts the one thing that has it: "all but the one to Old Mill". False
-    where a pronoun points back to that thing, and for "leave the one to Old Mill alone".
+    """Whether a text has the value once, and excepts the one thing that has it: "all but the one to Old Mill".
+
+    False where a pronoun points back to that thing, and for "leave the one to Old Mill alone".
     """
     places = [place for place in _find_phrase(value, text) if not _POSSESSIVE_PATTERN.match(text, place + len(value))]
     pronouns = (_BACKWARD_PRONOUN_PATTERN, _OWN_THING_PATTERN)

@@ -162,8 +162,10 @@ def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
 
 
 def _is_text_with_identifier(field: ReadField, identifier: str, kinds: Iterable[str]) -> bool:
-    """Whether a field is a text that somebody wrote and that contains the identifier. A plain number counts only behind
-    a word for its kind, "fee 904" or "no. 904", and not in the text of the record with that number.
+    """Whether a field is a text that somebody wrote and that contains the identifier.
+
+    A plain number counts only behind a word for its kind, "fee 904" or "no. 904", and not in the text of the record
+    with that number.
     """
     if field.kind is FieldContentKind.STRUCTURED:
         return False

@@ -150,10 +150,11 @@ class _UnlistedChild(NamedTuple):
 def _find_covered_parents(
     listed_keys: Set[_NormalizedId], calls_keys: Sequence[Set[_NormalizedId]], facts: Sequence[Fact], keys: RecordKeys
 ) -> set[_NormalizedId]:
-    """The keys of the listed records that calls concern through a child: an order, by a call for its delivery. Empty if
-    no call names a child. ``calls_keys``: the keys of the ids in each call; a call that names a listed record itself is
-    skipped. If a call names a child, two more kinds of listed records are in the result: those that refer to what a
-    call names, and those that have no child in any read.
+    """The keys of the listed records that calls concern through a child: an order, by a call for its delivery.
+
+    Empty if no call names a child. ``calls_keys``: the keys of the ids in each call; a call that names a listed record
+    itself is skipped. If a call names a child, two more kinds of listed records are in the result: those that refer to
+    what a call names, and those that have no child in any read.
     """
     called_keys = frozenset().union(*(call_keys for call_keys in calls_keys if not call_keys & listed_keys))
     graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if called_keys else []

@@ -336,8 +336,10 @@ class CalledRecords:
     def _drop_named_by_same_words(
         self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode]
     ) -> Sequence[GraphNode]:
-        """The ``others`` that may be meant instead of the call's own records. If the part has their kind in the plural,
-        as in "the fees of S-1", those drop out that it names only by words that name the call's records, too.
+        """The ``others`` that may be meant instead of the call's own records.
+
+        If the part has their kind in the plural, as in "the fees of S-1", those drop out that it names only by words
+        that name the call's records, too.
         """
         if not _has_plural_of_kind(self._part.quote, own_nodes[0].kind):
             return others
@@ -408,8 +410,9 @@ class CalledRecords:
         return any(argument_texts.isdisjoint(node.ids) and _is_or_refers_to_any(node, named_ids) for node in others)
 
     def _is_address_of_unmentioned(self, address: str) -> bool:
-        """Whether an address is of a record that the user does not mention: the applicant of another file. The records
-        that the user or a call names are not linked to it, but another record of their kind is.
+        """Whether an address is of a record that the user does not mention: the applicant of another file.
+
+        The records that the user or a call names are not linked to it, but another record of their kind is.
         """
         graph, mentioned = self._graph, self._mentioned
         holders = [node for node in graph.nodes if _has_field_with_value(node, address)]
@@ -532,6 +535,7 @@ def _list_titles(node: GraphNode) -> list[str]:
 
 def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], texts: Sequence[str]) -> bool:
     """Whether the texts have a word of the record's name that no name of the others has: "Moreau" of Moreau Freres.
+
     False if the texts have a whole name of one of the others.
     """
     if any(is_name_in_text(title, text) for other in others for title in _list_titles(other) for text in texts):
@@ -566,8 +570,9 @@ def _has_name_from_record(text: str, node: GraphNode) -> bool:
 
 
 def _name_as_written(name: str, text: str) -> str:
-    """The name as the text has it: whole, or a company's without its legal form; empty if it has neither. A short name
-    of one word needs its capital, and no other legal form may follow it.
+    """The name as the text has it: whole, or a company's without its legal form; empty if it has neither.
+
+    A short name of one word needs its capital, and no other legal form may follow it.
     """
     if is_name_in_text(name, text):
         return name

@@ -37,8 +37,9 @@ class NoticeCheck(NamedTuple):
 
 
 def build_unconfirmed_sentence(change_count: int) -> str:
-    """The sentence for a notice about changes that their servers acknowledged and no read could prove. It names no
-    tool, since the recipient knows none.
+    """The sentence for a notice about changes that their servers acknowledged and no read could prove.
+
+    It names no tool, since the recipient knows none.
     """
     status = "is not yet confirmed" if change_count == 1 else "not all of it is confirmed yet"
     return f"Please note: what this message tells of was accepted by the system, but {status}."
@@ -181,8 +182,9 @@ def why_notice_needed(ctx: TurnContext, progress: Progress, plan: WritePlan) -> 
 
 
 async def append_missing_notice_to_answer(ctx: TurnContext, progress: Progress) -> Progress:
-    """The answered progress; if nobody told the party whom the process has to tell, its answer says so. An answer that
-    has to match exactly, such as a list, stays unchanged (I9).
+    """The answered progress; if nobody told the party whom the process has to tell, its answer says so.
+
+    An answer that has to match exactly, such as a list, stays unchanged (I9).
     """
     missing_notice, answer = await _describe_missing_notice(ctx, progress), progress.dossier.answer or ""
     if missing_notice:

@@ -67,8 +67,10 @@ class ProposalContext(NamedTuple):
 
 
 def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], context: ProposalContext) -> Proposal:
-    """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal`` if it is for no
-    part to be done, fills the field of the idempotency key, or has references or arguments that do not fit.
+    """The model's call as a proposal, numbered after those ``earlier`` it.
+
+    Raises ``InvalidProposal`` if it is for no part to be done, fills the field of the idempotency key, or has
+    references or arguments that do not fit.
     """
     parts, corrections, reply = context.parts, context.corrections, context.reply
     part_number, sources = _read_reserved_argument(use.input.get(RESERVED_ARGUMENT))
@@ -116,8 +118,9 @@ def _read_reserved_argument(reserved: Json) -> tuple[int | None, Mapping[str, st
 
 
 def _require_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
-    """The part that a call carries out: the one it names, or the only one to be done. Raises ``InvalidProposal`` if
-    neither exists, or the part was given up.
+    """The part that a call carries out: the one it names, or the only one to be done.
+
+    Raises ``InvalidProposal`` if neither exists, or the part was given up.
     """
     to_do = list_parts_to_do(parts)
     if not to_do:
@@ -139,9 +142,10 @@ def why_part_unmet(part: PartOfTask) -> str:
 
 
 def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier: Sequence[Proposal]) -> JsonObject:
-    """The arguments with a reference in each place that an earlier write's answer fills. ``sources``: ``{path:
-    "1.id"}``, the place of the write in ``earlier`` and a field of its answer. Raises ``InvalidProposal`` for a wrong
-    path or source.
+    """The arguments with a reference in each place that an earlier write's answer fills.
+
+    ``sources``: ``{path: "1.id"}``, the place of the write in ``earlier`` and a field of its answer. Raises
+    ``InvalidProposal`` for a wrong path or source.
     """
     for path, source in sources.items():
         ordinal, _, field = source.lstrip("p").partition(".")

@@ -77,8 +77,9 @@ def build_operand_sources(ctx: TurnContext, facts: Sequence[Fact], values: Seque
 
 
 def _list_session_texts(ctx: TurnContext) -> tuple[str, ...]:
-    """The task and the session's texts before it, from which a value may be taken. A question to a person about a plan
-    is left out, since it shows that plan's own values.
+    """The task and the session's texts before it, from which a value may be taken.
+
+    A question to a person about a plan is left out, since it shows that plan's own values.
     """
     return (ctx.task, *(text for role, text in ctx.session.turns if role != QUESTION_ROLE))
 
@@ -219,8 +220,10 @@ class SourceFinder:
                 yield CallFault(argument.path, reason, Severity.REFUSED)
 
     def _find_amounts_of_other_records(self, call: CallToCheck) -> Iterator[CallFault]:
-        """Yields a fault for each amount of another record. If the part names that record, too, a person may let it
-        pass; nobody is asked where the part has the two exchange their values.
+        """Yields a fault for each amount of another record.
+
+        If the part names that record, too, a person may let it pass; nobody is asked where the part has the two
+        exchange their values.
         """
         severity = Severity.CONTRADICTED if self._names_other_record(call) else Severity.REFUSED
         for argument in call.scalars:
@@ -366,8 +369,9 @@ class SourceFinder:
                 yield number.text
 
     def _has_source(self, name: str, *texts: str, is_sent: bool = False) -> bool:
-        """Whether a value has a source in one of its notations (``texts``), as an argument called ``name``. For a value
-        that ``is_sent`` to somebody, a free text alone is no source.
+        """Whether a value has a source in one of its notations (``texts``), as an argument called ``name``.
+
+        For a value that ``is_sent`` to somebody, a free text alone is no source.
         """
         traces = [trace_scalar(name, {}, text, self._sources) for text in texts]
         sourced = [argument for argument in traces if argument.origin is not OriginKind.NONE]

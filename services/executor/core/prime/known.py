@@ -126,6 +126,7 @@ def _describe_case(case: CaseEntry) -> Json:
 
 def build_learned_sections(experience: Experience, journal: Journal, cases_shown: Json = None) -> dict[str, Json]:
     """The prompt sections ``primer`` (cases), ``knowledge`` (facts) and ``entities``, each a list that may be empty.
+
     The cases are noted as an event, unless they are ``cases_shown``.
     """
     cases: list[Json] = [_describe_case(case) for case in experience.cases]
@@ -198,8 +199,10 @@ _FACTORS_BY_UNIT = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_
 def describe_thresholds(
     limits: Iterable[Threshold], accuracy: Mapping[ThresholdKind, PredictionAccuracy]
 ) -> list[Json]:
-    """Each limit for the model, as ``{kind, about, limit, source}``. If predictions of its kind failed lately, a
-    warning (``drift``) replaces the limit. ``accuracy``: of earlier predictions, by kind.
+    """Each limit for the model, as ``{kind, about, limit, source}``.
+
+    If predictions of its kind failed lately, a warning (``drift``) replaces the limit. ``accuracy``: of earlier
+    predictions, by kind.
     """
     return [_describe_threshold(limit, accuracy.get(limit.kind, _NO_ACCURACY)) for limit in limits]
 
@@ -207,9 +210,10 @@ def describe_thresholds(
 def find_thresholds(
     policies: Iterable[Policy], texts: Mapping[str, str], tool_names: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
-    """Up to twenty limits: those in rules, then those in the ``texts`` (by name). With ``tool_names``, of the rules
-    only those whose condition begins with one of these tools; the empty name stands for conditions that begin with
-    none.
+    """Up to twenty limits: those in rules, then those in the ``texts`` (by name).
+
+    With ``tool_names``, of the rules only those whose condition begins with one of these tools; the empty name stands
+    for conditions that begin with none.
     """
     limits: dict[Threshold, None] = {}
     for policy in policies:
@@ -274,8 +278,10 @@ def _describe_threshold(limit: Threshold, accuracy: PredictionAccuracy) -> JsonO
 
 
 def _find_thresholds_in_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
-    """Yields a limit for each comparison of a field with a number. Only the limit of a comparison that is the whole
-    condition (``tool == "pay" && amount > 500``) has the ids of rule and policy, and the tool.
+    """Yields a limit for each comparison of a field with a number.
+
+    Only the limit of a comparison that is the whole condition (``tool == "pay" && amount > 500``) has the ids of rule
+    and policy, and the tool.
     """
     tool_match = _TOOL_CONDITION_PATTERN.match(rule.condition)
     condition = _QUOTED_TEXT_PATTERN.sub('""', rule.condition[tool_match.end() :] if tool_match else rule.condition)

@@ -65,8 +65,10 @@ class OpenedTurn(NamedTuple):
 
 
 async def prime(dependencies: WorkerDependencies, opened: OpenedTurn) -> TurnContext:
-    """Builds the context of one turn. Raises ``Failed`` if a tool server, the tenant's record or a needed verdict
-    cannot be had, or the request's rules cannot be read; ``Rejected`` for practice that the tenant refuses.
+    """Builds the context of one turn.
+
+    Raises ``Failed`` if a tool server, the tenant's record or a needed verdict cannot be had, or the request's rules
+    cannot be read; ``Rejected`` for practice that the tenant refuses.
     """
     ports, limits, prompts, processes = dependencies
     work, store, journal = opened
@@ -194,8 +196,10 @@ class RequestPolicy(NamedTuple):
 
 
 def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
-    """The policy that came with a request. An object or a text with JSON is read as rules; any other text is advice.
-    Raises ``Failed`` for rules that cannot be read.
+    """The policy that came with a request.
+
+    An object or a text with JSON is read as rules; any other text is advice. Raises ``Failed`` for rules that cannot be
+    read.
     """
     if document is None or not document:
         return RequestPolicy()
@@ -228,6 +232,7 @@ ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server o
 
 def find_unlisted_tools_in_text(text: str, connection: Connection, known_names: Collection[str]) -> tuple[Tool, ...]:
     """Tools that the text names and no server lists, classified by their names, without those that it says not to use.
+
     ``known_names``: the names of listed tools and of their arguments.
     """
     return tuple(_build_tool(name, connection) for name in sorted({*_find_tool_names(text)}.difference(known_names)))

@@ -458,8 +458,9 @@ def _begins_with_noun(next_words: Sequence[str], nouns: frozenset[str]) -> bool:
 
 
 def _verb_hands_over(words_before: Sequence[str], is_movable: bool, sentence: _Sentence, end: int) -> bool:
-    """Whether the nearest verb before the mention hands the data over. ``is_movable``: businesses commonly move such
-    things. ``end``: the place after the mention and its further words.
+    """Whether the nearest verb before the mention hands the data over.
+
+    ``is_movable``: businesses commonly move such things. ``end``: the place after the mention and its further words.
     """
     is_in_document = False
     for place in range(len(words_before) - 1, -1, -1):

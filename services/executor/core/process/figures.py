@@ -157,9 +157,10 @@ def _find_figure_subjects(figure: Figure, links: RecordLinks, task: str) -> list
 def _is_amount_stated(
     figure: Figure, reads: Sequence[SeenRecord], other_records: Sequence[SeenRecord], links: RecordLinks, task: str
 ) -> bool:
-    """Whether the task states a number that the record has in a field which is an operand of the figure. ``reads``: the
-    record, each time that it was read. False if the record refers to another record of a kind of which the task names
-    one (``other_records``).
+    """Whether the task states a number that the record has in a field which is an operand of the figure.
+
+    ``reads``: the record, each time that it was read. False if the record refers to another record of a kind of which
+    the task names one (``other_records``).
     """
     amounts = {amount for token in find_tokens_with_digits(task) if (amount := plain_figure(token)) is not None}
     if any(links.belongs_to_another(record, other_records) for record in reads):

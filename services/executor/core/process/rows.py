@@ -206,8 +206,9 @@ def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
 
 
 def list_row_group_keys(rows: Sequence[ChosenRows], by: str) -> list[RowGroupKey | None]:
-    """A group's key for each value of the field ``by``; a single None if ``by`` is empty. Raises ``NoClearOperand``
-    if there are no rows, or a row has no such field.
+    """A group's key for each value of the field ``by``; a single None if ``by`` is empty.
+
+    Raises ``NoClearOperand`` if there are no rows, or a row has no such field.
     """
     if not by:
         return [None]
@@ -250,8 +251,9 @@ def _conditions_of_group(rows: ChosenRows, group: RowGroupKey | None) -> tuple[s
 
 
 def _common_field_name(rows: ChosenRows) -> str:
-    """The name of the pattern's field, the same in all rows; empty where the rows themselves are counted. Raises
-    ``NoClearOperand`` if the rows do not have it under one name.
+    """The name of the pattern's field, the same in all rows; empty where the rows themselves are counted.
+
+    Raises ``NoClearOperand`` if the rows do not have it under one name.
     """
     if not rows.pattern.fields:
         return ""
@@ -296,8 +298,10 @@ def _is_list_within_anchor(place: tuple[str, str], anchors: Sequence[SeenRecord]
 def _build_choice_conditions(
     choice: RowChoice, records: Sequence[SeenRecord], inputs: FigureInputs
 ) -> list[tuple[str, ...]]:
-    """A choice of the pattern as alternatives for these rows, each of conditions that must all hold. Values that a
-    field may have are one alternative each; values that it must not have are one together; ``[()]`` chooses every row.
+    """A choice of the pattern as alternatives for these rows, each of conditions that must all hold.
+
+    Values that a field may have are one alternative each; values that it must not have are one together; ``[()]``
+    chooses every row.
 
     Raises ``NoClearOperand`` if the rows lack a field that must have a value, if no anchor has the value to compare
     with, or if the task is to choose among several values and names none.

@@ -377,6 +377,7 @@ def _first_word_in(texts: Iterable[str], words: Sequence[str]) -> str | None:
 
 def _convert_to_missing_figure(value: NamedValue, subjects_by_figure: Mapping[str, Sequence[str]]) -> NamedValue | None:
     """The value as the missing figure that its name says: ``budget_left``, or ``budget_left_PO_1`` for a subject PO-1.
+
     An empty subject stands for the only record there is. None if no name fits.
     """
     words = singular_words(value.name)

@@ -202,8 +202,9 @@ class BadDefinitions(Exception):
 
 
 async def import_processes(learned: LearnedStore, request: LearningImportRequest) -> LearningImportReport:
-    """Stores the unknown processes of a file, but not in a dry run; returns how many were new, known and left out. A
-    bad file stores nothing and is told in ``problems``. May be repeated. Raises ``StoreUnavailable``.
+    """Stores the unknown processes of a file, but not in a dry run; returns how many were new, known and left out.
+
+    A bad file stores nothing and is told in ``problems``. May be repeated. Raises ``StoreUnavailable``.
     """
     fields = {"file": request.file, "dry_run": request.dry_run}
     if request.file is not LearningFile.SYNTHESIZED:

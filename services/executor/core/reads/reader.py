@@ -70,9 +70,10 @@ class TaskReader:
         earlier_facts: Iterable[Fact],
         earlier_calls: Iterable[PastCall],
     ) -> None:
-        """``allowances``: of the tools that a rule is about. ``earlier_facts``: those of earlier attempts, from their
-        last checkpoint. ``earlier_calls``: the reads of an orchestrator that worked on the task before; rules about
-        reads count them.
+        """``allowances``: of the tools that a rule is about.
+
+        ``earlier_facts``: those of earlier attempts, from their last checkpoint. ``earlier_calls``: the reads of an
+        orchestrator that worked on the task before; rules about reads count them.
         """
         self._ctx = ctx
         self._allowance_by_tool = {allowance.tool: allowance for allowance in allowances}
@@ -230,6 +231,7 @@ class TaskReader:
 
     async def _find_refusal(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
         """Why policy forbids the call, ``rule id: reason``, else None; raises ``Failed`` if the service cannot say.
+
         ``key``: the read's journal step; ``calls``: this task's so far, also those under way.
         """
         allowance, journal = self._allowance_by_tool.get(tool.name), self._ctx.journal

@@ -101,8 +101,9 @@ def find_renamed_reads(missing: Tool, arguments: JsonObject, tools: Iterable[Too
 
 
 def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
-    """A read of one record for each id in ``arguments``, which together replace ``bulk``, a read of several. Empty if
-    no tool fits, or if the arguments do not have just one list, of 1 to 20 ids.
+    """A read of one record for each id in ``arguments``, which together replace ``bulk``, a read of several.
+
+    Empty if no tool fits, or if the arguments do not have just one list, of 1 to 20 ids.
     """
     lists = {key: value for key, value in arguments.items() if isinstance(value, list)}
     ids = next(iter(lists.values()), [])
@@ -230,8 +231,9 @@ async def read_with_recovery(
 
 
 async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress) -> Fact:
-    """The fact read again, as the journal step ``key``. Raises ``Failed`` if that is not possible; what the
-    server refuses is a fact that is not ``ok``.
+    """The fact read again, as the journal step ``key``.
+
+    Raises ``Failed`` if that is not possible; what the server refuses is a fact that is not ``ok``.
     """
     tool = ctx.toolbox.find_tool(fact.connection_id, fact.tool)
     if tool is None:

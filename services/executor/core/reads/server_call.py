@@ -64,9 +64,11 @@ def parse_field_clauses(content: Json) -> Json:
 
 
 async def call_server_once(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
-    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``, which are recorded for a replay. A write's
-    error that only reports a time-out counts as ``ToolSilent``. ``is_read``: the call may be repeated; in its answer a
-    text of clauses becomes an object; an answer that is too large becomes an error, since a read can ask for less.
+    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``, which are recorded for a replay.
+
+    A write's error that only reports a time-out counts as ``ToolSilent``. ``is_read``: the call may be repeated; in its
+    answer a text of clauses becomes an object; an answer that is too large becomes an error, since a read can ask for
+    less.
     """
     ask = ctx.ports.tools.read if is_read else ctx.ports.tools.call
     connection = ctx.toolbox.connections[tool.connection_id]
@@ -130,8 +132,9 @@ class AnsweredCall(NamedTuple):
 async def send_call(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]
 ) -> AnsweredCall:
-    """The server's answer to a call, as the journal step ``key``. ``names``: ``{name in the arguments: the server's
-    present name}``.
+    """The server's answer to a call, as the journal step ``key``.
+
+    ``names``: ``{name in the arguments: the server's present name}``.
 
     A read is repeated a few times if the server could not serve it for the moment, and once if no answer came; never
     where there are rules about tools, which may allow a single call. Raises ``Failed`` if no answer comes at all.
@@ -166,8 +169,10 @@ async def _send_as_step(
     *,
     may_be_silent: bool = False,
 ) -> AnsweredCall:
-    """The answer to the call, as a journal step. Raises ``Failed`` if the server cannot be reached, or if no answer
-    comes; with ``may_be_silent`` that is a result, too, since the call may be repeated.
+    """The answer to the call, as a journal step.
+
+    Raises ``Failed`` if the server cannot be reached, or if no answer comes; with ``may_be_silent`` that is a result,
+    too, since the call may be repeated.
     """
 
     async def call() -> str:

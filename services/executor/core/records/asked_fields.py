@@ -72,6 +72,7 @@ def list_tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str
 
 def list_rule_fields_of_tool(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
     """The fields that rules ask of a call of the tool, as ``{name: whether such a rule says which calls it is about}``.
+
     Rules about tools do, and conditions with ``tool`` or ``verb``. Rules that only name other tools do not count.
     """
     fields: dict[str, bool] = {}

@@ -114,8 +114,9 @@ def build_call_view(
 def refs_of_reads_around(
     call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys, made: Iterable[PlannedCall] | None = None
 ) -> frozenset[str]:
-    """The references of the reads of single records on which rules about the call depend. Reads of lists are left out,
-    since a list may have lost the record since.
+    """The references of the reads of single records on which rules about the call depend.
+
+    Reads of lists are left out, since a list may have lost the record since.
 
     ``made``: earlier calls. If they are given, the result is empty unless one of them concerns a record around the
     call, or one that such a record refers to: a change of a customer may change the customer's mandates.
@@ -182,8 +183,10 @@ def _build_cached_view(graph: RecordGraph, tool: str, arguments_json: str) -> "C
 
 
 def _find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
-    """The records that a call names, by any argument. What the call makes does not count as unread; nor, if an id leads
-    to a read record, does a plain number (``new_salary``), unless its field is named after what the tool is about.
+    """The records that a call names, by any argument.
+
+    What the call makes does not count as unread; nor, if an id leads to a read record, does a plain number
+    (``new_salary``), unless its field is named after what the tool is about.
     """
     about = noun_of_tool(tool, graph.keys)
     references = [*references_in(arguments, about, graph.keys)]
@@ -247,8 +250,10 @@ def _find_by_id_of_other_record(
 
 
 def _find_referenced_records(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
-    """The records that a reference names. If it is of the kind ``about``, without records of other kinds that only a
-    number identifies (``is_named_by_number``).
+    """The records that a reference names.
+
+    If it is of the kind ``about``, without records of other kinds that only a number identifies
+    (``is_named_by_number``).
     """
     nodes = graph.find_referenced_records(reference)
     if not are_same_kind(reference.noun, about):
@@ -397,8 +402,9 @@ class CallView:
     def _may_have_unseen_field(
         self, nodes: Sequence[GraphNode], name: str, kind: Noun, showing: Sequence[GraphNode]
     ) -> bool:
-        """Whether records that were seen without the field may have it, as others of their kind (``showing``) do. No,
-        if one was read singly by a tool that showed the field in ``showing``: it would have shown it here, too.
+        """Whether records that were seen without the field may have it, as others of their kind (``showing``) do.
+
+        No, if one was read singly by a tool that showed the field in ``showing``: it would have shown it here, too.
         """
         kinds = self._kinds_with_owners(showing)
         if not any(is_same_kind_as_any(node.kind, kinds) for node in nodes):
@@ -414,8 +420,10 @@ class CallView:
         return {owner.kind for pair in owners for owner in pair if owner}
 
     def _find_unread_references_at_level(self, name: str, distance: int, kind: Noun = ()) -> list[RecordReference]:
-        """The references to records of this level that may have another value of the field. They stand in records one
-        step nearer, are to a kind that has the field at this level, and their record was not read, or read without it.
+        """The references to records of this level that may have another value of the field.
+
+        They stand in records one step nearer, are to a kind that has the field at this level, and their record was not
+        read, or read without it.
         """
         showing = _nodes_with_field(self._levels[distance], name, kind)
         kinds = self._kinds_with_owners(showing)
@@ -525,8 +533,9 @@ class CallView:
         return _keep_one_per_field_set(node for node in self._graph.nodes if is_same_kind_as_any(node.kind, kinds))
 
     def _group_by_distance(self) -> list[list[GraphNode]]:
-        """The ``_levels``, each with its records' parts. A step leads to what a record refers to, contains or stands
-        in; the first step also to what refers to a subject.
+        """The ``_levels``, each with its records' parts.
+
+        A step leads to what a record refers to, contains or stands in; the first step also to what refers to a subject.
         """
         subjects, others = (self._graph.add_parts(nodes) for nodes in (self.named.subjects, self.named.others))
         levels, nearest_nodes = [subjects, others], [*subjects, *others]
@@ -603,8 +612,9 @@ class CallView:
     def _references_for_field_of_other_record(
         self, kind: Noun, field: str, *, is_about_tool: bool
     ) -> Iterator[RecordReference]:
-        """Yields what to read for a field that no named record has. ``is_about_tool``: a rule about the tool asks for
-        it.
+        """Yields what to read for a field that no named record has.
+
+        ``is_about_tool``: a rule about the tool asks for it.
         """
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
         distances = [
@@ -627,8 +637,9 @@ class CallView:
             yield from (*self._references_seen_only_in_lists, *linked)
 
     def _has_record_with_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
-        """Whether any of the records, of this kind if one is given, has the field. Indexed once for each list: a call
-        of many rows names many records, and rules ask for many fields.
+        """Whether any of the records, of this kind if one is given, has the field.
+
+        Indexed once for each list: a call of many rows names many records, and rules ask for many fields.
         """
         is_path = "." in field
         if (id(nodes), is_path) not in self._fields:

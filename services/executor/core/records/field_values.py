@@ -47,6 +47,7 @@ def nested_fields(record: JsonObject, path: str = "") -> Iterator[tuple[str, Fie
 
 def fields_of_arguments(arguments: JsonObject) -> Fields:
     """The arguments of a call as ``(name, value)``; a nested one by its path, ``order.total``, and again as ``total``.
+
     An outer argument hides a nested one of the same name, unless that is a greater figure in a row of a list, and the
     outer one is not the rows' total. A value that refers to another call's result is ``UNKNOWN``.
     """

@@ -171,8 +171,10 @@ class RecordGraph:
         return self._referring_nodes.get(node, ())
 
     def reachable_identities(self, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
-        """The identities in ``named``, and those of records at most two links away. A link: one refers to the other, or
-        contains it. Records with an id in common count as one; an object that only wraps a list links nothing.
+        """The identities in ``named``, and those of records at most two links away.
+
+        A link: one refers to the other, or contains it. Records with an id in common count as one; an object that only
+        wraps a list links nothing.
         """
         reached = set(named)
         for _ in range(_MOST_STEPS_TO_LINKED):

@@ -74,6 +74,7 @@ def _common_id(ids: Sequence[Json]) -> Json:
 
 def _walk_levels(answer: Json, *, in_wrappers: bool = False) -> Iterator[list[JsonObject]]:
     """Yields the objects of an answer level by level, outermost first; of lists only those with a single item.
+
     ``in_wrappers``: only those within fields such as ``data``, which say nothing.
     """
     level = _unwrap_single_object(answer)
@@ -160,8 +161,9 @@ _BARE_NAME_PATTERN = re.compile(r"[A-Za-z][\w-]*")
 
 
 def resolve_references(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
-    """The arguments with every reference replaced by its value. ``results``: by call id. Raises ``NoSuchPath`` if a
-    call has no result, or its result no such field.
+    """The arguments with every reference replaced by its value.
+
+    ``results``: by call id. Raises ``NoSuchPath`` if a call has no result, or its result no such field.
     """
     return cast(JsonObject, _resolve_value(arguments, results))
 

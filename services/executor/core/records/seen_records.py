@@ -241,8 +241,9 @@ def noun_of_tool(tool: str, keys: RecordKeys) -> tuple[str, ...]:
 
 
 def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: RecordKeys) -> tuple["Noun", ...]:
-    """The record's names; without an ``id``, also a name from its first identifier: with an ``order_id``, an order. A
-    record with a ``sku`` or a declared key before its ``supplier_id`` is no supplier.
+    """The record's names; without an ``id``, also a name from its first identifier: with an ``order_id``, an order.
+
+    A record with a ``sku`` or a declared key before its ``supplier_id`` is no supplier.
     """
     if get_own_id(record) is not None:
         return names
@@ -379,8 +380,10 @@ class RecordReference(NamedTuple):
 def references_in(
     fields: JsonObject, kind: Noun = (), keys: RecordKeys = NO_RECORD_KEYS, tool_kind: Noun = ()
 ) -> Iterator[RecordReference]:
-    """Yields every value, at any depth, that may name a record. ``kind``: that to which a plain ``id`` belongs;
-    ``tool_kind``: what the called tool is about, which may name a kind in more words.
+    """Yields every value, at any depth, that may name a record.
+
+    ``kind``: that to which a plain ``id`` belongs; ``tool_kind``: what the called tool is about, which may name a kind
+    in more words.
     """
     for key, inner in fields.items():
         yield from _field_references(key, inner, kind, keys, tool_kind or kind)

@@ -39,8 +39,9 @@ _LONGEST_TEXT, _MOST_VALUES = 1_200, 12  # characters and figures of a task that
 def build_outcome_of_record(
     record: TaskRecord, writes: Iterable[LedgerEntry], hidden: Mapping[str, ProtectedKind], *, is_applied: bool
 ) -> TaskOutcome:
-    """The outcome of an ended task, from its record and writes alone, with protected values removed. ``is_applied``:
-    whether its strategy was used, so that the outcome counts for it.
+    """The outcome of an ended task, from its record and writes alone, with protected values removed.
+
+    ``is_applied``: whether its strategy was used, so that the outcome counts for it.
     """
     quality = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
     duration = record.updated_at - record.accepted_at
@@ -281,8 +282,10 @@ _PROCESS_FOOTER_PATTERN = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
 def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: AnswerRules, score: QualityScore) -> str:
-    """The answer with the writes below it. For a completed task rules and footer follow (not in a dry run or for the
-    solver). If a task that was to act has ended without a write, the answer says so.
+    """The answer with the writes below it.
+
+    For a completed task rules and footer follow (not in a dry run or for the solver). If a task that was to act has
+    ended without a write, the answer says so.
     """
     is_read_by_people = not record.request.is_dry_run and record.request.solver is None
     is_completed = is_read_by_people and run_end.state is TaskState.COMPLETED

@@ -120,8 +120,10 @@ def _collect_from_fact(fact: Fact) -> FoundSources:
 
 
 def find_untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
-    """The figures and identifiers of a text that occur neither in the task nor in what was found. An amount that was
-    found in cents counts in whole units, too, and so does the length of a list. Numbering and durations are left out.
+    """The figures and identifiers of a text that occur neither in the task nor in what was found.
+
+    An amount that was found in cents counts in whole units, too, and so does the length of a list. Numbering and
+    durations are left out.
     """
     numberings = {*_NUMBERING_PATTERN.findall(text)}
     tokens = (

@@ -177,8 +177,10 @@ def _list_artifacts(record: TaskRecord, run_end: RunEnd, now: datetime) -> tuple
 
 
 def _session_with_turn(session: SessionState, run_end: RunEnd, work: TurnWork, answer: str) -> SessionState:
-    """The session with this turn's user message and answer added. A message equal to the last one is not added.
-    Unchanged by a turn of a timer, an operator or a cancel, except the timer that ends a ``TimedWait``.
+    """The session with this turn's user message and answer added.
+
+    A message equal to the last one is not added. Unchanged by a turn of a timer, an operator or a cancel, except the
+    timer that ends a ``TimedWait``.
     """
     turn = work.turn
     new_turns: tuple[tuple[str, str], ...] = ((QUESTION_ROLE if run_end.question else "agent", answer[:_LONGEST_TEXT]),)

@@ -248,8 +248,10 @@ class TaskSpending:
     def reserve_cost(
         self, key: str, size: RequestSize, output: int, ceilings: Ceilings, price: Price, share: BudgetShare
     ) -> Reservation:
-        """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
-        ``BudgetSpent`` if fewer than 256 tokens of answer are left (or than ``output``, if that is less).
+        """Reserves the call's highest cost, with a shorter answer if need be.
+
+        The caller stores the reservation. Raises ``BudgetSpent`` if fewer than 256 tokens of answer are left (or than
+        ``output``, if that is less).
         """
         tokens_left = self._count_answer_tokens_left(size, ceilings, price, share)
         affordable = min(output, limit_answer_tokens(tokens_left, needs_full_length=share is BudgetShare.PLAN))
@@ -373,8 +375,9 @@ def measure_request(request: models.ModelRequest, earlier: models.ModelRequest |
 
 
 def compute_reply_cost(reply: models.ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
-    """The cost of a call, and why it is an estimate; empty if the endpoint's usage is believed. ``longest``: the
-    answer's limit in tokens.
+    """The cost of a call, and why it is an estimate; empty if the endpoint's usage is believed.
+
+    ``longest``: the answer's limit in tokens.
 
     The reported input is split as the estimate ``size`` is: only its fresh share counts as tokens, and none that came
     from a cache. So a history counts once, whether or not the endpoint caches it.

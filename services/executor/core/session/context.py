@@ -299,8 +299,10 @@ async def run_in_parallel(steps: Iterable[Coroutine[object, Never, T]]) -> list[
 
 
 async def run_with_companion(step: Coroutine[object, Never, T], companion: Coroutine[object, Never, object]) -> T:
-    """Runs the step and returns its result. The companion is cancelled at the step's end; if it raises before, the step
-    is cancelled. The step is no task of its own: a group cancels a task once, and a library may swallow that.
+    """Runs the step and returns its result.
+
+    The companion is cancelled at the step's end; if it raises before, the step is cancelled. The step is no task of its
+    own: a group cancels a task once, and a library may swallow that.
     """
     try:
         async with asyncio.TaskGroup() as group:

@@ -153,8 +153,9 @@ KINDS_WITHOUT_STEP = frozenset({ATTEMPT_KIND, INPUT_KIND, RESERVED_KIND, RELEASE
 
 
 def write_early_end_note(early: EarlyEnd, began: datetime, **extra_fields: JsonValue) -> str:
-    """The JSON note of how a run or step ended early, in the attempt that began at ``began``. ``kind`` is the name of
-    the exception's class: one that was ever noted must keep its name.
+    """The JSON note of how a run or step ended early, in the attempt that began at ``began``.
+
+    ``kind`` is the name of the exception's class: one that was ever noted must keep its name.
     """
     note = {
         "kind": type(early).__name__,
@@ -278,8 +279,10 @@ class Journal:
         self._record = record
 
     def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = (), kind: str = INPUT_KIND) -> None:
-        """Notes an input from outside, for a replay, unless it equals the last of its name. Stored with the next step.
-        ``common_texts``: texts in it that many tasks have. ``kind``: ``ATTEMPT_KIND`` where an attempt begins.
+        """Notes an input from outside, for a replay, unless it equals the last of its name.
+
+        Stored with the next step. ``common_texts``: texts in it that many tasks have. ``kind``: ``ATTEMPT_KIND`` where
+        an attempt begins.
         """
         if self._input_by_name.get(name) != data:
             self._queue_entry(JournalEntry(f"{name}#{self._input_count}", kind, data, common_texts))
@@ -375,8 +378,9 @@ class Journal:
         self.update_time(stop_state)
 
     async def settle_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
-        """Replaces the write's stored ledger entry, and stores the entries and events that wait. Raises
-        ``LedgerConflict`` if the stored entry no longer has ``status_before``.
+        """Replaces the write's stored ledger entry, and stores the entries and events that wait.
+
+        Raises ``LedgerConflict`` if the stored entry no longer has ``status_before``.
         """
         self.update_time(await self._store.settle_write(entry, status_before, self.pop_unstored()))
         self.counts.count_settled_write(entry, status_before)
@@ -386,8 +390,9 @@ class Journal:
         self.stopped_at = None
 
     async def store_then_raise_if_stopped(self) -> None:
-        """Stores what waits, if a model's reply or a checkpoint is among it; then ``raise_if_stopped``. Called before
-        each tool call.
+        """Stores what waits, if a model's reply or a checkpoint is among it; then ``raise_if_stopped``.
+
+        Called before each tool call.
         """
         async with self._store_lock:  # another step may be storing the reply that this one depends on
             if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):

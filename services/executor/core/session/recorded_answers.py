@@ -66,8 +66,10 @@ def parse_verdict(text: str) -> Verdict:
 async def list_and_record_tools(
     servers: ToolServers, journal: Journal, tracer: Tracer, connection: Connection, session_id: str
 ) -> tuple[Tool, ...]:
-    """The server's tools, which are recorded. Raises ``ToolUnreachable`` or ``ToolSilent``, recorded as well. A run
-    that has reached its last state calls no tool any more: it gets the recorded tools, if there are any.
+    """The server's tools, which are recorded.
+
+    Raises ``ToolUnreachable`` or ``ToolSilent``, recorded as well. A run that has reached its last state calls no tool
+    any more: it gets the recorded tools, if there are any.
     """
     name = build_tools_input_name(connection)
     is_over = journal.progress is not None and journal.progress.state in END_STATES

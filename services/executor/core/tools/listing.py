@@ -47,6 +47,7 @@ class CollectedRows:
 
     def __init__(self, noun: str, first_rows: Sequence[Json]) -> None:
         """``noun``: the list's name, such as ``invoices``, since ``invoice_id`` identifies an invoice.
+
         ``first_rows``: those of the first page, which are only looked at.
         """
         self.id_field = _find_identifier(first_rows, "_".join(with_last_singular(words_of(noun))))
@@ -57,8 +58,10 @@ class CollectedRows:
         self.size = 0  # in characters
 
     def add(self, rows: Sequence[Json], position: Json = None, *, is_requested: bool = False) -> int:
-        """Adds a page's rows; returns how many are new. ``position``: what the page says of its place in the list.
-        ``is_requested``: the page says that it is the one that was asked for, so that equal rows are no repetition.
+        """Adds a page's rows; returns how many are new.
+
+        ``position``: what the page says of its place in the list. ``is_requested``: the page says that it is the one
+        that was asked for, so that equal rows are no repetition.
         """
         page_digest = digest([list(rows), position])
         is_repeated = page_digest in self._page_digests
@@ -277,6 +280,7 @@ class PagedListing:
     @property
     def _actual_page_size(self) -> JsonObject:
         """The argument for the page size that the server really gave, if that is less than was asked for; else empty.
+
         Some servers compute a page's start from the given size, some from the requested one.
         """
         name, row_count = self._paging.names.get(PagingRole.SIZE, ""), len(self._page.rows)

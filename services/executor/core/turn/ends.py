@@ -100,8 +100,9 @@ async def is_turn_too_late(work: TurnWork, store: TurnStore, approval: Approval 
 
 
 async def apply_turn_decision(opened: OpenedTurn, approval: Approval | None) -> None:
-    """Applies the turn's decision to writes in doubt, and to the approval. A cancel decides neither. Raises
-    ``StillInDoubt``, ``StillWaiting``, or the task's early end.
+    """Applies the turn's decision to writes in doubt, and to the approval.
+
+    A cancel decides neither. Raises ``StillInDoubt``, ``StillWaiting``, or the task's early end.
 
     No tool server is needed for this, so a refusal, an expiry or a question works while none is reachable.
     """

@@ -53,8 +53,9 @@ class LeaseKeeper:
             await asyncio.sleep(self._lease_seconds / _RENEWALS_PER_LEASE)
 
     async def keep_extending(self, leases: LeaseExtender) -> NoReturn:
-        """Extends the leases at intervals, until cancelled; one that is not extended in time is reported as lost. While
-        the sessions' loop shows no life it extends none, so that another executor may take them.
+        """Extends the leases at intervals, until cancelled; one that is not extended in time is reported as lost.
+
+        While the sessions' loop shows no life it extends none, so that another executor may take them.
         """
         while True:
             await asyncio.sleep(self._lease_seconds / _RENEWALS_PER_LEASE)

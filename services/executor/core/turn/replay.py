@@ -206,6 +206,7 @@ class ReplayCursor:
 
     def take_step(self, key: str, request: str = "") -> turns.JournalEntry:
         """The archived step, which counts as replayed; without one, raises what ``build_absence_error`` returns.
+
         ``request``: the digest of the model's request, which must be that of a reply of this attempt; else
         ``ReplayDifference``.
         """
@@ -244,8 +245,10 @@ class ReplayCursor:
         return entry.data_json if entry else None
 
     def require_archived_step(self, key: str, kind: str, data: str) -> None:
-        """Counts the step as replayed if the archived attempt has it. Raises what ``build_absence_error`` returns if it
-        has not, and ``ReplayDifference`` if the step is a checkpoint and differs.
+        """Counts the step as replayed if the archived attempt has it.
+
+        Raises what ``build_absence_error`` returns if it has not, and ``ReplayDifference`` if the step is a checkpoint
+        and differs.
         """
         entry = self.attempt.steps.get(key)
         if entry is None:
@@ -283,8 +286,9 @@ class ReplayCursor:
         return (*self.attempt.entries_before, *own_entries)
 
     def find_first_untaken_step(self) -> str | None:
-        """The first step that the archived attempt took and the replay did not; None if there is none. Reads that are
-        repeated before a plan's first write do not count: a replay's ledger has that write already.
+        """The first step that the archived attempt took and the replay did not; None if there is none.
+
+        Reads that are repeated before a plan's first write do not count: a replay's ledger has that write already.
         """
         untaken = (key for key in self.attempt.own_keys if key not in self._replayed_keys)
         return next((key for key in untaken if _REREAD_STEP not in key), None)
@@ -621,8 +625,10 @@ async def _run_attempt(
 
 
 def _get_state_after_attempt(cursor: ReplayCursor, store: ReplayStore, before: _ReplayedTask) -> _ReplayedTask:
-    """The record and approval after this attempt. If the archived attempt died before its end was stored, the end does
-    not count, since the next attempt runs the turn. Raises ``ReplayDifference`` if the replay reached no end.
+    """The record and approval after this attempt.
+
+    If the archived attempt died before its end was stored, the end does not count, since the next attempt runs the
+    turn. Raises ``ReplayDifference`` if the replay reached no end.
     """
     if store.end is None:
         raise ReplayDifference(f"turn {cursor.attempt.start.turn.turn_id}", "the turn would not end")

@@ -305,9 +305,10 @@ class LocalFirstWakes(SessionWakes):
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """Wakes the sessions, and returns those that were woken. With ``has_begun`` this process takes some itself
-        while it runs few; the others are queued. If the queue is down, as many as may run here are offered; raises
-        ``StoreUnavailable`` unless all are taken.
+        """Wakes the sessions, and returns those that were woken.
+
+        With ``has_begun`` this process takes some itself while it runs few; the others are queued. If the queue is
+        down, as many as may run here are offered; raises ``StoreUnavailable`` unless all are taken.
         """
         all_sessions = list(sessions)
         free_slots = max(0, MOST_SESSIONS_WITH_LOCAL_WAKES - self._runner.running_count)

@@ -360,8 +360,10 @@ class SessionRun:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
     async def _release(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
-        """Releases the lease. If that fails, the lease expires and the reaper finds the session. ``retry_in``: seconds
-        until the turn is tried again; ``handed_over``: the attempt does not count.
+        """Releases the lease.
+
+        If that fails, the lease expires and the reaper finds the session. ``retry_in``: seconds until the turn is tried
+        again; ``handed_over``: the attempt does not count.
         """
         lease, error_text = self._lease, f"{type(error).__name__}: {error}" if error else ""
         self.is_leaving = True

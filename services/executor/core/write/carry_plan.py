@@ -99,8 +99,9 @@ async def _release_plan_if_current(ctx: TurnContext, progress: Progress) -> Prog
 
 
 async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> StaleInputs | None:
-    """None if the plan may still be carried out, else why not; raises ``Rejected`` if rules block it now. Only inputs
-    that a person has approved are read again.
+    """None if the plan may still be carried out, else why not; raises ``Rejected`` if rules block it now.
+
+    Only inputs that a person has approved are read again.
 
     Once a write of the plan has begun, its inputs change by the plan itself: then only the verdict is renewed, before
     each call that is sent (``one_write``).
@@ -220,8 +221,10 @@ async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, c
 
 
 async def _carry_out_call(write: PlannedWrite) -> Failed | None:
-    """Makes and settles the call, unless that was done before. Returns the failure of a call that had no effect, else
-    None. A call that may not be sent is left out, and counts as failed only if its ``on_failure`` is "compensate".
+    """Makes and settles the call, unless that was done before.
+
+    Returns the failure of a call that had no effect, else None. A call that may not be sent is left out, and counts as
+    failed only if its ``on_failure`` is "compensate".
     """
     ctx, call = write.ctx, write.call
     try:
@@ -325,8 +328,10 @@ def _find_refs_to_reread(
 
 
 def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_facts: Sequence[Fact]) -> Progress:
-    """The progress as if the call alone were the present plan, and the other calls of its plan an earlier one. Figures
-    are computed from ``new_facts``; calculated values with an operand that differs in ``new_facts`` are dropped.
+    """The progress as if the call alone were the present plan, and the other calls of its plan an earlier one.
+
+    Figures are computed from ``new_facts``; calculated values with an operand that differs in ``new_facts`` are
+    dropped.
     """
     dossier = progress.dossier
     plan, new_by_ref = dossier.present_plan, {fact.ref: fact for fact in new_facts}

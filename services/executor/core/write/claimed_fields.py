@@ -259,8 +259,9 @@ def _distinctive_stems(name: str) -> frozenset[str]:
 
 
 def _are_aliases(name: str, other_name: str) -> bool:
-    """Whether the names are aliases, or differ only by an ``id`` at the end: ``boat_id``, ``boat``. A plain ``id`` does
-    not count.
+    """Whether the names are aliases, or differ only by an ``id`` at the end: ``boat_id``, ``boat``.
+
+    A plain ``id`` does not count.
     """
     names = {"_".join(words_of(each)).removesuffix("_id") for each in (name, other_name)}
     is_same_word = len(names) == 1 and names.isdisjoint(("", "id"))

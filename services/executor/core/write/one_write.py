@@ -111,8 +111,10 @@ def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
 
 
 async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """Stores this turn's message as the answer to the agent's question, yet to be sent; returns the entry. Raises
-    ``AgentNeedsAnswer`` if the turn brings none: only the requester may answer, and in a turn after the question.
+    """Stores this turn's message as the answer to the agent's question, yet to be sent; returns the entry.
+
+    Raises ``AgentNeedsAnswer`` if the turn brings none: only the requester may answer, and in a turn after the
+    question.
     """
     turn, agent = ctx.turn, entry.agent
     is_text = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
@@ -265,8 +267,10 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
 
 
 async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
-    """Sends the call, or settles an earlier sending in its place, and returns its entry. Raises ``NotSent`` if the call
-    is refused; but a call that was sent before, and would be repeated by its key, is then in doubt.
+    """Sends the call, or settles an earlier sending in its place, and returns its entry.
+
+    Raises ``NotSent`` if the call is refused; but a call that was sent before, and would be repeated by its key, is
+    then in doubt.
     """
     ctx, call = write.ctx, write.call
     if call in write.plan.calls and await _is_being_compensated(ctx, write.plan):
@@ -371,6 +375,7 @@ async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
 
 async def _attempt_sending(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     """Makes one attempt at the call, after renewing an old verdict; returns its entry, ``SENDING`` if no answer came.
+
     ``is_last``: no further attempt is made.
     """
     ctx, tool = prepared.write.ctx, prepared.tool

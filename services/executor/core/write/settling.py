@@ -162,8 +162,9 @@ def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudgement:
-    """Judges a write that the server answered with an error. The error is believed unless the read-back shows the
-    write.
+    """Judges a write that the server answered with an error.
+
+    The error is believed unless the read-back shows the write.
 
     Where no read can tell, the protocol, the operator's catalogue or a clear reason has to say that nothing was
     written, and no earlier sending may be undecided. A notice is not read back, and counts as refused.
@@ -277,8 +278,9 @@ async def _read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
 
 async def _make_read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[str, Json]) -> Json:
-    """The answer of the call's read-back, whose arguments may refer to ``results``, by call id. Of several reads a list
-    of their answers; None if one of them cannot be made or gets no answer.
+    """The answer of the call's read-back, whose arguments may refer to ``results``, by call id.
+
+    Of several reads a list of their answers; None if one of them cannot be made or gets no answer.
     """
     answers: list[Json] = []
     for read in call.read_back.reads if call.read_back else ():
@@ -322,9 +324,10 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
-    """Stores the server's answer; returns the entry. It is ``SENT``, or ``DENIED`` for an error, until a read has shown
-    more. If no read can, an error's words decide at once (``judge_write``). For an agent's unfinished work see
-    ``store_unfinished_agent_call``.
+    """Stores the server's answer; returns the entry.
+
+    It is ``SENT``, or ``DENIED`` for an error, until a read has shown more. If no read can, an error's words decide at
+    once (``judge_write``). For an agent's unfinished work see ``store_unfinished_agent_call``.
     """
     if answer.unfinished is not None:
         return await store_unfinished_agent_call(ctx, entry, answer.unfinished)

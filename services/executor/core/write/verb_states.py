@@ -65,8 +65,9 @@ def has_value_after_verb(leaf: Leaf, tool_words: ToolWords) -> bool:
 
 
 def may_be_status_after_verb(leaf: Leaf, verb: str) -> bool:
-    """Whether a field is a status that means neither failure nor waiting. Only a verb that ends something may lead to a
-    status that means an end.
+    """Whether a field is a status that means neither failure nor waiting.
+
+    Only a verb that ends something may lead to a status that means an end.
     """
     words = frozenset(words_of(str(leaf.value)))
     if words_of(leaf.name)[-1:] not in (["status"], ["state"], ["stage"]) or not isinstance(leaf.value, str):

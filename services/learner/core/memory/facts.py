@@ -32,8 +32,10 @@ def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearchForFacts) -
 
 
 def merge_facts(known_facts: KnownFacts, new_facts: Sequence[KnownFact]) -> FactChange:
-    """The changes of the stored rows. A known fact is strengthened, not stored again; of two that contradict each
-    other, the older is superseded. Beyond the bound, superseded facts go first, then old ones.
+    """The changes of the stored rows.
+
+    A known fact is strengthened, not stored again; of two that contradict each other, the older is superseded. Beyond
+    the bound, superseded facts go first, then old ones.
     """
     rows_by_id = {id(fact): row for row, fact in known_facts.rows}
     facts = [fact for _, fact in known_facts.rows]

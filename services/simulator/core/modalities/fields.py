@@ -17,8 +17,9 @@ def in_utc(moment: datetime) -> datetime:
 
 
 def utc_or_wall(moment: datetime) -> datetime:
-    """The instant in UTC; a naive one, a local time, stays as it is. Raises ``ValueError`` outside the years 1000 to
-    9989.
+    """The instant in UTC; a naive one, a local time, stays as it is.
+
+    Raises ``ValueError`` outside the years 1000 to 9989.
     """
     return in_utc(moment) if moment.tzinfo is not None else in_utc(moment).replace(tzinfo=None)
 
