@@ -61,7 +61,6 @@ class LedgerEntry(Contract):
     sending_at: datetime | None = None
     open_until: datetime | None = None
     before_json: str | None = None
-    shown_before: bool = False  # whether that answer already shows all that the call sets
     result_json: str | None = None
     proof_json: str | None = None  # the read-back's answer after the call
     contradicted: bool = False  # whether that answer shows something else than what was to be written

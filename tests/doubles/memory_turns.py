@@ -1,7 +1,7 @@
 """One session's durable state in memory: ``TurnStore`` for tests of the worker, with the same promises as on Redis."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from services.executor.ports.turns import (
@@ -84,7 +84,13 @@ class MemoryTurns(TurnStore):
     ) -> StopState:
         return await self._keep(JournalBatch(tuple(entries), tuple(events), record))
 
-    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> StopState:
+    async def open_write(
+        self,
+        entry: LedgerEntry,
+        call_seconds: float,
+        batch: JournalBatch = EMPTY_BATCH,
+        was_shown_before: Callable[[], bool] = lambda: False,
+    ) -> StopState:
         stop_state = await self._get_stop_state()
         if stop_state.must_stop:
             return stop_state._replace(was_refused=True)

@@ -231,11 +231,11 @@ async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
     assert first == again
 
 
-async def _in_doubt(store: TurnStore, entry: LedgerEntry | None = None) -> None:
-    """Whoever settles it reads, as after a loss."""
+async def _in_doubt(store: TurnStore, entry: LedgerEntry | None = None, *, is_shown: bool = False) -> None:
+    """Whoever settles it reads, as after a loss. ``is_shown``: the record showed all values before the write."""
     entry = entry or an_entry()
     with pytest.raises(LedgerConflict, match="may have been sent"):
-        await store.open_write(entry, 1.0)
+        await store.open_write(entry, 1.0, was_shown_before=lambda: is_shown)
     kept = (await store.read_ledger())[entry.key]
     assert (kept.status, kept.before_json) == (WriteStatus.SENDING, None)
 
@@ -360,7 +360,9 @@ async def close(*clients: Redis) -> None:
         await client.aclose()
 
 
-_SHOWN = an_entry().model_copy(update={"shown_before": True})
+async def _open_shown(store: TurnStore, entry: LedgerEntry | None = None) -> None:
+    """Opens a write of which the record showed all values before."""
+    await store.open_write(entry or an_entry(), 1.0, was_shown_before=lambda: True)
 
 
 async def _accept_a_turn(redis: Redis) -> None:
@@ -382,7 +384,7 @@ async def test_after_a_crash_only_a_write_that_a_read_already_shows_is_in_doubt(
 ) -> None:
     begun = await _begin_after_a_crash(own_server, own_redis)
     await begun.store.open_write(an_entry().model_copy(update={"key": "t:h:c0"}), 1.0)
-    await _in_doubt(begun.store, _SHOWN)
+    await _in_doubt(begun.store, is_shown=True)
 
 
 @pytest.mark.promise("redis.tail_lost")
@@ -392,8 +394,8 @@ async def test_after_a_crash_a_key_of_a_later_plan_makes_no_second_request_the_s
     """The end of the log may have had what an earlier plan sent under another key."""
     begun = await _begin_after_a_crash(own_server, own_redis)
     keyed = {"idempotency_field": "request_id"}
-    await begun.store.open_write(_SHOWN.model_copy(update={"key": "t:h:c0", **keyed}), 1.0)
-    await _in_doubt(begun.store, _SHOWN.model_copy(update={**keyed, "is_replanned": True}))
+    await _open_shown(begun.store, an_entry().model_copy(update={"key": "t:h:c0", **keyed}))
+    await _in_doubt(begun.store, an_entry().model_copy(update={**keyed, "is_replanned": True}), is_shown=True)
 
 
 @pytest.mark.promise("redis.tail_lost")
@@ -404,9 +406,9 @@ async def test_what_an_earlier_turn_of_the_task_may_have_sent_is_not_sent_by_a_p
     begun = await _begin_after_a_crash(own_server, own_redis)
     turn = begun.work.turn.model_copy(update={"received_at": datetime.now(UTC) + timedelta(hours=1)})
     later = sessions_of(own_redis, "one").turn_store(begun.lease, begun.work._replace(turn=turn))
-    await later.open_write(_SHOWN.model_copy(update={"key": "t:h:c0"}), 1.0)
+    await _open_shown(later, an_entry().model_copy(update={"key": "t:h:c0"}))
     await later.open_write(an_entry().model_copy(update={"key": "t:h:c2", "is_replanned": True}), 1.0)
-    await _in_doubt(later, _SHOWN.model_copy(update={"is_replanned": True}))
+    await _in_doubt(later, an_entry().model_copy(update={"is_replanned": True}), is_shown=True)
 
 
 @pytest.mark.promise("redis.tail_lost")
@@ -414,7 +416,7 @@ async def test_after_a_stop_nothing_is_missing(own_server: EmbeddedRedis, own_re
     await _accept_a_turn(own_redis)
     own_server.stop()
     own_server.start()
-    await (await begin(sessions_of(own_redis, "one"))).store.open_write(_SHOWN, 1.0)
+    await _open_shown((await begin(sessions_of(own_redis, "one"))).store)
 
 
 @pytest.mark.promise("redis.tail_lost")
@@ -425,7 +427,7 @@ async def test_whoever_began_the_turn_and_still_has_it_knows_what_it_sent(
     begun = await begin(sessions_of(own_redis, "one", lease_seconds=30.0))
     own_server.kill()
     own_server.start()
-    await begun.store.open_write(_SHOWN, 1.0)
+    await _open_shown(begun.store)
 
 
 @pytest.mark.promise("operations.backup", "operations.restored_in_doubt")

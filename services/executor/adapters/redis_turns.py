@@ -294,7 +294,11 @@ class RedisTurnStore(ports.TurnStore):
         return dict(self._entries)
 
     async def open_write(
-        self, entry: LedgerEntry, call_seconds: float, batch: ports.JournalBatch = ports.EMPTY_BATCH
+        self,
+        entry: LedgerEntry,
+        call_seconds: float,
+        batch: ports.JournalBatch = ports.EMPTY_BATCH,
+        was_shown_before: Callable[[], bool] = lambda: False,
     ) -> ports.StopState:
         """Implements ``TurnStore.open_write``.
 
@@ -302,7 +306,7 @@ class RedisTurnStore(ports.TurnStore):
         between. Raises if the write must not be sent.
         """
         self._intents.check_failover_visible()
-        is_doubted = self._intents.may_have_been_sent(entry)
+        is_doubted = self._intents.may_have_been_sent(entry, was_shown_before)
         stop_state, is_confirmed = await self._store_intent(
             _mark_possibly_sent(entry) if is_doubted else entry, call_seconds, batch
         )
@@ -311,7 +315,7 @@ class RedisTurnStore(ports.TurnStore):
         self._intents.add_stored_intent(entry)
         if is_doubted:
             raise _build_failover_conflict(entry)
-        if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
+        if refusal := self._intents.find_refusal(entry, was_shown_before, is_confirmed=is_confirmed):
             await self.settle_write(refusal.entry, entry.status)
             raise refusal.error
         return stop_state
@@ -458,14 +462,16 @@ class StoredIntents:
         if problem := self._lineage.failover_risk:
             raise StoreUnavailable(str(problem))
 
-    def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> WriteRefusal | None:
+    def find_refusal(
+        self, entry: LedgerEntry, was_shown_before: Callable[[], bool], *, is_confirmed: bool
+    ) -> WriteRefusal | None:
         """Why the write of a stored intent must not be sent; None if it may.
 
         ``is_confirmed``: whether enough replicas have confirmed the intent.
         """
         if problem := self._lineage.failover_risk:
             return _build_unsent_refusal(entry, str(problem))
-        if self.may_have_been_sent(entry):
+        if self.may_have_been_sent(entry, was_shown_before):
             return WriteRefusal(_mark_possibly_sent(entry), _build_failover_conflict(entry))
         if not is_confirmed:
             return _build_unsent_refusal(
@@ -476,7 +482,7 @@ class StoredIntents:
     def add_stored_intent(self, entry: LedgerEntry) -> None:
         self._opened.add(entry.key)
 
-    def may_have_been_sent(self, entry: LedgerEntry) -> bool:
+    def may_have_been_sent(self, entry: LedgerEntry, was_shown_before: Callable[[], bool]) -> bool:
         """Whether the write may have been sent already although the ledger has no entry of it.
 
         - False if the server takes our idempotency key, unless an earlier plan may have used another key.
@@ -491,9 +497,9 @@ class StoredIntents:
             return False
         if self._is_turn_older_than(self._lineage.restored_at):
             return True
-        if entry.shown_before and self._may_have_lost_intents_at(self._lineage.crashed_at, self._began_after):
-            return True
-        if entry.shown_before and entry.is_replanned and self._is_task_older_than_a_loss:
+        may_be_lost_by_crash = self._may_have_lost_intents_at(self._lineage.crashed_at, self._began_after)
+        may_be_lost_with_earlier_plan = entry.is_replanned and self._is_task_older_than_a_loss
+        if (may_be_lost_by_crash or may_be_lost_with_earlier_plan) and was_shown_before():
             return True
         return not self.replicas_to_confirm and self._may_have_lost_intents_at(
             self._lineage.failed_over_at, self._began_under

@@ -1,6 +1,6 @@
 """The port for the durable state of one turn."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
@@ -165,9 +165,16 @@ class TurnStore(Protocol):
         Returns whether the task has to stop.
         """
 
-    async def open_write(self, entry: LedgerEntry, call_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> StopState:
+    async def open_write(
+        self,
+        entry: LedgerEntry,
+        call_seconds: float,
+        batch: JournalBatch = EMPTY_BATCH,
+        was_shown_before: Callable[[], bool] = lambda: False,
+    ) -> StopState:
         """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
-        the call.
+        the call. ``was_shown_before``: whether the read before the call shows all that the call sets; asked only where
+        the store may have lost an entry of an earlier sending.
 
         Raises ``LedgerConflict`` unless the key is new or its status is one of ``SENDABLE_STATUSES``. If the task has
         to stop, nothing is stored, and the result says ``was_refused``.

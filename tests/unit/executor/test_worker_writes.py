@@ -1,7 +1,7 @@
 """A write's whole life in the worker: a verdict that is fresh, intent, call, proof, and what is said of it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
@@ -169,9 +169,13 @@ class FreezingTurns(MemoryTurns):
 
     @override
     async def open_write(
-        self, entry: LedgerEntry, call_seconds: float, beside: JournalBatch = EMPTY_BATCH
+        self,
+        entry: LedgerEntry,
+        call_seconds: float,
+        batch: JournalBatch = EMPTY_BATCH,
+        was_shown_before: Callable[[], bool] = lambda: False,
     ) -> StopState:
-        stop_state = await super().open_write(entry, call_seconds, beside)
+        stop_state = await super().open_write(entry, call_seconds, batch, was_shown_before)
         self.opened += 1
         if self.opened == 1:
             time.sleep(0.6)  # noqa: ASYNC251  # nothing else may run meanwhile

@@ -463,7 +463,11 @@ class ReplayStore(turns.TurnStore):
 
     @override
     async def open_write(
-        self, entry: LedgerEntry, call_seconds: float, batch: turns.JournalBatch = turns.EMPTY_BATCH
+        self,
+        entry: LedgerEntry,
+        call_seconds: float,
+        batch: turns.JournalBatch = turns.EMPTY_BATCH,
+        was_shown_before: Callable[[], bool] = lambda: False,
     ) -> turns.StopState:
         if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.build_absence_error(

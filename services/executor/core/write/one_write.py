@@ -440,8 +440,8 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         resolutions=entry_before.resolutions if entry_before else (),
         agent=entry_before.agent if entry_before else None,
     )
-    entry = entry.model_copy(update={"shown_before": was_shown_before(entry, get_task_time(ctx).tzinfo or UTC)})
-    await ctx.journal.open_write(entry, open_seconds)
+    zone = get_task_time(ctx).tzinfo or UTC
+    await ctx.journal.open_write(entry, open_seconds, lambda: was_shown_before(entry, zone))
     return entry
 
 
