@@ -42,6 +42,7 @@ JOB: Json = {"id": "J-1", "status": "open", "mechanic": "Ines", "notes": []}
     ("delete_invoice", {"invoice_id": "V-2"}, "list_parts", PARTS, False),
     ("create_customer", {"customer_id": "K-9", "name": "Ann"}, "get_customer", [], True),
     ("book_room", {"room_id": "R-1", "day": "2026-12-01"}, "list_bookings", [], True),
+    ("pay_invoice", {"invoice_id": "V-1", "amount": 480}, "list_payments", [], True),
 )
 def test_a_read_can_show_fields_that_it_showed_before_or_records_of_the_kind_that_is_made(
     tool: str, arguments: JsonObject, reader: str, before: Json, can: bool

@@ -239,10 +239,13 @@ class ToolWords(NamedTuple):
         return self.verb not in _VERBS_THAT_ALTER
 
     def verb_makes(self, nouns: frozenset[str]) -> bool:
-        """Whether the verb makes things of these nouns: ``book`` makes a booking, ``register`` a registration."""
+        """Whether the verb makes things of these nouns: ``book`` makes a booking, ``pay`` a payment, ``register`` a
+        registration.
+        """
         verb, roots = stem(self.verb), [stem(noun) for noun in nouns]
         return bool(roots) and all(
-            root == verb or (len(verb) >= _FEWEST_SHARED_LETTERS and root.startswith(verb)) for root in roots
+            root in (verb, f"{verb}ment") or (len(verb) >= _FEWEST_SHARED_LETTERS and root.startswith(verb))
+            for root in roots
         )
 
 
