@@ -1,7 +1,7 @@
 """The store of one turn on Redis. Every script checks the lease's fence before it writes."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import NamedTuple, cast
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from services.executor.adapters.redis_idle import SESSION_STATE_ADAPTER, restore_session
 from services.executor.adapters.shared_texts import JournalRowCodec, SharedTexts
-from services.executor.core.session.ledger import sort_by_sending_time
+from services.executor.core.session.ledger import index_in_sending_order
 from services.executor.ports import turns as ports
 from services.executor.ports.turns import Lease, LeaseHeartbeat, LedgerConflict, TurnWork
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -367,11 +367,11 @@ class RedisTurnStore(ports.TurnStore):
     async def _read_ledger_entries(self) -> dict[str, LedgerEntry]:
         reply = self._scripts.claimed
         rows = reply.ledger if reply else await self._redis.execute("HGETALL", self._scripts.task.ledger)
-        return _index_in_sending_order(map(read_entry, cast("dict[str, str]", rows).values()))
+        return index_in_sending_order(map(read_entry, cast("dict[str, str]", rows).values()))
 
     def _cache_entry(self, entry: LedgerEntry) -> None:
         if self._entries is not None:
-            self._entries = _index_in_sending_order({**self._entries, entry.key: entry}.values())
+            self._entries = index_in_sending_order({**self._entries, entry.key: entry}.values())
 
     def _pack_ledger_arguments(
         self, act: str, entry: LedgerEntry, allowed_statuses: str, lease_ms: int
@@ -423,10 +423,6 @@ class RedisTurnStore(ports.TurnStore):
                 await settle_day_charges(self._redis, self._lease.tenant, day, charges)
         except StoreUnavailable as error:  # the turn itself is stored
             log.warning("spending_not_counted", task=end.record.task_id, error=str(error))
-
-
-def _index_in_sending_order(entries: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
-    return {entry.key: entry for entry in sort_by_sending_time(entries)}
 
 
 _MOST_CLOCK_DIFFERENCE = timedelta(seconds=2)  # between the gateways' and the store's

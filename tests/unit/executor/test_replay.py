@@ -164,6 +164,20 @@ async def test_a_step_a_checkpoint_or_a_write_that_is_another_is_the_first_diffe
 
 
 @pytest.mark.promise("replay.same_end")
+async def test_writes_of_one_moment_are_listed_in_the_order_of_their_calls_whatever_order_the_archive_has() -> None:
+    """A hash of Redis has none; calls that go out at once are sent at the same time."""
+    stage = Stage("Approve the claims C-1 and C-2")
+    stage.talk.parts = [("Approve the claims C-1 and C-2", "do")]
+    stage.talk.rounds = [[READ], [use("approve_claim", 1, claim_id=claim) for claim in ("C-1", "C-2")]]
+    record = await stage.run()
+    writes, sent = stage.turns.writes, stage.turns.record.updated_at
+    assert (record.state, len(writes)) == (TaskState.COMPLETED, 2)
+    at_once = {key: entry.model_copy(update={"sending_at": sent}) for key, entry in writes.items()}
+    stage.turns.writes = dict(reversed(at_once.items()))
+    await assert_replayed(stage)
+
+
+@pytest.mark.promise("replay.same_end")
 async def test_a_question_asked_a_minute_earlier_is_the_same_question() -> None:
     """Its deadline is reckoned from the moment in which it is asked; the rest of it is compared."""
     stage = Stage()

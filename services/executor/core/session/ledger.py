@@ -26,8 +26,18 @@ async def list_writes(store: TurnStore) -> tuple[LedgerEntry, ...]:
 
 
 def sort_by_sending_time(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """The entries by the time at which they were sent; entries that were never sent come last."""
-    return sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
+    """The entries by the time at which they were sent; entries that were never sent come last. Entries of the same time
+    come in the order of their calls: c2 before c10.
+    """
+    return sorted(
+        entries,
+        key=lambda entry: (entry.sending_at is None, entry.sending_at, len(entry.call.call_id), entry.call.call_id),
+    )
+
+
+def index_in_sending_order(entries: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
+    """The entries by key, sorted as ``sort_by_sending_time`` sorts them."""
+    return {entry.key: entry for entry in sort_by_sending_time(entries)}
 
 
 async def index_plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:

@@ -26,6 +26,7 @@ from services.executor.core.session.journal import (
     JournalLimits,
     MakeJournal,
 )
+from services.executor.core.session.ledger import index_in_sending_order
 from services.executor.core.session.recorded_answers import (
     build_call_input_name,
     build_policy_input_name,
@@ -167,12 +168,12 @@ class ReplayedWrites:
         self._plans: set[str] = set()
         for entry in attempt.entries_before:
             self.register_closed_plan(entry)
-        self.shown = self._sort_in_ledger_order(attempt.start.ledger)
+        self.shown = index_in_sending_order(attempt.start.ledger.values())
 
     def reveal_write(self, key: str) -> bool:
         """Adds the write's final state to the ledger; False if it was made neither in this attempt nor before."""
         if key in self._ledger_at_end:
-            self.shown = self._sort_in_ledger_order({**self.shown, key: self._ledger_at_end[key]})
+            self.shown = index_in_sending_order({**self.shown, key: self._ledger_at_end[key]}.values())
         return key in self.shown
 
     def register_closed_plan(self, entry: turns.JournalEntry) -> None:
@@ -183,11 +184,7 @@ class ReplayedWrites:
     def reveal_planned_writes(self) -> None:
         """Reveals the writes of all plans closed so far."""
         planned = {key: entry for key, entry in self._ledger_at_end.items() if entry.plan_hash in self._plans}
-        self.shown = self._sort_in_ledger_order({**self.shown, **planned})
-
-    def _sort_in_ledger_order(self, entries: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
-        """The entries in the archived ledger's order, in which answers list them."""
-        return {key: entries[key] for key in (*self._ledger_at_end, *entries) if key in entries}
+        self.shown = index_in_sending_order({**self.shown, **planned}.values())
 
 
 class ReplayCursor:
