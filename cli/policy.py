@@ -8,14 +8,19 @@ import typer
 from rich.table import Table
 
 from cli.child_json import run_module_for_json
-from cli.console import err, out, print_answer, text_table
+from cli.console import CommandError, err, out, print_answer, text_table
 from cli.gateway.client import AsJson
 from cli.gateway.messages import list_or_empty
 from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _TIMEOUT_SECONDS = 120.0
-_EXIT_FAILED = 2
+_EXIT_INVALID, _EXIT_FAILED, _EXIT_UNDECIDED = 1, 2, 3
+_NAMED_IN_VAIN = {
+    "unlisted_tools": "no tool of this name is listed",
+    "tools_never_called": "tools that the facts never call",
+    "fields_never_given": "fields never given",
+}
 _File = Annotated[Path, typer.Argument(help="A policy, a list of policies, or a tenant's record.", exists=True)]
 
 policy = typer.Typer(no_args_is_help=True, help="Try policies before they rule: what they mean, what they would do.")
@@ -28,26 +33,43 @@ def check(
         Path | None, typer.Option(help="The facts: a JSON object of fields, or a whole request.", exists=True)
     ] = None,
     task: Annotated[str | None, typer.Option(help="The task's text, for rules about texts.")] = None,
+    endpoint: Annotated[str, typer.Option(help="A tool server: name what no tool there is called.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Show how a policy's rules are parsed, their verdict on the given facts, and the reasons.
 
     A file with a tenant's record is checked as a whole, as it is when it is stored or an executor starts with it.
 
-    A rule that the facts do not decide is named. Exit code 0 if every rule and every field of a record is valid, 1 if
-    not, 2 if the file cannot be read.
+    A rule that the facts do not decide is named, and so are fields that nothing gives. Exit code 0 if every rule and
+    every field of a record is valid, 1 if not, 2 if the file cannot be read, 3 if the facts of --context leave a rule
+    undecided or a rule names a tool that --endpoint does not list.
 
     Examples:
 
       purple policy check policy.json
 
       purple policy check policy.json --context facts.json --task "Refund order ORD-1"
+
+      purple policy check policy.json --endpoint http://tools.example/mcp
     """
     facts = ("--context", str(context)) if context else ()
     text = ("--task", task) if task else ()
-    answer = _run_policy_command("check", str(file), *facts, *text, doing="Checking")
+    tools = ("--tools", ",".join(_list_tool_names(endpoint))) if endpoint else ()
+    answer = _run_policy_command("check", str(file), *facts, *text, *tools, doing="Checking")
     print_answer(answer, _print_check, as_json=as_json)
-    raise typer.Exit(0 if answer.get("valid") else 1)
+    if not answer.get("valid"):
+        raise typer.Exit(_EXIT_INVALID)
+    raise typer.Exit(0 if answer.get("decided") else _EXIT_UNDECIDED)
+
+
+def _list_tool_names(endpoint: str) -> list[str]:
+    """The names of the tools at ``endpoint``. Raises ``CommandError``, also if it lists none."""
+    command = ("services.executor", "tools", "--endpoint", endpoint, "--json")
+    answer = run_module_for_json(*command, doing="Asking for tools", seconds=_TIMEOUT_SECONDS, code=_EXIT_FAILED)
+    names = [str(tool.get("name")) for tool in objects_in(answer.get("tools"))]
+    if not names:
+        raise CommandError(f"{endpoint} lists no tools.", code=_EXIT_FAILED)
+    return names
 
 
 @policy.command()
@@ -100,7 +122,11 @@ def _print_check(answer: JsonObject) -> None:
     prose = objects_in(answer.get("prose_policies"))
     for policy in prose:
         err.print(f"{policy.get('policy')} (in plain words): {_describe_prose_policy(policy)}", soft_wrap=True)
-    if undecided := list_or_empty(details.get("indeterminate")):
+    for name, meaning in _NAMED_IN_VAIN.items():
+        if names := list_or_empty(answer.get(name)):
+            err.print(f"{meaning}: {', '.join(map(str, names))}", style="bold yellow", soft_wrap=True)
+    undecided = list_or_empty(details.get("indeterminate"))
+    if undecided:
         err.print(f"undecided, for want of facts: {', '.join(map(str, undecided))}", style="dim")
     for violation in list_or_empty(as_object(details.get("text")).get("violations")):
         err.print(f"violated by the text: {violation}", soft_wrap=True)
@@ -109,7 +135,8 @@ def _print_check(answer: JsonObject) -> None:
     if not answer.get("rules") and not prose:
         err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
     verdict = str(answer.get("verdict"))
-    out.print(f"verdict: {verdict}", style="bold green" if verdict == "passes" else "bold red")
+    style = "bold red" if verdict != "passes" else "bold yellow" if undecided else "bold green"
+    out.print(f"verdict: {verdict}{', but for what is undecided' if undecided else ''}", style=style)
 
 
 def _describe_prose_policy(policy: JsonObject) -> str:

@@ -5,12 +5,13 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition
-from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode, walk_nodes
+from services.policy.core.grammar import Constant, walk_nodes
+from services.policy.core.named_facts import list_tools_in_condition
 from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import prepare_rule
 from services.policy.core.tool_rules import make_name_matcher, prepare_tool_rule
-from services.policy.core.values import COMPARE_BY_OPERATOR, ConditionError, parse_amount, read_number
+from services.policy.core.values import ConditionError, parse_amount, read_number
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import KnownTool, ProseAnswer, ProseRequest, RefusedRule, TranslatedRule
 from shared.domain.exact_json import digest
@@ -127,7 +128,7 @@ def _refuse_unsupported(rule: Rule | ToolRule, quote_words: Sequence[str], vocab
     _refuse_loosening(rule, quote_words)
     if isinstance(rule, Rule):
         condition = prepare_rule(_POLICY_ID, rule).condition
-        _refuse_unsupported_condition(condition, _list_tool_names(condition), quote_words, vocabulary)
+        _refuse_unsupported_condition(condition, list_tools_in_condition(condition), quote_words, vocabulary)
         return
     prepared = prepare_tool_rule(_POLICY_ID, rule)
     vocabulary.refuse_unmatched_tool_pattern(rule.tool)
@@ -157,7 +158,7 @@ def _refuse_unsupported_condition(
     """
     if not condition.fields:
         raise ValueError("the condition reads no field: it says the same of every call")
-    vocabulary.refuse_unknown_tools(_list_tool_names(condition))
+    vocabulary.refuse_unknown_tools(list_tools_in_condition(condition))
     vocabulary.refuse_unknown_fields([field.name for field in condition.fields], tools)
     _refuse_unstated_figures(list_figures(condition), quote_words)
 
@@ -165,24 +166,6 @@ def _refuse_unsupported_condition(
 def _refuse_unstated_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
     if missing := _find_missing_figures(figures, quote_words):
         raise ValueError(f"the quote does not say {', '.join(missing)}")
-
-
-def _list_tool_names(condition: Condition) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_find_tool_names(condition.tree)))
-
-
-def _find_tool_names(tree: Node) -> Iterator[str]:
-    """Yields the texts that the condition compares the field ``tool`` with."""
-    for node in walk_nodes(tree):
-        if (
-            isinstance(node, OperatorNode)
-            and FieldReference(("tool",)) in node.operands
-            and node.sign in COMPARE_BY_OPERATOR
-        ):
-            for operand in node.operands:
-                choices = operand.operands if isinstance(operand, OperatorNode) and operand.sign == "[]" else (operand,)
-                literals = (choice.value for choice in choices if isinstance(choice, Constant))
-                yield from (literal for literal in literals if isinstance(literal, str))
 
 
 _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()

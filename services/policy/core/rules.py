@@ -83,7 +83,7 @@ MOST_APPROVERS = 20
 FIELDS_NAMING_CALLS = ("tool", "verb", "process_type")  # by these a rule says which calls it is about
 _EMPTY_CALL_NAMES = dict.fromkeys(FIELDS_NAMING_CALLS, "")
 _Word = TypeVar("_Word", bound=StrEnum)
-_FIELDS_OF_EVERY_CALL = frozenset((*FIELDS_NAMING_CALLS, "tool_class", "call_id"))
+FIELDS_OF_EVERY_CALL = frozenset((*FIELDS_NAMING_CALLS, "tool_class", "call_id"))
 
 
 class PreparedRule(NamedTuple):
@@ -110,7 +110,7 @@ def prepare_rule(policy_id: str, rule: contracts.Rule) -> PreparedRule:
     action = parse_enum_word(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = parse_condition(rule.condition)
-    deciding_fields = tuple(field for field in condition.fields if field.path[0] not in _FIELDS_OF_EVERY_CALL)
+    deciding_fields = tuple(field for field in condition.fields if field.path[0] not in FIELDS_OF_EVERY_CALL)
     return PreparedRule(
         policy_id,
         rule,

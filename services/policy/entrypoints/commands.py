@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from services.policy.core.evaluate import BacktestedPlan, backtest_plan, describe_verdict, evaluate, list_decided_plans
+from services.policy.core.named_facts import list_ungiven_fields, list_unlisted_tools
 from services.policy.core.prepared import RequestTooLarge
 from shared.contracts.archive import parse_archived_task
 from shared.contracts.base import describe_first_error
@@ -27,19 +28,20 @@ from shared.contracts.tenant_document import (
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 
-EXIT_USABLE, EXIT_NOT_USABLE, EXIT_CANNOT_READ = 0, 1, 2
+EXIT_USABLE, EXIT_NOT_USABLE, EXIT_CANNOT_READ, EXIT_UNDECIDED = 0, 1, 2, 3
 _FIELDS_OF_WHOLE_REQUEST = {"context", "calls"}  # a file with one of these is a whole request
 _REQUEST_FIELDS = {*_FIELDS_OF_WHOLE_REQUEST, "history", "confirmations", "text", "binding", "planHash"}
 
 
 def check(arguments: Sequence[str]) -> int:
     """Prints the verdict, its reasons, and the rules as understood; returns 1 if the policy is invalid, 2 if it is
-    unreadable.
+    unreadable, 3 if the given facts leave a rule undecided or a rule names a tool that is not listed.
     """
     parser = argparse.ArgumentParser("python -m services.policy check", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--context", type=Path, help="the facts: an object of fields, or a whole request")
     parser.add_argument("--task", help="the task's text, for rules about texts")
+    parser.add_argument("--tools", help="the names of all tools, with commas between them")
     parser.add_argument("--tenant", help="check a record as this tenant's, as it is when it is stored")
     options = parser.parse_args(arguments)
     try:
@@ -50,11 +52,17 @@ def check(arguments: Sequence[str]) -> int:
         return _print_refusal(str(error))
     text_rules = [rule for policy in policies for rule in policy.text_rules]
     unasked_rules: list[Json] = [rule.id for rule in text_rules] if request.text is None else []
+    unlisted_tools = list_unlisted_tools(policies, options.tools.split(",")) if options.tools else ()
+    is_decided = not (unlisted_tools or (options.context and verdict.indeterminate))
     is_valid, words = not (verdict.problems or unread or field_problems), describe_verdict(verdict)
     result: JsonObject = {
         "not_asked": unasked_rules,
         "verdict": words if is_valid or not verdict.passed else "none: not all of the policy is understood",
         "valid": is_valid,
+        "decided": is_decided,
+        "unlisted_tools": [*unlisted_tools],
+        "tools_never_called": [*_list_tools_never_called(policies, request)],
+        "fields_never_given": [*list_ungiven_fields(policies, request)],
         "unknown_fields": [*unread],
         "shared_ids": [*_list_shared_ids(policies)],
         "fields": [{"field": problem.field, "problem": problem.problem} for problem in field_problems],
@@ -63,7 +71,16 @@ def check(arguments: Sequence[str]) -> int:
         "details": loads(verdict.to_json()),
     }
     sys.stdout.write(dumps(result) + "\n")
-    return EXIT_USABLE if is_valid else EXIT_NOT_USABLE
+    if not is_valid:
+        return EXIT_NOT_USABLE
+    return EXIT_USABLE if is_decided else EXIT_UNDECIDED
+
+
+def _list_tools_never_called(policies: Sequence[Policy], request: EvaluateRequest) -> tuple[str, ...]:
+    """The tools in the rules that no call of the facts is of; none where the facts name no tool."""
+    called = [*(call.tool for call in request.calls), *(call.tool for call in request.history)]
+    called += [tool] if isinstance(tool := request.context.get("tool"), str) else []
+    return list_unlisted_tools(policies, called) if called else ()
 
 
 def _list_shared_ids(policies: Sequence[Policy]) -> Iterator[str]:

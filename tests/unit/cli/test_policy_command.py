@@ -94,7 +94,34 @@ def test_a_rule_that_lacks_its_fact_is_named(tmp_path: Path) -> None:
     done = CliRunner().invoke(
         app, ["policy", "check", policy, "--context", _file(tmp_path, "f.json", {"amuont": 9000})]
     )
-    assert (done.exit_code, "undecided, for want of facts: A" in done.output.replace("\n", " ")) == (0, True)
+    shown = done.output.replace("\n", " ")
+    assert (done.exit_code, "undecided, for want of facts: A" in shown) == (3, True)
+    assert "fields never given: amount" in shown
+    assert "verdict: passes, but for what is undecided" in shown
+
+
+@each_row(
+    ("tools", "code", "unlisted"),
+    ("approve_expense,pay", 3, ["approve_expens", "refund_*"]),
+    ("approve_expens,refund_order,pay", 0, []),
+)
+def test_a_tool_that_no_list_of_tools_has_is_named(
+    tmp_path: Path, tools: str, code: int, unlisted: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = [
+        {"id": "A", "condition": 'tool == "approve_expens" && amount > 400', "action": "block"},
+        {"id": "B", "kind": "only_after", "tool": "refund_*", "after": ["pay"]},
+    ]
+    assert check([_file(tmp_path, "p.json", {"rules": rules}), "--tools", tools]) == code
+    assert json.loads(capsys.readouterr().out)["unlisted_tools"] == unlisted
+
+
+def test_a_rule_about_a_tool_that_the_facts_never_call_is_named(tmp_path: Path) -> None:
+    rule = {"id": "A", "condition": 'tool == "approve_expens" && amount > 400', "action": "block"}
+    policy = _file(tmp_path, "p.json", {"rules": [rule]})
+    facts = _file(tmp_path, "f.json", {"tool": "approve_expense", "amount": 900})
+    done = CliRunner().invoke(app, ["policy", "check", policy, "--context", facts])
+    assert "tools that the facts never call: approve_expens" in done.output.replace("\n", " ")
 
 
 BAD_RECORD = {
