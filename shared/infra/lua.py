@@ -66,7 +66,7 @@ def parse_stored_row(parse: Callable[[StoredRow], T], row: StoredRow) -> T | Non
 
 
 def parse_stored_rows(parse: Callable[[StoredRow], T], rows: Iterable[StoredRow]) -> list[T]:
-    """The parsed rows, without those that this version cannot read."""
+    """The parsed rows, in order, without those that ``parse_stored_row`` finds another version to have written."""
     return [parsed for row in rows if (parsed := parse_stored_row(parse, row)) is not None]
 
 

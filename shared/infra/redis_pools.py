@@ -98,7 +98,7 @@ class _PrimaryConnection(AbstractConnection):
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
     async def send_commands(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        """Sends commands; returns the reply to each, or the server's error, in their order.
+        """Sends commands in one round trip; returns for each, in order, its reply, or the server's error as an object.
 
         Raises ``TimeoutError`` if the last reply has not come after ``seconds``. This and any other failure closes the
         connection, because the next command would read these replies. redis-py's client takes twice as long.

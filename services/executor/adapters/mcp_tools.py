@@ -410,14 +410,14 @@ class McpLink:
             for url in _list_candidate_urls(self._url):
                 if self._closing.is_set() or self._opened.done():
                     break
-                trouble = await self._run_session_at(url)
+                trouble = await self._run_session_until_failure(url)
                 if isinstance(trouble, ToolUnreachable):
                     break
         finally:
             self._closing.set()
             self._fail_waiting_callers(trouble)
 
-    async def _run_session_at(self, url: str) -> Exception:
+    async def _run_session_until_failure(self, url: str) -> Exception:
         """Opens the session at one URL and keeps it; returns the error that ended it or kept it from opening."""
         try:
             await self._keep_session_open(_open_session(url, self._transport))

@@ -204,7 +204,7 @@ class TurnScripts:
 
 
 def read_store_time(reply: Sequence[str]) -> datetime:
-    """The store's time in the reply of a turn's script."""
+    """The store's time (aware, UTC) in the reply of a turn's script, whose second item is microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=int(reply[1]))
 
 
@@ -266,10 +266,11 @@ class RedisTurnStore(ports.TurnStore):
 
     async def read_approval(self) -> Approval | None:
         reply = self._scripts.claimed
-        text = reply.approval if reply else await self._fetch_approval()
+        text = reply.approval if reply else await self._fetch_latest_approval_json()
         return Approval.model_validate_json(text) if text else None
 
-    async def _fetch_approval(self) -> str:
+    async def _fetch_latest_approval_json(self) -> str:
+        """The task's newest approval as JSON; empty if it never had one."""
         approvals = self._scripts.task.approvals
         approval_id = await self._redis.execute("HGET", approvals, "latest")
         return "" if approval_id is None else str(await self._redis.execute("HGET", approvals, str(approval_id)))

@@ -88,7 +88,7 @@ class MessageChange(Operation):
         modality, action = self.permission.split(":")
         endpoints = {"email": world.ues.email, "sms": world.ues.sms}[modality]
         await world.carry_out_change(endpoints.post_action(action, message_ids=[self.message_id], **self.details()))
-        return {"message_id": self.message_id, **_to_exact_json(self.expect)}
+        return {"message_id": self.message_id, **_replace_floats_by_decimals(self.expect)}
 
     def details(self) -> dict[str, FieldValue]:
         """The action's further fields as the server names them: by default the further arguments."""
@@ -108,7 +108,7 @@ def make_message_change(
 def select_record_fields(answer: SimulatorAnswer, *left_out: str) -> JsonObject:
     """The answer's fields as JSON, without empty ones and those named in ``left_out``."""
     fields = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
-    return {name: value for name, value in _to_exact_json(fields).items() if value not in ([], {}, "")}
+    return {name: value for name, value in _replace_floats_by_decimals(fields).items() if value not in ([], {}, "")}
 
 
 def select_row_fields(answer: SimulatorAnswer, *left_out: str) -> JsonObject:
@@ -125,7 +125,7 @@ def build_list_page(name: str, rows: list[JsonObject], total: int) -> JsonObject
     return {name: cast(Json, rows), "total_count": total, "returned_count": len(rows)}
 
 
-def _to_exact_json(fields: dict[str, JsonValue]) -> JsonObject:
+def _replace_floats_by_decimals(fields: dict[str, JsonValue]) -> JsonObject:
     return cast(JsonObject, to_exact(fields))
 
 

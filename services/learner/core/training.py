@@ -199,7 +199,9 @@ _MOST_TRIES = 100  # every other learner's step may change the log in between
 
 
 class LoadedTrainingObject(NamedTuple):
-    """An object of a bucket, as loaded. ``rows``: its good rows; ``cases_in_log``: how many of its cases were kept."""
+    """An object of a bucket, as loaded. ``rows``: how many of its rows are cases, ``bad_rows`` the others;
+    ``cases_in_log``: how many of these cases the case log took.
+    """
 
     source: outcomes.TrainingObject
     rows: int

@@ -26,7 +26,7 @@ class UESTimeoutError(UESError):
 
 
 class ProtocolError(UESError):
-    """The answer is not one that a simulator sends."""
+    """The reply does not follow the protocol of a simulator (UES, the User Environment Simulator)."""
 
 
 class APIError(UESError, SimulatorRefused):

@@ -265,7 +265,7 @@ def _find_fields_in_other_shapes(
     known one, as ``{name: value}``. Such a value can only trigger a rule, never satisfy it.
     """
     asked_names = (name for name in names if "." not in name and name not in inputs.constants)
-    stated_values = [(name, view.find_value_in_other_shape(name)) for name in asked_names]
+    stated_values = [(name, view.find_nested_value_of_field(name)) for name in asked_names]
     new_values = [(name, value) for name, value in stated_values if not shows_same_value(value, known_fields.get(name))]
     return {name: value for name, value in new_values if value is not None}
 

@@ -30,7 +30,7 @@ from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
 from services.executor.core.plan.listed_ids import find_listed_ids_without_call
-from services.executor.core.plan.named_reads import ReadsOfNamedRecords
+from services.executor.core.plan.named_reads import NamedRecordReader
 from services.executor.core.plan.outcomes import list_answers_as_facts, list_parts_not_done
 from services.executor.core.plan.sources import KnownSources, build_known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
@@ -342,7 +342,7 @@ class Conversation:
         A reply that was cut off closes no plan, since its further proposals are unknown.
         """
         self.draft.told_doubts.update(reply_proposals.doubts)
-        if errors := {**reply_proposals.wrong, **self.draft.explain_calls_of_unmet_parts(self._parts)}:
+        if errors := {**reply_proposals.wrong, **self.draft.get_reasons_for_dropped_calls(self._parts)}:
             self._send_errors_to_model(errors)
             return False
         entries = await list_entries(self.ctx.store, self.draft.plans)
@@ -363,7 +363,7 @@ class Conversation:
 
     async def _read_named_records(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that these calls name and nobody has read; returns whether there were any."""
-        reads = ReadsOfNamedRecords(self.ctx, self.reader, key, calls)
+        reads = NamedRecordReader(self.ctx, self.reader, key, calls)
         if reads.has_unmade_reads:
             await self._tracker.enter_state(self.ctx, FsmState.ASSESS)
         return await reads.make_reads()

@@ -127,8 +127,10 @@ class PlanDraft:
                 self.held.append(proposal)
         return new_proposals, results
 
-    def explain_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
-        """``{model's call id: why the held call is not made}``, for calls whose part was given up since."""
+    def get_reasons_for_dropped_calls(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+        """Why held calls are not made whose part was given up after they were proposed: ``{model's call id: reason}``.
+        ``parts``: all parts of the task.
+        """
         reasons = {part.number: why_part_unmet(part) for part in parts if part.unmet}
         parts_of_held = ((proposal.use_id, proposal.call.part) for proposal in self.held)
         return {use_id: f"Not made: {reasons[part]}" for use_id, part in parts_of_held if part in reasons}

@@ -86,14 +86,14 @@ class ReadFields:
         return [field for owner, fields in self.by_record.items() if owner in identifiers for field in fields]
 
     @cached_property
-    def words_by_number(self) -> Mapping[Number, Set[str]]:
+    def field_words_by_number(self) -> Mapping[Number, Set[str]]:
         """For each number, except amounts, the words of the fields that have it and of the objects around them."""
-        words_by_number: dict[Number, set[str]] = {}
+        field_words_by_number: dict[Number, set[str]] = {}
         for field in self.all:
             number = read_figure(field.value)
             if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
-                words_by_number.setdefault(number, set()).update(_words_of_path(field.path))
-        return words_by_number
+                field_words_by_number.setdefault(number, set()).update(_words_of_path(field.path))
+        return field_words_by_number
 
     @cached_property
     def record_numbers(self) -> Set[Number]:

@@ -34,7 +34,7 @@ from services.executor.core.records.seen_records import (
     Noun,
     RecordReference,
     are_same_kind,
-    id_pattern_of,
+    get_shape_of_id,
     is_name_in_text,
     names_own_record,
     noun_of_tool,
@@ -369,11 +369,11 @@ class CalledRecords:
         """Whether the user does not mention the record with this id, and the part has another of its pattern that no
         call uses: BA-6 for ``BA-5``. Ids to which a call's record refers count as used; exceptions do not count.
         """
-        id_pattern = id_pattern_of(identifier)
+        id_pattern = get_shape_of_id(identifier)
         if not id_pattern or self._mentioned.is_in_user_texts(identifier):
             return False
         tokens = find_tokens_with_digits(blank_special_identifiers(self._text))
-        written_ids = {token.casefold() for token in tokens if id_pattern_of(token) == id_pattern} - self._used_names
+        written_ids = {token.casefold() for token in tokens if get_shape_of_id(token) == id_pattern} - self._used_names
         if not written_ids or self._mentioned.is_id_mentioned(identifier) or self._leaves_others_open(written_ids):
             return False
         for mentions in self._mentioned.user_mentions:

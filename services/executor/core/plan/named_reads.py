@@ -132,7 +132,7 @@ class _ReadToMake(NamedTuple):
     tool: Tool | None
 
 
-class ReadsOfNamedRecords:
+class NamedRecordReader:
     """The reads of records that calls name, decided in one journal step, so that every attempt makes the same."""
 
     def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, calls: Sequence[PlannedCall]) -> None:

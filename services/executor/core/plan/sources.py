@@ -310,11 +310,11 @@ class SourceFinder:
             operands = (operand for _, operand in trace_operands(value, self._values)) if value else ()
             literals = (operand.literal for operand in operands if operand.source == "task")
             untold_literals = (literal for literal in literals if not self._user_figure_finder.is_in_texts(literal))
-            if stale_literal := next(filterfalse(self._is_read, untold_literals), ""):
+            if stale_literal := next(filterfalse(self._stands_in_read_field, untold_literals), ""):
                 yield argument.build_fault(f"only an earlier answer says {stale_literal}: read it again")
 
-    def _is_read(self, literal: str) -> bool:
-        """Whether a field that was read holds the number."""
+    def _stands_in_read_field(self, literal: str) -> bool:
+        """Whether a field of a tool's result is the number that the text spells; False for a text that is none."""
         number = read_figure(literal)
         fields = self._sources.facts.find_origins(number, ArgumentHints()) if number is not None else ()
         return any(field.is_whole for field in fields)

@@ -201,7 +201,7 @@ def _is_part_of_name(mention: NumberMention, text: str, fields: ReadFields) -> b
     if word_before[1][0].isupper() and mark_before and mark_before not in _SENTENCE_ENDS:
         return True
     word_forms = set(singular_words(word_before[1]))
-    return any(word_forms & fields.words_by_number.get(number, set()) for number in mention.values)
+    return any(word_forms & fields.field_words_by_number.get(number, set()) for number in mention.values)
 
 
 _CONDITION_ON_ANSWER_PATTERN = re.compile(

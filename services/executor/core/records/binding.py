@@ -32,7 +32,7 @@ from services.executor.core.records.seen_records import (
     Noun,
     RecordReference,
     are_same_kind,
-    id_pattern_of,
+    get_shape_of_id,
     is_same_kind_as_any,
     makes_record,
     may_describe_request,
@@ -233,8 +233,8 @@ def _may_be_unread_record(
         return False
     if reference.must_exist or (reference.is_id and reference.noun and reference.noun in read_nouns):
         return True
-    id_pattern = id_pattern_of(reference.text)
-    return id_pattern != "" and any(id_pattern_of(other.text) == id_pattern for other in read)
+    id_pattern = get_shape_of_id(reference.text)
+    return id_pattern != "" and any(get_shape_of_id(other.text) == id_pattern for other in read)
 
 
 def _find_by_id_of_other_record(
@@ -276,7 +276,7 @@ class CallView:
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
         self._plain_arguments = fields_of_record(arguments)
         self._in_other_shapes = [*fields_in_other_shapes(arguments)]
-        id_patterns = {id_pattern_of(reference.text) for reference in self.named.unread_subjects}
+        id_patterns = {get_shape_of_id(reference.text) for reference in self.named.unread_subjects}
         self._id_patterns = id_patterns.union(*(node.id_patterns for node in self.named.subjects)) - {""}
         self.ids = self.named.ids
         self._values_in_records: dict[tuple[str, bool], FieldValue] = {}
@@ -322,9 +322,10 @@ class CallView:
         is_new = recorded_value is UNKNOWN and not self.named.unread and not self._is_recorded(name)
         return edited_values if is_new else [recorded_value, *edited_values]
 
-    def find_value_in_other_shape(self, name: str) -> Json:
-        """The field's value where the call gives it in another shape, 9 for ``{"amount": {"value": 9}}``; of several,
-        the one farthest from 0. None if there is none, or the call has an argument of that name.
+    def find_nested_value_of_field(self, name: str) -> Json:
+        """The value of the field ``name`` where an argument nests it: 9 for ``amount_value`` and
+        ``{"amount": {"value": 9}}``; of several, the one farthest from 0. None if no argument does, or if one has the
+        field's own name.
         """
         if find_values_by_name(name, self._plain_arguments, self.named.kinds):
             return None
@@ -757,7 +758,7 @@ class CallView:
             return False
         if reference.must_exist and is_same_kind_as_any(reference.noun, self.named.kinds):
             return True
-        return reference.looks_like_id and id_pattern_of(reference.text) in self._id_patterns
+        return reference.looks_like_id and get_shape_of_id(reference.text) in self._id_patterns
 
 
 def _references_of(nodes: Iterable[GraphNode]) -> Iterator[RecordReference]:

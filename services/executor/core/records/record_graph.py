@@ -15,9 +15,9 @@ from services.executor.core.records.seen_records import (
     comparable_id,
     field_aliases,
     find_records,
+    get_shape_of_id,
     has_aspect,
     has_read_tool,
-    id_pattern_of,
     is_kind_in_full,
     is_same_kind_as_any,
     keep_latest_reads,
@@ -97,7 +97,7 @@ class GraphNode:
 
     @cached_property
     def id_patterns(self) -> frozenset[str]:
-        return frozenset(filter(None, map(id_pattern_of, self.ids)))
+        return frozenset(filter(None, map(get_shape_of_id, self.ids)))
 
 
 class RecordGraph:

@@ -496,7 +496,7 @@ def is_id_text(value: Json) -> bool:
     return isinstance(value, str) and looks_like_id_text(value)
 
 
-def id_pattern_of(text: str) -> str:
+def get_shape_of_id(text: str) -> str:
     """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a text that is no such id."""
     return _DIGITS_PATTERN.sub("#", text.casefold()) if looks_like_id_text(text) else ""
 

@@ -250,7 +250,8 @@ def _is_composed(schema: JsonObject) -> bool:
     """Whether further fields of the same object are declared elsewhere in the schema."""
     all_of = schema.get("allOf")
     is_declared_elsewhere = (
-        any(name in schema for name in _COMPOSING_KEYWORDS) or _count_choices_with_fields(schema.get("oneOf")) > 0
+        any(name in schema for name in _COMPOSING_KEYWORDS)
+        or _count_alternatives_with_properties(schema.get("oneOf")) > 0
     )
     return ("properties" in schema and is_declared_elsewhere) or (isinstance(all_of, list) and len(all_of) > 1)
 
@@ -258,7 +259,7 @@ def _is_composed(schema: JsonObject) -> bool:
 def _close_objects(schema: JsonObject) -> JsonObject:
     closed: JsonObject = {}
     closing: tuple[str, ...] = ("items", "prefixItems", "additionalProperties")
-    choices_with_fields = sum(_count_choices_with_fields(schema.get(name)) for name in _CHOICE_KEYWORDS)
+    choices_with_fields = sum(_count_alternatives_with_properties(schema.get(name)) for name in _CHOICE_KEYWORDS)
     has_fields = bool(schema.get("properties"))
     if choices_with_fields == 1 and not has_fields:
         closing = (*closing, *_CHOICE_KEYWORDS)
@@ -271,10 +272,12 @@ def _close_objects(schema: JsonObject) -> JsonObject:
     return closed if is_open or not has_fields else {**closed, "additionalProperties": False}
 
 
-def _count_choices_with_fields(choices: Json) -> int:
-    """How many of an object's alternatives declare fields, or may."""
-    items = choices if isinstance(choices, list) else []
-    return sum(isinstance(choice, dict) and ("properties" in choice or "$ref" in choice) for choice in items)
+def _count_alternatives_with_properties(alternatives: Json) -> int:
+    """How many alternatives of a schema's ``anyOf`` or ``oneOf`` declare properties, or refer to a schema that may; 0
+    for anything that is no list.
+    """
+    items = alternatives if isinstance(alternatives, list) else []
+    return sum(isinstance(item, dict) and ("properties" in item or "$ref" in item) for item in items)
 
 
 def _close_nested(value: Json) -> Json:

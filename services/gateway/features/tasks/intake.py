@@ -50,7 +50,9 @@ Intake = TurnToAccept | TurnToSignal | TurnToAwait
 def build_signal(
     record: TaskRecord, caller: Caller, kind: TurnKind, moment: TimeAndFreshId, text: str = "", **data: JsonValue
 ) -> Turn:
-    """A caller's signal to a task. ``moment``: when it was received, and the id of its turn."""
+    """Build, but do not send, the turn by which a caller signals a task. ``moment``: when the signal was received, and
+    the turn's id; ``text`` and ``data``: what the signal says, by its kind.
+    """
     return Turn(
         turn_id=moment.fresh_id,
         task_id=record.task_id,

@@ -59,7 +59,8 @@ class TaskSignals:
         self._take_time_and_id = take_time_and_id
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
-        """Cancel a task and wait a little for its end; raises ``NotCancelable`` if it had ended.
+        """Cancel a task and wait a little for its end, which the returned record may still lack. Raises
+        ``NotCancelable`` if the task had ended, ``NoVisibleTask`` if the caller may not stop it.
 
         If the signal has not taken effect by then, it is sent once more, as the same turn, in case Redis has lost it in
         a failover.

@@ -125,7 +125,9 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
         title=humanize_name(process),
         tasks=tasks,
         arms=rows,
-        lines=tuple((_arm_tone(name), _mean_line(points, all_points[-1].at_ms)) for name, points in drawn.items()),
+        lines=tuple(
+            (_get_color_of_strategy(name), _mean_line(points, all_points[-1].at_ms)) for name, points in drawn.items()
+        ),
         samples=tuple((strategy_title(name), row) for name, points in drawn.items() for row in _sample_rows(points)),
         first=all_points[0].at if all_points else None,
         last=all_points[-1].at if all_points else None,
@@ -143,7 +145,7 @@ def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> 
     score = ucb1(arm, tasks) if tasks else None
     return ArmRow(
         title=strategy_title(name),
-        tone=_arm_tone(name),
+        tone=_get_color_of_strategy(name),
         uses=arm.n,
         mean=f"{arm.mean_reward:.2f}" if arm.n else "",
         share=round(100 * arm.n / tasks) if tasks else 0,
@@ -152,7 +154,7 @@ def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> 
     )
 
 
-def _arm_tone(name: str) -> str:
+def _get_color_of_strategy(name: str) -> str:
     return _STRATEGY_TONES.get(name, _OTHER_TONE)
 
 
