@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Annotated
 
@@ -10,11 +11,16 @@ import typer
 from cli.console import CommandError, err, out, own_command_name, print_json
 from cli.gateway import client as gateway
 from cli.gateway.live import LiveEventPrinter, follow_turn, send_message
-from cli.gateway.messages import OutgoingMessage, TaskView
-from shared.domain.exact_json import dumps, loads
+from cli.gateway.messages import OutgoingMessage, TaskView, list_or_empty
+from shared.domain.exact_json import Json, as_object, dumps, loads
 from shared.domain.words import EscalationLevel, Role
 
 _DECISIONS = ("approve", "reject")
+_REQUEST_POLICY_ID = "request"  # the executor's name for rules that come with a task
+_NO_RULE_APPLIED = (
+    "Policy: no rule of --policy applied to a planned call: "
+    "each reads a field that no call and no record has, or is about another tool."
+)
 
 
 def send(
@@ -61,7 +67,7 @@ def send(
     if as_json:
         print_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
     else:
-        _print_task_view(view, url, is_answer=task is not None)
+        print_task_view(view, url, policy, is_answer=task is not None)
     raise typer.Exit(0 if view.is_completed_or_waiting else 1)
 
 
@@ -91,13 +97,17 @@ async def send_and_follow(
 
 
 def _describe_accepted_task(task_id: str, url: str) -> str:
-    show = f"{own_command_name()} task show {task_id}{_url_option(url)}"
+    show = _describe_show(task_id, url)
     return f"Task {task_id} was accepted and goes on, once the stack is up if it is not: {show}"
+
+
+def _begins_as_json(policy: str | None) -> bool:
+    return policy is not None and policy.lstrip().startswith(("{", "["))
 
 
 def _check_policy_json(policy: str | None) -> None:
     """Raises ``BadParameter`` for a policy that begins like JSON and is invalid JSON; any other text is prose."""
-    if policy is None or not policy.lstrip().startswith(("{", "[")):
+    if policy is None or not _begins_as_json(policy):
         return
     try:
         loads(policy)
@@ -113,24 +123,44 @@ def parse_escalation_levels(words: list[str] | None) -> tuple[str, ...]:
         raise typer.BadParameter(str(error), param_hint="--level") from error
 
 
-def _print_task_view(view: TaskView, url: str, *, is_answer: bool) -> None:
+def print_task_view(view: TaskView, url: str, policy: str | None, *, is_answer: bool) -> None:
     """Print the task's answer and state.
 
-    ``is_answer``: the message was a decision or a further turn; if the task still waits, the reason is printed in place
-    of its question.
+    ``policy``: the rules that came with the message, None for none. ``is_answer``: the message was a decision or a
+    further turn; if the task still waits, the reason is printed in place of its question.
     """
     reason = str(view.metadata.get("reason") or "").partition("\n\n")[0]
     is_waiting = view.state == "input-required"
     out.print(reason if is_answer and is_waiting and reason else view.answer, soft_wrap=True)
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
+    for note in list_policy_notes(view.metadata, policy):
+        err.print(note, style="bold yellow", soft_wrap=True)
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.is_completed_or_waiting else "bold red")
     if is_waiting and view.metadata.get("doubts"):
-        show = f"{own_command_name()} task show {view.id}{_url_option(url)}"
-        err.print(f"It waits for an operator: {show}", soft_wrap=True)
+        err.print(f"It waits for an operator: {_describe_show(view.id, url)}", soft_wrap=True)
     elif is_waiting:
         err.print(f"It waits: {describe_how_to_approve(view, url)}", soft_wrap=True)
+    elif view.is_open:
+        err.print(f"It goes on: {_describe_show(view.id, url)}", soft_wrap=True)
+
+
+def list_policy_notes(metadata: Mapping[str, Json], policy: str | None) -> list[str]:
+    """Sentences on what of the policies had no effect: rules about tools that nobody offers, and the rules of
+    ``policy``, which came with the task (None if none did), if none of them applied to a planned call.
+    """
+    notes = [f"Policy: {note}." for note in list_or_empty(metadata.get("policy_notes"))]
+    verdict = as_object(metadata.get("verdict"))
+    ruled_calls = as_object(verdict.get("ruledCalls"))
+    is_ruled = any(_REQUEST_POLICY_ID in list_or_empty(ids) for ids in ruled_calls.values())
+    if _begins_as_json(policy) and ruled_calls and not is_ruled and not verdict.get("reportedRules"):
+        notes.append(_NO_RULE_APPLIED)
+    return notes
+
+
+def _describe_show(task_id: str, url: str) -> str:
+    return f"{own_command_name()} task show {task_id}{_url_option(url)}"
 
 
 def describe_how_to_approve(view: TaskView, url: str) -> str:

@@ -111,6 +111,7 @@ async def test_a_task_that_made_writes_is_begun_anew_only_if_the_operator_insist
     insisted, _ = await _ask(client, f"/dlq/{name}/requeue", again=True)
     assert (status, insisted) == (409, 200)
     assert "create_refund" in str(refused["error"])
+    assert f"purple dlq requeue {name} --again" in str(refused["error"])
     assert "pay" not in str(refused["error"])
 
 

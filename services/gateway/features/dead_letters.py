@@ -170,7 +170,8 @@ class DeadLetters(ScriptedStore):
         if dead.writes and not repeats_writes:
             raise WouldRepeatWrites(
                 f"dead letter {letter_id!r} is not begun anew: its task made these writes, or may have, and would make "
-                f"them again: {'; '.join(dead.writes)}. To have them made again all the same, say so: again"
+                f"them again: {'; '.join(dead.writes)}. To have them made again all the same: "
+                f'purple dlq requeue {letter_id} --again, or "again": true in the request'
             )
         return letter, await self._restart_task(address, dead)
 

@@ -16,7 +16,7 @@ from cli.gateway.client import API_KEY_VARIABLE, GatewayClient, read_key
 from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, parse_task_view
 from cli.learn import split_for_requests
-from cli.send import describe_how_to_approve, send_and_follow
+from cli.send import describe_how_to_approve, list_policy_notes, print_task_view, send_and_follow
 from cli.stack.plan import StackOptions
 from cli.task import print_task
 from cli.up import suggest_command
@@ -234,6 +234,20 @@ def test_a_time_is_shown_to_the_minute_without_its_zone_and_what_is_none_as_it_i
     assert [format_local_time(value) for value in (None, "never", 7)] == ["", "never", "7"]
 
 
+@each_row(
+    ("policy", "ruled", "sentences"),
+    ('{"rules": []}', {"c1": ["house"]}, 2),
+    ('{"rules": []}', {"c1": ["house"], "c2": ["request"]}, 1),
+    ('{"rules": []}', {}, 1),
+    ("Be kind.", {"c1": ["house"]}, 1),
+    (None, {"c1": ["house"]}, 1),
+)
+def test_rules_without_effect_are_told_below_the_answer(policy: str | None, ruled: JsonObject, sentences: int) -> None:
+    metadata: JsonObject = {"policy_notes": ["no such tool is offered"], "verdict": {"ruledCalls": ruled}}
+    told = list_policy_notes(metadata, policy)
+    assert (told[0], len(told)) == ("Policy: no such tool is offered.", sentences)
+
+
 WAITS = TaskView("t1", "input-required", "", {"approval_id": "a1", "verdict": {"escalationLevel": "manager"}})
 
 
@@ -250,6 +264,11 @@ def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monke
     monkeypatch.setenv(API_KEY_VARIABLE, "pa_1_2")
     by_key = "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
     assert describe_how_to_approve(WAITS, "") == by_key
+
+
+def test_a_task_that_goes_on_is_said_to_and_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
+    print_task_view(TaskView("t1", "working", "", {}), "", None, is_answer=False)
+    assert "It goes on: purple task show t1" in capsys.readouterr().err
 
 
 @each_row(("held", "key"), ("pa_1_2\n", "pa_1_2"), (" pa_1_2 ", "pa_1_2"), ("", ""))
