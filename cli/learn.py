@@ -17,6 +17,7 @@ from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in
 
 _EXIT_REFUSED = 1
+_OWNER_ONLY_MODE = 0o600
 _ENTITIES_PER_REQUEST = 250  # entities in one request
 
 
@@ -28,7 +29,7 @@ def export(
 ) -> None:
     """Write what was learned for the tenant to files: cases, bandit, facts, processes, entities, statistics.
 
-    Requires the role operator. docs/learning-files.md describes the files.
+    Requires the role operator. docs/learning-files.md describes the files, which only their owner can read.
 
     Example:
 
@@ -39,12 +40,19 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, content in contents.items():
-            (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
+            _write_for_owner(folder / file_name, indent_json(content) + "\n")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error
     sizes: JsonObject = {file_name: _entry_count(content) for file_name, content in contents.items()}
     table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
     print_answer({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
+
+
+def _write_for_owner(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, since learned data has the texts of tasks."""
+    path.touch(mode=_OWNER_ONLY_MODE)
+    path.chmod(_OWNER_ONLY_MODE)
+    path.write_text(text, encoding="utf-8")
 
 
 def _import_files(

@@ -358,6 +358,7 @@ async def test_an_export_is_imported_by_another_installation(
         processes = {"file": "synthesized_definitions.json", "content": {"grant_award": A_PROCESS}}
         kept = await _post(client, "/learn/import", **processes, metadata=OPERATOR)
         before = await read_learned_files(redis, "default")
+        (tmp_path / LearningFile.CASE_LOG).write_text("[]")  # left by an earlier release, for all to read
         out = await call_purple("learn", "export", str(tmp_path), "--url", url, "--json")
         await redis.flushall()
         done = await call_purple("learn", "import", str(tmp_path), "--url", url, "--json")
@@ -365,6 +366,11 @@ async def test_an_export_is_imported_by_another_installation(
     assert (kept[0], kept[1]["taken"], out.code, done.code) == (200, 1, 0, 0)
     assert after == before
     assert before[LearningFile.SYNTHESIZED] != {}
+    assert _list_modes(tmp_path) == {0o600}
+
+
+def _list_modes(folder: Path) -> set[int]:
+    return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
 
 
 @pytest.mark.long
