@@ -71,5 +71,8 @@ def _print_replay(result: JsonObject) -> None:
     difference = result.get("difference")
     if isinstance(difference, dict):
         err.print(f"First difference at {difference.get('at')}: {difference.get('how')}.", style="bold red")
+        for name in ("then", "now"):
+            if name in difference:
+                err.print(f"{name}: {difference[name] or '(nothing more)'}", soft_wrap=True)
     else:
         err.print(f"It ends the same: {result.get('state')}.", style="bold")

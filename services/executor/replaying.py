@@ -3,13 +3,20 @@
 import argparse
 import asyncio
 import logging
+import re
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
+from typing import NamedTuple
 
-from services.executor.core.session.context import Limits
-from services.executor.core.states.prompts import load_prompts
-from services.executor.core.turn.replay import CannotReplay, MakeReplayWorker, ReplayResult, replay
+from services.executor.core.reflect.outcome import without_footer
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.session.journal import MakeJournal
+from services.executor.core.states.prompts import Prompts, load_prompts
+from services.executor.core.turn.replay import CannotReplay, MakeReplayWorker, ReplayResult, ReplayStore, replay
+from services.executor.ports import turns
 from shared.contracts.archive import parse_archived_task
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
@@ -17,6 +24,10 @@ from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.ports.archive import ArchiveUnavailable
 
 EXIT_SAME, EXIT_DIFFERS, EXIT_CANNOT_REPLAY = 0, 1, 2
+
+
+_AT_END = "the end"  # where a replay finds that the ended tasks differ
+_SENTENCE_END_PATTERN = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class ReplayOptions(argparse.Namespace):
@@ -36,30 +47,77 @@ def parse_arguments(arguments: Sequence[str]) -> ReplayOptions:
     return parser.parse_args(arguments, ReplayOptions())
 
 
-def format_report(options: ReplayOptions, result: ReplayResult) -> str:
-    return dumps(_report_as_json(options, result)) if options.json else _report_as_text(options, result)
+class ReplayReport(NamedTuple):
+    """A replay's result, and the task's records. ``now``: as today's run ended it; None if it differed before."""
+
+    result: ReplayResult
+    then: TaskRecord
+    now: TaskRecord | None
+
+    def find_differing_sentences(self) -> tuple[str, str] | None:
+        """The first sentences in which the answers of then and now differ; None if there are none to compare."""
+        if self.now is None or self.result.at != _AT_END:
+            return None
+        return find_first_difference(without_footer(self.then.answer or ""), self.now.answer or "")
 
 
-def _report_as_json(options: ReplayOptions, result: ReplayResult) -> JsonObject:
+def find_first_difference(then: str, now: str) -> tuple[str, str] | None:
+    """The first sentences in which two texts differ, of which one may be empty; None for texts with the same ones."""
+    pairs = zip_longest(_SENTENCE_END_PATTERN.split(then), _SENTENCE_END_PATTERN.split(now), fillvalue="")
+    return next(((one, other) for one, other in pairs if one != other), None)
+
+
+def format_report(options: ReplayOptions, report: ReplayReport) -> str:
+    return dumps(_report_as_json(options, report)) if options.json else _report_as_text(options, report)
+
+
+def _report_as_json(options: ReplayOptions, report: ReplayReport) -> JsonObject:
+    result, now = report.result, report.then if report.result.is_same else report.now
     steps: list[Json] = [
         {"turn": step.turn_id, "step": step.key, "kind": step.kind, "characters": step.size} for step in result.steps
     ]
-    difference: Json = None if result.is_same else {"at": result.at, "how": result.difference}
+    sentences = report.find_differing_sentences()
+    then_and_now: JsonObject = {"then": sentences[0], "now": sentences[1]} if sentences else {}
+    difference: Json = None if result.is_same else {"at": result.at, "how": result.difference, **then_and_now}
     return {
         "task": options.task,
         "tenant": options.tenant,
         "same": result.is_same,
-        "state": result.state.value if result.state else None,
+        "state": now.state.value if now else None,
         "difference": difference,
-        "answer": result.answer,
+        "answer": (now.answer or "") if now else "",
         "steps": steps,
     }
 
 
-def _report_as_text(options: ReplayOptions, result: ReplayResult) -> str:
+def _report_as_text(options: ReplayOptions, report: ReplayReport) -> str:
+    result, sentences = report.result, None if report.result.is_same else report.find_differing_sentences()
     lines = [f"{step.kind:<10} {step.key}" for step in result.steps]
     end = f"ends the same: {result.state}" if result.is_same else f"differs at {result.at}: {result.difference}"
-    return "\n".join([*lines, f"{options.task}: {len(result.steps)} steps, {end}"])
+    answers = [f"then: {sentences[0]}", f"now:  {sentences[1]}"] if sentences else []
+    return "\n".join([*lines, f"{options.task}: {len(result.steps)} steps, {end}", *answers])
+
+
+class _EndKeepingWorkers:
+    """Makes workers for a replay, and keeps the record with which the last turn ended; None before any did."""
+
+    def __init__(self, make_worker: MakeReplayWorker) -> None:
+        self._make_worker = make_worker
+        self.record: TaskRecord | None = None
+
+    def make(self, ports: Ports, limits: Limits, prompts: Prompts, make_journal: MakeJournal) -> turns.TurnRunner:
+        return _EndKeepingRunner(self._make_worker(ports, limits, prompts, make_journal), self)
+
+
+class _EndKeepingRunner(turns.TurnRunner):
+    def __init__(self, runner: turns.TurnRunner, keeper: _EndKeepingWorkers) -> None:
+        self._runner, self._keeper = runner, keeper
+
+    async def run(self, work: turns.TurnWork, store: turns.TurnStore) -> None:
+        self._keeper.record = None
+        await self._runner.run(work, store)
+        end = store.end if isinstance(store, ReplayStore) else None
+        self._keeper.record = end.record if end else None
 
 
 def show_replay(arguments: Sequence[str], worker: MakeReplayWorker) -> int:
@@ -71,17 +129,17 @@ def show_replay(arguments: Sequence[str], worker: MakeReplayWorker) -> int:
     options = parse_arguments(arguments)
     configure_logging("executor-replay", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
-        result = asyncio.run(_replay_task(options, worker))
+        report = asyncio.run(_replay_task(options, worker))
     except CannotStart as problem:
         return print_problem(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
         sys.stderr.write(f"{options.task} cannot be replayed: {error}\n")
         return EXIT_CANNOT_REPLAY
-    sys.stdout.write(format_report(options, result) + "\n")
-    return EXIT_SAME if result.is_same else EXIT_DIFFERS
+    sys.stdout.write(format_report(options, report) + "\n")
+    return EXIT_SAME if report.result.is_same else EXIT_DIFFERS
 
 
-async def _replay_task(options: ReplayOptions, worker: MakeReplayWorker) -> ReplayResult:
+async def _replay_task(options: ReplayOptions, worker: MakeReplayWorker) -> ReplayReport:
     archive = read_settings(ArchiveSettings).open_task_archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")
@@ -91,4 +149,6 @@ async def _replay_task(options: ReplayOptions, worker: MakeReplayWorker) -> Repl
     task = parse_archived_task(content)
     if (task.record.tenant, task.record.task_id) != (options.tenant, options.task):
         raise CannotReplay("what lies in its place in the archive is another task")
-    return await replay(task, Limits(), load_prompts(), worker)
+    workers = _EndKeepingWorkers(worker)
+    result = await replay(task, Limits(), load_prompts(), workers.make)
+    return ReplayReport(result, task.record, workers.record)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,10 @@ from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.replay import CannotReplay, replay
 from services.executor.core.turn.worker import Worker
+from services.executor.replaying import show_replay
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
+from shared.infra.archive_open import ArchiveSettings, get_or_create_key, local_archive_url
 from shared.ports.models import ModelAway, ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
@@ -43,6 +46,26 @@ async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
     done = await assert_replayed(stage)
     assert [step.key for step in done.steps][:2] == ["1.DECOMPOSE:entered", "talk:opening"]
     assert (len(stage.model.requests), stage.claims.applied) == (asked, applied)
+
+
+@pytest.mark.promise("replay.first_difference")
+def test_answers_that_differ_are_shown_from_the_first_sentence_in_which_they_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage, key = Stage(), get_or_create_key(tmp_path)
+    record = asyncio.run(stage.run())
+    answer = record.answer or ""
+    stage.turns.record = record.model_copy(update={"answer": f"It was otherwise then. {answer}"})
+    monkeypatch.setenv("ARCHIVE_URL", local_archive_url(tmp_path))
+    monkeypatch.setenv("ARCHIVE_KEY", key)
+    archive = ArchiveSettings().open_task_archive()
+    assert archive is not None
+    asyncio.run(archive.put(record.tenant, record.task_id, archived(stage).model_dump_json().encode()))
+    assert show_replay([record.task_id, "--tenant", record.tenant, "--json"], Worker) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["difference"]["at"], said["difference"]["then"]) == ("the end", "It was otherwise then.")
+    assert answer.startswith(said["difference"]["now"])
+    assert (said["answer"], said["state"]) == (answer, "completed")
 
 
 @pytest.mark.promise("replay.same_end")
