@@ -19,6 +19,7 @@ from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcFastPath
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
+from services.gateway.edge.home_redirect import HomeRedirect
 from services.gateway.edge.keep_alive import SHUTDOWN_KEY, ShutdownState
 from services.gateway.edge.replies import add_error_handlers
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter
@@ -242,7 +243,8 @@ def _add_middleware(
     tenant_path = TenantPathMiddleware(rpc_first)  # the tenant that a path begins with
     callers = CallerMiddleware(tenant_path, opened.identity, settings)  # who calls
     origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site
-    limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
+    home = HomeRedirect(origin_guard or callers, "/console/" if "console" in settings.parts else "/docs")
+    limiter = RequestLimiter(home, settings.request_limits)  # not too large, slow or many
     counted = CountedApp(limiter, opened.metrics)  # counts and times
     counts = RequestCounts(opened.metrics)
     # the same for a usual read, which passes them in one step

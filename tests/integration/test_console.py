@@ -156,6 +156,29 @@ async def test_behind_an_unnamed_proxy_a_guesser_shuts_nobody_out(locked: Locked
     assert "Overview" in olga.page
 
 
+_BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+async def test_a_browser_at_the_root_is_led_to_the_console_and_a_program_told_of_its_verb(locked: Locked) -> None:
+    """Also where keys are asked for: the console lets people sign in."""
+    led = await locked.play.client.get("/", headers=_BROWSER)
+    key = {"Authorization": f"Bearer {locked.operator}"}
+    told = await locked.play.client.get("/", headers={"Accept": "application/json", **key})
+    assert (led.status_code, led.headers["location"]) == (307, "/console/")
+    assert (told.status_code, told.headers["allow"]) == (405, "POST")
+
+
+async def test_a_browser_at_the_root_of_a_gateway_without_console_is_led_to_the_docs(redis_url: str) -> None:
+    async with gateway(redis_url, gateway_parts="mcp") as url, open_http(base_url=url, trust_env=False) as http:
+        led = await http.get("/", headers=_BROWSER)
+    assert (led.status_code, led.headers["location"]) == (307, "/docs")
+
+
+async def test_the_list_of_tasks_is_found_with_a_slash_behind_it(dana: Reader) -> None:
+    reply = await dana.go("/console/tasks/")
+    assert (reply.status_code, reply.url.path) == (200, "/console/tasks")
+
+
 @pytest.mark.promise("console.any_replica")
 async def test_another_replica_knows_who_is_signed_in(locked: Locked, redis_url: str, reader: Readers) -> None:
     olga = reader(locked.play.url)

@@ -43,6 +43,14 @@ async def test_before_anything_was_learned_every_part_is_there_and_empty(url: st
     }
 
 
+@pytest.mark.parametrize("path", ["/rl/status", "/health"])
+async def test_a_path_that_is_read_is_asked_by_head_too(url: str, path: str) -> None:
+    async with open_http(base_url=url, trust_env=False) as client:
+        answer, read = await client.head(path), await client.get(path)
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-length"] == read.headers["content-length"]
+
+
 @pytest.mark.promise("rl.status")
 async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis, redis_url: str) -> None:
     """Two pulls of fsm and one of moa: Q + sqrt(2) * sqrt(ln 3 / n). Another tenant's do not count."""

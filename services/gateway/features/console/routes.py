@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
@@ -273,6 +273,7 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route("/approvals/{approval_id}", make_page(inbox.show_approval)),
         Route("/approvals/{approval_id}", make_form(inbox.submit_answer), methods=["POST"]),
         Route("/tasks", make_page(tasks.show_list)),
+        Route("/tasks/", RedirectResponse("/console/tasks", 307)),  # else the page of a task whose id is empty
         Route("/tasks/{task_id:path}/live", make_page(live.stream_task)),
         Route("/tasks/{task_id:path}/files/{file_id}", make_page(tasks.download_file)),
         Route("/tasks/{task_id:path}/cancel", make_form(tasks.cancel_task), methods=["POST"]),

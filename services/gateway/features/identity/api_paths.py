@@ -66,13 +66,20 @@ class ApiEndpoints(Generic[Service]):
         self._service = service
 
 
+_METHODS_OF_READS = ("GET", "HEAD")
+
+
 def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[object]) -> APIRouter:
     """The routes of the marked methods. ``max_body_bytes``: the most bytes of a body."""
     router = APIRouter()
 
     def make_endpoint(handle: HandleApiCall, requires_operator: bool) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            body = await read_object(request, max_body_bytes, may_lack_body=True) if request.method != "GET" else {}
+            body = (
+                await read_object(request, max_body_bytes, may_lack_body=True)
+                if request.method not in _METHODS_OF_READS
+                else {}
+            )
             caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata"))
             if requires_operator:
                 check_operator(caller)
@@ -88,13 +95,16 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
         if marked_path is not None:
             own_rule = marked_path.requires_operator
             requires_operator = endpoints.requires_operator if own_rule is None else own_rule
+            endpoint = make_endpoint(getattr(endpoints, name), requires_operator)
             router.add_api_route(
                 marked_path.path,
-                make_endpoint(getattr(endpoints, name), requires_operator),
+                endpoint,
                 methods=[marked_path.verb],
                 response_class=JSONResponse,
                 name=name,
                 description=method.__doc__ or "",
                 openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if requires_operator else None,
             )
+            if marked_path.verb == "GET":  # the server leaves out the body of an answer to HEAD
+                router.add_api_route(marked_path.path, endpoint, methods=["HEAD"], include_in_schema=False)
     return router
