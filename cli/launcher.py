@@ -125,6 +125,7 @@ async def _keep_child_running(child: Child, say: PrintLine) -> None:
 
 READY_SECONDS = 45.0
 _YES_WORDS = ("yes", "true", "1", "on")
+_OPEN_VARIABLES = ("TENANT_FILE", "GREEN_AGENT_MCP_URL", "CREDENTIALS_DIR", "TOOLS_ALLOWED_HOSTS")
 LONGEST_FOLDER_NAME = 90  # the system limits a socket's name to about 100 bytes
 
 
@@ -152,6 +153,13 @@ class Stack:
     def url(self, name: str) -> str:
         """The URL at which the process of that name answers."""
         return next(child.spec.url for child in self.children if child.spec.name == name)
+
+    @property
+    def open_environ(self) -> dict[str, str]:
+        """What leads to this stack's tools, and to its Redis if the launcher started it: variables without secrets."""
+        executor = next(child.spec.environ for child in self.children if child.spec.name == "executor-1")
+        names = (*_OPEN_VARIABLES, *(("REDIS_URL",) if self.redis else ()))
+        return {name: executor[name] for name in names if name in executor}
 
     async def keep_running(self, say: PrintLine) -> CommandError:
         """Restart processes that end; returns an error once the Redis of durable state has ended.

@@ -7,7 +7,8 @@ from typing import Annotated, cast
 import typer
 from redis.exceptions import RedisError
 
-from cli.console import CommandError, out, print_json
+from cli.console import CommandError, out, own_command_name, print_json
+from cli.stack.registry import environ_of_running_stack
 from shared.domain.exact_json import dumps
 from shared.infra import keys
 from shared.infra.redis import connect
@@ -44,7 +45,7 @@ async def record_restore(url: str) -> int:
         address = read_address(url)
     except ValueError as error:
         fault = "cannot be used" if url else "is not set"
-        raise CommandError(f"REDIS_URL {fault}: it names the restored server.", code=2) from error
+        raise CommandError(f"REDIS_URL {fault}: it names the restored server.", _describe_running_redis(), 2) from error
     if address.kind == "cluster":
         raise CommandError(
             "On a cluster restores are not heeded: stop every tenant and look at each open task.", code=2
@@ -60,3 +61,9 @@ async def record_restore(url: str) -> int:
     finally:
         await redis.aclose()
     return moment
+
+
+def _describe_running_redis() -> str:
+    """Where the Redis of the stack that runs here is; empty if none does. It is not meant unless somebody says so."""
+    url = environ_of_running_stack().get("REDIS_URL")
+    return f"That of the stack that runs here: REDIS_URL={url} {own_command_name()} restored" if url else ""

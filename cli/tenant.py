@@ -1,5 +1,6 @@
 """`purple tenant`: stop and resume a tenant, show its spending, edit its record, and test its connections."""
 
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.text import Text
 from cli.child_json import run_module_for_json
 from cli.console import err, out, print_answer, text_table
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator
+from cli.stack.registry import environ_of_running_stack
 from cli.tenant_record import TenantId, record
 from shared.domain.exact_json import JsonObject, as_object, objects_in
 
@@ -33,7 +35,8 @@ def try_connections(
     """Test each connection: whether it can be reached and accepts its credential, its protocol, and its tools.
 
     Run it in the executor's environment, which has the secrets: with its REDIS_URL (or TENANT_FILE),
-    GREEN_AGENT_MCP_URL and CREDENTIALS_DIR. Only the lists of tools are called. Exit code 0 if every connection works.
+    GREEN_AGENT_MCP_URL and CREDENTIALS_DIR. Where neither of the first two is set, those of the stack that runs here
+    are taken. Only the lists of tools are called. Exit code 0 if every connection works.
 
     Examples:
 
@@ -45,9 +48,18 @@ def try_connections(
     """
     arguments = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
     command = ("services.executor", "connections", *arguments)
-    answer = run_module_for_json(*command, doing="Trying", seconds=_TIMEOUT_SECONDS, code=2)
+    answer = run_module_for_json(
+        *command, doing="Trying", seconds=_TIMEOUT_SECONDS, environ=_executor_environ(), code=2
+    )
     print_answer(answer, _print_connections, as_json=as_json)
     raise typer.Exit(0 if all(row.get("good") for row in objects_in(answer.get("connections"))) else 1)
+
+
+def _executor_environ() -> dict[str, str]:
+    """The environment; without a record's place in it, with what leads to the stack that runs here."""
+    if os.environ.get("REDIS_URL") or os.environ.get("TENANT_FILE"):
+        return dict(os.environ)
+    return {**environ_of_running_stack(os.environ.get("PURPLE_URL", "")), **os.environ}
 
 
 def _print_connections(answer: JsonObject) -> None:

@@ -16,6 +16,7 @@ from rich.table import Table
 from cli.console import StartupProgress, err, out, own_command_name
 from cli.launcher import UNRULED_WORDS, UNRULED_WRITES, Stack, are_unruled_writes_undecided, run_stack, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
+from cli.stack.reachable import find_unreachable_servers
 from cli.stack.registry import RunningStack, register_stack
 from shared.infra.redis_address import hide_password
 
@@ -88,8 +89,10 @@ async def _run_until_stopped(options: StackOptions) -> None:
     try:
         with StartupProgress(err) as starting:
             async with run_stack(options, tell=starting) as stack:
-                with register_stack(RunningStack(stack.url("gateway"), options.folder)):
+                with register_stack(RunningStack(stack.url("gateway"), options.folder, stack.open_environ)):
                     _print_stack(stack)
+                    for warning in await find_unreachable_servers(options.environ):
+                        err.print(warning, style="bold yellow", soft_wrap=True)
                     raise await stack.keep_running(partial(err.print, style="bold yellow", soft_wrap=True))
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         err.print("Stopped.", style="dim")

@@ -3,23 +3,25 @@
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from cli.console import CommandError, err
-from shared.domain.exact_json import dumps, loads_object
+from shared.domain.exact_json import as_object, dumps, loads_object
 
 DEFAULT_URL = "http://127.0.0.1:9010"
 _OWNER_ONLY_MODE = 0o700
 
 
 class RunningStack(NamedTuple):
-    """A running stack: its gateway's URL and its data folder."""
+    """A running stack: its gateway's URL, its data folder, and what leads to its Redis and tools (no secrets)."""
 
     url: str
     folder: Path
+    environ: Mapping[str, str] = MappingProxyType({})
 
 
 @contextmanager
@@ -34,7 +36,7 @@ def register_stack(stack: RunningStack) -> Iterator[None]:
         return
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.write(dumps({"url": stack.url, "folder": str(stack.folder)}))
+        file.write(dumps({"url": stack.url, "folder": str(stack.folder), "environ": {**stack.environ}}))
         file.flush()
         try:
             yield
@@ -69,10 +71,23 @@ def data_folder(url: str = "") -> Path | None:
 
     Raises ``CommandError`` if several stacks run and none is meant.
     """
+    stack = _find_stack(url)
+    return stack.folder if stack else None
+
+
+def environ_of_running_stack(url: str = "") -> Mapping[str, str]:
+    """What leads to Redis and tools of the stack at ``url``, else of the one that runs here; empty if there is none.
+
+    Raises ``CommandError`` if several stacks run and none is meant.
+    """
+    stack = _find_stack(url)
+    return stack.environ if stack else {}
+
+
+def _find_stack(url: str) -> RunningStack | None:
     stacks = running_stacks()
     stacks_at_url = [stack for stack in stacks if stack.url == url.rstrip("/")]
-    stack = stacks_at_url[0] if stacks_at_url else choose_stack(stacks, Path.cwd())
-    return stack.folder if stack else None
+    return stacks_at_url[0] if stacks_at_url else choose_stack(stacks, Path.cwd())
 
 
 def choose_stack(stacks: tuple[RunningStack, ...], folder: Path) -> RunningStack | None:
@@ -110,7 +125,8 @@ def _read_running_stack(file: Path) -> RunningStack | None:
             if _is_unlocked(opened.fileno()):
                 return None
             entry = loads_object(opened.read())
-        return RunningStack(str(entry["url"]), Path(str(entry["folder"])))
+        environ = {name: str(value) for name, value in as_object(entry.get("environ")).items()}
+        return RunningStack(str(entry["url"]), Path(str(entry["folder"])), environ)
     except (OSError, ValueError, KeyError):  # it is going away, or being written
         return None
 

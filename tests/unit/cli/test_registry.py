@@ -4,8 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from cli.console import CommandError
+from cli.main import app
 from cli.replay import archive_environ
 from cli.stack import registry
 
@@ -74,3 +76,28 @@ def test_the_running_stacks_archive_is_read_from_anywhere(tmp_path: Path, monkey
     with pytest.raises(CommandError, match="holds no archive"):
         archive_environ(None)
     assert os.environ.get("ARCHIVE_URL") is None
+
+
+@pytest.mark.usefixtures("runtime")
+def test_a_restore_is_noted_at_no_redis_that_nobody_named_and_that_of_the_running_stack_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REDIS_URL", raising=False)
+    stack = _stack(tmp_path)._replace(environ={"REDIS_URL": "unix:///its/redis.sock"})
+    with registry.register_stack(stack):
+        done = CliRunner().invoke(app, ["restored"])
+    assert done.exit_code == 2
+    assert "REDIS_URL=unix:///its/redis.sock" in done.output
+
+
+@pytest.mark.usefixtures("runtime")
+def test_the_running_stacks_connections_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless the environment says whose they are."""
+    for name in ("REDIS_URL", "TENANT_FILE", "PURPLE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    record = tmp_path / "record.json"
+    record.write_text('{"id": "default", "connections": [{"id": "erp", "url": "http://127.0.0.1:1"}]}')
+    with registry.register_stack(_stack(tmp_path)._replace(environ={"TENANT_FILE": str(record)})):
+        done = CliRunner().invoke(app, ["tenant", "connections", "test", "default", "--json"])
+    assert done.exit_code == 1
+    assert '"id":"erp"' in done.stdout
