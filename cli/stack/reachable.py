@@ -34,3 +34,5 @@ async def _find_cause(url: str) -> str:
         return ""
     except (httpx.TransportError, httpx.InvalidURL) as error:
         return type(error).__name__
+    except (ImportError, ValueError):  # a proxy of the environment that httpx cannot use: nothing is known
+        return ""

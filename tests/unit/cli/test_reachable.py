@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from cli.stack.plan import free_ports
 from cli.stack.reachable import find_unreachable_servers
 
@@ -27,3 +29,8 @@ async def test_a_server_that_is_not_there_is_named_and_one_that_answers_anything
 
 async def test_nothing_is_asked_where_the_launcher_supplies_both() -> None:
     assert await find_unreachable_servers({"GREEN_AGENT_MCP_URL": ""}) == []
+
+
+async def test_a_proxy_that_cannot_be_used_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
+    assert await find_unreachable_servers({"GREEN_AGENT_MCP_URL": "http://tools.invalid"}) == []
