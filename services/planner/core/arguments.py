@@ -311,13 +311,21 @@ def _as_candidate(text: str) -> ArgumentCandidate | None:
 
 
 def _describe_done(intent: Intent, situation: Situation) -> str:
-    """What a notice without words of its own tells: the other actions of this task that have no condition; for anything
-    else, or if there are none, the clause itself.
+    """What a notice without words of its own tells: the other actions of this task, unless they have a condition of
+    their own, else the notice's condition, which holds; empty if it has none either, as a notice never is the order to
+    send it. For anything else the clause itself.
     """
     clauses = [
-        action.clause for action in situation.reading.actions if not action.sends_message and not action.condition
+        action.clause
+        for action in situation.reading.actions
+        if not action.sends_message
+        and (not action.condition or (action.condition, action.holds) == (intent.condition, intent.holds))
     ]
-    return f"Done: {'; '.join(clauses)}." if intent.sends_message and clauses else intent.clause
+    if not intent.sends_message:
+        return intent.clause
+    if clauses:
+        return f"Done: {'; '.join(clauses)}."
+    return f"{intent.condition[0].upper()}{intent.condition[1:]}." if intent.condition and intent.holds else ""
 
 
 def _find_remark(clause: str) -> str:
@@ -365,7 +373,8 @@ def _find_quotation(text: str) -> str:
 
 _SPEECH_PATTERN = re.compile(
     r"\b(?:(?:that says|that reads|saying|say|says|stating|to the effect)(?:[:,]?\s+that)?"
-    r"|that(?!\s+\w+ed\b.*\bthat\b))[:,]?\s+(?P<said>.+)$",
+    r"|that(?!\s+\w+ed\b.*\bthat\b)(?!\s+(?:is|are|was|were|has|have|had|do|does|did|\w+\s+(?:us|me|them|no|any|more|less"
+    r"|over|under|at least|our|their|an?|the))\b))[:,]?\s+(?P<said>.+)$",
     re.I,
 )
 _OF_ADDRESSEE = re.compile(r"^(?:her|his|their)\s+(?=[a-z])", re.I)

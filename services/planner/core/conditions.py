@@ -327,7 +327,10 @@ def _find_own(intent: Intent, situation: Situation) -> list[FactRecord]:
     own, known = _find_subjects(intent, situation), subjects(situation)
     if not intent.clause and len({own_id(record) for record in situation.records}) > 1:
         own = [record for record in own if any(says(situation.text, word) for word in _names_of(record))]
-    of_kind = [[record for record in found if record.noun & text_stems(intent.clause)] for found in (own, known)]
+    if intent.family == "create":  # what is only to be made is no "it", nor is one made before
+        known = [record for record in known if record in own]
+    said = text_stems(intent.clause) - {stem(intent.verb)}  # of "refund K-1" no refund is meant
+    of_kind = [[record for record in found if record.noun & said] for found in (own, known)]
     return of_kind[0] or of_kind[1] or own
 
 

@@ -34,6 +34,11 @@ _NOT_FRENCH = re.compile(r"\bn(?:['’]|e\s)\s*(\w+)\s+pas\b", re.I)
 _ASKS_PATTERN = re.compile(
     r"^(?:können|könnten|würden|kannst|könntest) (?:sie|du)(?: bitte)? |^(?:pouvez-vous|peux-tu|pourriez-vous) ", re.I
 )
+_FURTHER_PATTERN = re.compile(
+    r",?\s+(?:und|aber|et|puis|mais)\s+(?:(?:dann|auch|bitte|puis|aussi)\s+)*(?=(?P<verb>(?P<asks>sage?|lass|fais)\b|[^\W\d_]+)"
+    r"\s+(?-i:(?:d(?:ie|en|er|as|em)|l[ea]s?|ein\w*|une?|ih[rmn]|[\w-]*\d[\w-]*|[A-ZÄÖÜÉ]\w+)\b|l['’]))",
+    re.I,
+)
 _IF_PATTERN = re.compile(
     r"\b(?P<word>nur,? wenn|nur,? falls|wenn|falls|sofern|sobald|nachdem|solange|bevor|während|unless) "
     r"(?P<who>er|sie|es|(?:(?:der|die|das|ihre?|seine?)\s+)?(?!mehr\b|weniger\b|noch\b|nur\b|nicht\b|mindestens\b"
@@ -96,6 +101,10 @@ def _guess_language(text: str) -> Language | None:
 def _translate_sentence(text: str, language: Language) -> str:
     text = _UNLESS_PATTERN.sub("unless ", re.sub(r"(?<!parce )(?<!puis)\bqu['’](?=\w)", "que ", text, flags=re.I))
     reason = _REASON_PATTERN.search(text)
+    if reason and (further := _find_further(reason["why"], language)):
+        first, rest = text[: reason.start("why") + further.start()], reason["why"][further.end() :]
+        rest = _translate_sentence(f"{rest}{text[reason.end('why') :]}", language)
+        return f"{_translate_sentence(first, language).rstrip('.')}, and {rest}"
     reason_text = f" because {reason['why'].strip()}" if reason else ""
     sentence_without_reason = text[: reason.start()].rstrip(" ,") + text[reason.end() :] if reason else text
     for phrase, english in PHRASES.items():
@@ -114,6 +123,12 @@ def _translate_sentence(text: str, language: Language) -> str:
     ]
     english = re.sub(r"\s+", " ", f"{''.join(translated)}{reason_text}{end or '.'}").strip()
     return _WHO_HAS_PATTERN.sub(r"who \g<done> \g<what>", english)
+
+
+def _find_further(reason: str, language: Language) -> re.Match[str] | None:
+    """Where another order follows a reason: ``, and`` before a known verb with its object; None if none does."""
+    found = _FURTHER_PATTERN.finditer(reason)
+    return next((match for match in found if _known_verb(match["verb"], language, False) or match["asks"]), None)
 
 
 def _translate_clause(clause: str, language: Language) -> str:

@@ -105,7 +105,7 @@ _OBJECT = (
     r"|(?:\w+\s+){0,3}[A-Za-z]+-?\d)"
 )
 _FURTHER = (  # where another part of the sentence begins: to tell somebody, or to do something to something
-    rf"(?:,\s*|\s+)(?:and|then|and then)\s+(?:also\s+|afterwards\s+)?(?:{_NOTIFY})\b"
+    rf"(?:,\s*|\s+)(?:and|then|and then)\s+(?:also\s+|afterwards\s+|please\s+)?(?:{_NOTIFY}|let|make\s+sure)\b"
     r"|(?:,\s*(?:and then |and also |and |then |but )?|\s+(?:and then|and also|and|then|but)\s+)"
     rf"(?:also\s+|afterwards\s+)?(?:(?:do not|don['’]t|never)\s+)?(?:{_VERB})\s+{_OBJECT}"
 )
@@ -156,6 +156,9 @@ _PHRASAL = {
     "approve": r"sign (?:[^,;]{1,60} )?off",
     "assign": r"(?:hand (?:[^,;]{1,60} )?(?:out|to (?=(?-i:[A-Z])))|give(?! (?:me|us)\b))",
     "block": r"put (?:[^,;]{1,60} )?on hold",
+    "notify": (
+        r"(?:let (?!me\b|us\b)(?:[^,;]{1,60} )?know|make sure (?:that )?(?:[^,;]{1,60} )?(?:hear|know|learn)s?\b)"
+    ),
 }
 _PHRASALS = tuple(
     (verb, re.compile(rf"^(?:\W*(?:please|then|also|and) )*{words}\b", re.I)) for verb, words in _PHRASAL.items()
@@ -360,7 +363,7 @@ def _drop_generic(actions: list[Intent]) -> tuple[Intent, ...]:
 
 
 def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
-    masked, reasons = _mask_reasons(sentence)
+    masked, reasons = _mask_reasons(_repeat_verb(sentence))
     main, *otherwise = _ELSE_PATTERN.split(masked, maxsplit=1)
     if not main.strip(" .;!") and not otherwise:
         return []
@@ -380,6 +383,13 @@ def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
     return _with_reasons(intents, reasons)
 
 
+def _repeat_verb(sentence: str) -> str:
+    """The sentence with its verb before each further thing with a reason of its own: ``A because x, B because y``."""
+    verb = next(iter(text_words(sentence)), "")
+    return _REASON_OF_NEXT.sub(rf", {verb} \1", sentence) if is_verb(verb) else sentence
+
+
+_REASON_OF_NEXT = re.compile(r"(?<!\d),\s+(?:and\s+)?([A-Z]+-\d+\s+(?:because|since|due to|for the reason)\b)")
 _NOT_SAID = "otherwise"  # stands for a condition that no clause before says: nobody knows whether it holds
 _IF_SO_PATTERN = re.compile(r"so|yes|that is (?:so|the case|true)|it is", re.I)
 _WHETHER_PATTERN = re.compile(r"^\W*(?:please\s+)?\w+(?: out)?\s+(?:whether|if)\s+(?P<what>[^,;]+)$", re.I)

@@ -10,7 +10,7 @@ from services.planner.core.records import MINOR, read_figure
 from services.planner.core.references import is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, list_records_meant
-from services.planner.core.words import field_stems, parts, text_stems
+from services.planner.core.words import STOP, field_stems, parts, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject
 
 
@@ -46,8 +46,9 @@ def fill_whole(plan: CallPlan, situation: Situation) -> CallPlan:
 
 
 def does_whole(tool: ToolSpec) -> bool:
-    """Whether a tool does what it does ``in full``, as it says itself."""
-    return bool(WHOLE_PATTERN.search(tool.description))
+    """Whether a tool does what it does ``in full``, as it says itself; a list of its telling words says ``full``."""
+    words = text_words(tool.description)
+    return bool(WHOLE_PATTERN.search(tool.description)) or ("full" in words and STOP.isdisjoint(words))
 
 
 def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:

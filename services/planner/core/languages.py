@@ -18,7 +18,7 @@ grant | lehn_ab reject | weis_ab reject | weis_zurück reject | heb_auf cancel |
 escalate | markier flag | kennzeichn flag | prüf check | lies read | zeig show | nenn list | list_auf list | find
 find | such search | berechn calculate | gleich_ab reconcile | reservier reserve | bestell order | liefer deliver |
 versend ship | plan schedule | storn cancel | schreib_ab write_off | antwort answer
-| übergib assign | übergeb assign | überreich assign
+| sag_bescheid notify | lass_wissen notify | übergib assign | übergeb assign | überreich assign
 """
 _GERMAN_WORDS = """
 der the | die the | das the | den the | dem the | des the | ein a | eine a | einen a | einem a | einer a | eines a |

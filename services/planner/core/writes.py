@@ -64,7 +64,8 @@ def _stop_after_failed(full_steps: Sequence[WriteStep], steps: Sequence[WriteSte
     """The steps, without the calls of those that follow or report another step for which no call was found."""
     stopped = ""
     for full_step, step in zip(full_steps, steps, strict=True):
-        if not (full_step.calls or full_step.reason.settled or full_step.intent.sends_message):
+        is_done = full_step.calls and not full_step.reason.why
+        if not (is_done or full_step.reason.settled or full_step.intent.sends_message):
             stopped = stopped or step.intent.clause
         if stopped and step.calls and (step.intent.follows or step.intent.sends_message):
             yield step._replace(calls=(), reason=WhyUnplanned(f'"{stopped}" was to be done before'))
@@ -107,11 +108,11 @@ def _plan_step(
     allowed = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
     if chosen and not allowed:
         reason = WhyUnplanned("the task forbids it", settled=True)
-    elif left_out := _list_left_out(allowed, chosen, intent):
+    elif left_out := [value for value in _list_left_out(allowed, chosen, intent) if value not in reason.why]:
         return WriteStep(
             intent, reason=WhyUnplanned(f"it names {', '.join(left_out)} too, and no call could be found for that")
         )
-    return WriteStep(intent, allowed, reason)
+    return WriteStep(intent, allowed, reason, (reason.why,) if allowed and reason.why else ())
 
 
 def _why_unclear(intent: Intent) -> str:
@@ -290,7 +291,9 @@ def _list_alternatives(plans: list[CallPlan], intent: Intent, situation: Situati
     """The first call, and those of other things that the clause may mean: none that the task names only later, and none
     to which it is done already.
     """
-    later = {*identifiers_in(situation.text)} - {*identifiers_in(situation.text.partition(intent.clause)[0])}
+    before, own = situation.text.partition(intent.clause)[0], {*identifiers_in(intent.clause)} - {*intent.spared}
+    later = {*identifiers_in(situation.text)} - {*identifiers_in(before)} - own
+    plans = [plan for plan in plans if own & {str(candidate.value) for _, candidate in plan.chosen}] or plans
     alike = [plan for plan in plans if plan.sureness == plans[0].sureness and plan.missing == plans[0].missing]
     alike = [plan for plan in alike if later.isdisjoint(str(candidate.value) for _, candidate in plan.chosen)] or alike
     undecided = [plan for plan in alike if not _why_decided(plan, intent, situation)] if len(alike) > 1 else []
@@ -376,6 +379,7 @@ def _figure_field(plan: CallPlan, intent: Intent) -> str | None:
 def _check_plans(
     plans: list[CallPlan], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
 ) -> tuple[list[CallPlan], WhyUnplanned]:
+    """The calls that may be made, and why none may, or why the others of several named things are left out."""
     unknown = why_not_all_known(plans[0], intent, situation) if intent.means_every else ""
     if unknown := unknown or _why_ambiguous(plans, intent):
         return [], WhyUnplanned(unknown)
@@ -387,7 +391,9 @@ def _check_plans(
         return [], WhyUnplanned(f"not understood: {', '.join(between)}")
     if other := find_other_meant(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {other}")
-    for plan in plans:
+    whys = [_why_decided(plan, intent, situation) or _why_already_done(plan, intent, situation) for plan in plans]
+    open_plans = [plan for plan, why in zip(plans, whys, strict=True) if not (why or intent.means_every)] or plans
+    for plan in open_plans:
         if why_not_found := _why_not_found(plan, situation, readers):
             return [], WhyUnplanned(why_not_found)
         if decided := _why_decided(plan, intent, situation):
@@ -401,8 +407,9 @@ def _check_plans(
             return [], WhyUnplanned(in_other_state)
     if not (intent.means_every or intent.sends_message):
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
-        return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (plans, WhyUnplanned())
-    return plans, WhyUnplanned()
+        if words:
+            return [], WhyUnplanned(f"not understood: {', '.join(words)}")
+    return open_plans, WhyUnplanned("; ".join(filter(None, whys)) if open_plans is not plans else "")
 
 
 _JOINING_WORDS = text_stems("also plus then well both together likewise too")

@@ -351,3 +351,15 @@ def test_a_state_of_what_things_refer_to_chooses_those_that_refer_to_it(task: st
     plan = planned(task, seen, [tool("close_crate", crate_id="string")])
     assert [given["crate_id"] for _, given in calls(plan)] == closed, plan.text
     assert bool(closed) or "not understood: " in plan.text, plan.text
+
+
+@pytest.mark.promise("planner.compares_what_is_said")
+@each_row("order", "Refund 20 dollars for KIT-7", "Create a refund of 20 dollars for KIT-7")
+def test_it_is_the_thing_named_and_no_earlier_one_of_what_is_made(order: str) -> None:
+    facts = [
+        fact("f1", "get_kite", {"id": "KIT-7"}, {"id": "KIT-7", "state": "returned"}),
+        fact("f2", "list_refunds", {"kite_id": "KIT-7"}, [{"id": "REF-1", "kite_id": "KIT-7", "state": "issued"}]),
+    ]
+    refund: Json = tool("create_refund", kite_id="string", amount="number")
+    assert len(calls(planned(f"{order}, only if it was returned.", facts, [refund]))) == 1
+    assert calls(planned(f"{order}, only if it was issued.", facts, [refund])) == []

@@ -461,3 +461,49 @@ def test_who_submitted_a_thing_is_told_where_its_record_says_who(told: str, is_k
     plan = planned(f"Close fine FIN-1 and notify {told} that it is closed.", facts, writers)
     expected = [("notify_pilot", {"pilot_id": "PIL-1", "message": "It is closed."})] if is_known else []
     assert [call for call in calls(plan) if call[0] == "notify_pilot"] == expected
+
+
+@pytest.mark.promise("planner.never_invents")
+@each_row(
+    ("task", "message"),
+    ("Remind all pilots.", None),
+    ("Remind all pilots with torn kites.", None),
+    ("Remind pilot PIL-1 of FIN-1.", None),
+    ("Remind all pilots that are unpaid, except Ann Lee.", None),
+    ("Remind all pilots that owe us money.", None),
+    ("Remind pilot PIL-1 that the hill is closed.", "The hill is closed."),
+)
+def test_a_notice_is_never_the_order_to_send_it(task: str, message: str | None) -> None:
+    rows: list[Json] = [{"id": "PIL-1", "name": "Ann Lee"}, {"id": "PIL-2", "name": "Bo Ek"}]
+    plan = planned(
+        task, [fact("f1", "list_pilots", {}, rows)], [tool("notify_pilot", pilot_id="string", message="string")]
+    )
+    assert [given["message"] for _, given in calls(plan)] == ([message] if message else []), plan.text
+
+
+@pytest.mark.promise("planner.loses_no_part")
+def test_of_several_named_things_one_decided_already_is_left_out_and_no_notice_says_it_was_done() -> None:
+    facts = [
+        fact(f"f{n}", "get_kite", {"id": f"KIT-{n}"}, {"id": f"KIT-{n}", "state": state})
+        for n, state in ((7, "open"), (8, "rejected"), (9, "open"))
+    ]
+    told = "Approve kites KIT-7, KIT-8 and KIT-9, and notify pilot PIL-1."
+    plan = planned(told, facts, [_APPROVE, tool("notify_pilot", pilot_id="string", message="string")])
+    assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"}), ("approve_kite", {"kite_id": "KIT-9"})]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row("described", "Pay an open fine in full.", "open full")
+def test_a_named_thing_is_paid_by_its_whole_amount_as_all_are(described: str) -> None:
+    pay: Json = {**tool("pay_fine", fine_id="string", amount="number"), "description": described}
+    plan = planned("Pay FIN-1.", [fact("f1", "get_fine", {"fine_id": "FIN-1"}, _FINES[0])], [pay])
+    assert calls(plan) == [("pay_fine", {"fine_id": "FIN-1", "amount": 80})], plan.text
+
+
+@pytest.mark.promise("planner.loses_no_part")
+def test_a_clause_that_names_its_thing_means_none_of_those_before() -> None:
+    facts = [fact(f"f{n}", "get_kite", {"id": f"KIT-{n}"}, {"id": f"KIT-{n}", "state": "open"}) for n in (6, 7, 8)]
+    facts.append(fact("f9", "list_pilots", {}, [{"id": "PIL-1", "name": "Ann Lee"}, {"id": "PIL-2", "name": "Bo Ek"}]))
+    assign: Json = tool("assign_kite", kite_id="string", pilot_id="string")
+    plan = planned("Approve KIT-6 and KIT-7, and assign KIT-8 to Ann Lee.", facts, [_APPROVE, assign])
+    assert ("assign_kite", {"kite_id": "KIT-8", "pilot_id": "PIL-1"}) in calls(plan), plan.text

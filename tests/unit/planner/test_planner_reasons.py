@@ -160,3 +160,33 @@ def test_a_condition_behind_a_foreign_reason_is_no_part_of_it(text: str, conditi
 def test_what_nobody_can_judge_behind_a_reason_is_said_and_nothing_is_done(link: str) -> None:
     plan = planned(f"Reject kite KIT-7 because of a mistake {link} it is open.", _FACTS, [_REJECT])
     assert (calls(plan), f'"{link} it is open"' in plan.text) == ([], True), plan.text
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    ("text", "reason", "clauses"),
+    ("Reject KIT-7 because it is torn, and let Ann Lee know.", "it is torn", ["let Ann Lee know"]),
+    (
+        "Reject KIT-7 because it is torn and make sure Ann Lee hears of it.",
+        "it is torn",
+        ["make sure Ann Lee hears of it"],
+    ),
+    ("Lehne KIT-7 ab, weil er zu teuer ist, und informiere den Piloten.", "er zu teuer ist", ["inform the Piloten"]),
+    ("Lehne KIT-7 ab, weil er zu teuer ist, und sag Ann Lee Bescheid.", "er zu teuer ist", ["notify Ann Lee"]),
+    ("Lehne KIT-7 ab, weil er zu teuer ist, und genehmige KIT-8.", "er zu teuer ist", ["approve KIT-8"]),
+    ("Lehne KIT-7 ab, weil er zu teuer ist und niemand ihn braucht.", "er zu teuer ist und niemand ihn braucht", []),
+    ("Refuse KIT-7 parce qu'elle est trop chère et préviens le pilote.", "elle est trop chère", ["notify the pilote"]),
+    ("Reject KIT-7 because it is torn and Ann Lee let it go.", "it is torn and Ann Lee let it go", []),
+)
+def test_another_order_behind_a_reason_is_a_part_of_its_own(text: str, reason: str, clauses: list[str]) -> None:
+    first, *others = understand(in_english(text)).actions
+    assert (first.reason, [other.clause for other in others]) == (reason, clauses)
+
+
+@pytest.mark.promise("planner.loses_no_part")
+def test_each_of_several_things_has_the_reason_given_for_it() -> None:
+    plan = planned("Reject KIT-7 because it is torn, KIT-8 because it is wet.", _FACTS, [_REJECT])
+    assert [(given["kite_id"], given["reason"]) for _, given in calls(plan)] == [
+        ("KIT-7", "it is torn"),
+        ("KIT-8", "it is wet"),
+    ]
