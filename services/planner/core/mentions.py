@@ -78,7 +78,7 @@ _SHAPES: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
 _AT_MOST = 300
 
 
-@lru_cache(maxsize=500)
+@lru_cache(maxsize=5_000)
 def find_mentions(text: str) -> tuple[Mention, ...]:
     """The first mentions in the order of the text; no two overlap, the more specific shape wins."""
     taken_characters = bytearray(len(text))

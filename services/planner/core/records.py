@@ -28,13 +28,16 @@ class ToolFact(NamedTuple):
 
 
 class FactRecord(NamedTuple):
-    """One thing that a fact speaks of. ``path`` leads to it within the result; ``noun`` says what it is."""
+    """One thing that a fact speaks of. ``path`` leads to it within the result; ``noun`` says what it is, and
+    ``own_id`` which one (``find_own_id``).
+    """
 
     fact: ToolFact
     path: str
     noun: frozenset[str]
     fields: Mapping[str, Scalar]
     in_list: bool
+    own_id: tuple[str, Scalar] | None
 
     def path_of(self, field: str) -> str:
         return f"{self.path}.{field}" if self.path else field
@@ -72,7 +75,7 @@ def _walk_records(fact: ToolFact, path: str, value: Json, noun: frozenset[str], 
     if fields.get("error") or fields.get("found") is False:
         return
     if fields and not (_is_wrapping(nested) and not any(is_identifier(key) for key in fields)):
-        yield FactRecord(fact, path, noun, fields, in_list)
+        yield FactRecord(fact, path, noun, fields, in_list, find_own_id(noun, fields))
     for key, item in nested.items():
         own = noun if key in _WRAPPER_WORDS else frozenset(field_stems(key))
         yield from _walk_records(fact, f"{path}.{key}" if path else key, item, own, in_list)
@@ -94,20 +97,36 @@ def read_figure(value: Json) -> Decimal | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        text = value.strip("$€£ ").removesuffix("USD").removesuffix("EUR").removesuffix("GBP").strip().replace(",", "")
-        value = Decimal(text) if _FIGURE_PATTERN.fullmatch(text) else None
-    return Decimal(value) if isinstance(value, int | Decimal) and abs(Decimal(value).adjusted()) <= _LARGEST else None
+        return _read_written_figure(value)
+    return _keep_usual(Decimal(value)) if isinstance(value, int | Decimal) else None
+
+
+@lru_cache(maxsize=20_000)
+def _read_written_figure(value: str) -> Decimal | None:
+    """The figure that a text is; None if it is none."""
+    text = value.strip("$€£ ").removesuffix("USD").removesuffix("EUR").removesuffix("GBP").strip().replace(",", "")
+    return _keep_usual(Decimal(text)) if _FIGURE_PATTERN.fullmatch(text) else None
+
+
+def _keep_usual(figure: Decimal) -> Decimal | None:
+    """The figure; None if it has so many digits that it is a code."""
+    return figure if abs(figure.adjusted()) <= _LARGEST else None
 
 
 def own_id(record: FactRecord) -> tuple[str, Scalar] | None:
-    """The name and value of the field that identifies a record; None if there is none. It is ``id``, or the record's
+    """The name and value of the field that identifies a record; None if there is none."""
+    return record.own_id
+
+
+def find_own_id(noun: frozenset[str], fields: Mapping[str, Scalar]) -> tuple[str, Scalar] | None:
+    """The name and value of the field that identifies a thing; None if there is none. It is ``id``, or the thing's
     noun with ``id``, else the first identifier field.
 
-    If no identifier field names the record itself, the only other field whose value looks like an identifier does.
+    If no identifier field names the thing itself, the only other field whose value looks like an identifier does.
     """
-    named, own = _identifier_names(record.noun, tuple(record.fields))
-    for name in (*own, *(() if own else _find_odd_identifier(record)), *named):
-        return name, record.fields[name]
+    named, own = _identifier_names(noun, tuple(fields))
+    for name in (*own, *(() if own else _find_odd_identifier(fields)), *named):
+        return name, fields[name]
     return None
 
 
@@ -121,13 +140,9 @@ def _identifier_names(noun: frozenset[str], fields: tuple[str, ...]) -> tuple[tu
     return named, (*exact, *own)
 
 
-def _find_odd_identifier(record: FactRecord) -> list[str]:
+def _find_odd_identifier(fields: Mapping[str, Scalar]) -> list[str]:
     """The field that holds an identifier under a name that does not say of what, if there is just one."""
-    names = [
-        name
-        for name, value in record.fields.items()
-        if not _identifies_another_thing(name) and _looks_like_an_id(value)
-    ]
+    names = [name for name, value in fields.items() if not _identifies_another_thing(name) and _looks_like_an_id(value)]
     return names if len(names) == 1 else []
 
 

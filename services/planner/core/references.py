@@ -147,6 +147,7 @@ def _words_before(mention: Mention, text: str) -> list[str]:
     ]  # "of this one and notify that one" says nothing of that one
 
 
+@lru_cache(maxsize=20_000)
 def _is_introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
     words = _words_before(mention, text)
     after = [stem(word) for word in text_words(text[mention.end : mention.end + 30])][:1]
