@@ -143,12 +143,12 @@ def _find_address(
     addresses = correspondence.addresses_of(name, by_mail=by_mail)
     if len(addresses) == 1:
         return addresses.pop(), ""
-    kind = "mail address" if by_mail else "telephone number"
+    kind, kinds = ("mail address", "mail addresses") if by_mail else ("telephone number", "telephone numbers")
     return (
         "",
         f"no {kind} of {name} is known"
         if not addresses
-        else f"several {kind}es may be {name}'s: {', '.join(sorted(addresses))}",
+        else f"several {kinds} may be {name}'s: {', '.join(sorted(addresses))}",
     )
 
 
