@@ -270,7 +270,13 @@ def _text_after_colon(tool: ToolSpec, intent: Intent) -> str:
     """
     head, _, tail = intent.clause.partition(": ")
     fields = frozenset().union(*map(field_stems, tool.properties))
-    return "" if not intent.verb or stems(text_words(head)[-1:]) & fields else tail.strip().rstrip(" .!")
+    if not intent.verb or stems(text_words(head)[-1:]) & fields:
+        return ""
+    for name, schema in tool.properties.items():  # "it is torn, colour red" gives another field, too
+        spelled, choices = r"[\s_-]*".join(parts(name)), "|".join(map(re.escape, _enum_choices(schema))) or r"\S*\d\S*"
+        stated = rf"(?:{spelled}(?:\s+is|\s*[:=])?\s+(?:{choices})|(?:{choices})\s+{spelled})"
+        tail = re.sub(rf",\s+(?:and\s+)?(?:with\s+)?{stated}(?=\s*[.!]?$|,)", "", tail, flags=re.I)
+    return tail.strip().rstrip(" .!")
 
 
 def _find_prose(

@@ -55,8 +55,9 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
         *_find_kinds_beside(first.rest, listed, situation),
         *(words for exclusions_read in [*left_out.values()][:1] for words in exclusions_read.uninterpreted),
     )
-    if _asks_for_unknown(normalised_text, listed, situation):
-        return ChosenRecords((), first.rest, uninterpreted, tuple(listed))
+    if state := _asks_for_unknown(normalised_text, listed, situation):
+        unheard = () if unknown_state(normalised_text, listed, situation) else (state,)
+        return ChosenRecords((), first.rest, (*uninterpreted, *unheard), tuple(listed))
     ids = _meant_ids(normalised_text, situation)
     records = [
         record
@@ -250,22 +251,25 @@ def _replace_states_by_shown_ones(text: str, listed: Sequence[FactRecord]) -> st
     return text
 
 
-def _asks_for_unknown(text: str, listed: Sequence[FactRecord], situation: Situation) -> bool:
-    """Whether a question asks for a state that no record shows and that no list was narrowed by: nothing fits."""
+def _asks_for_unknown(text: str, listed: Sequence[FactRecord], situation: Situation) -> str:
+    """The state that a question asks for, if no record shows it and no list was narrowed by it: nothing fits."""
     match = _PREDICATE_PATTERN.search(text)
     if match is None or not listed or _is_no_state(match["state"], situation) or match["state"] in STOP:
-        return False
+        return ""
     value_stems = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
     value_stems |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
-    return stem(match["state"]) not in value_stems
+    return "" if stem(match["state"]) in value_stems else match["state"]
 
 
 def unknown_state(text: str, listed: Sequence[FactRecord], situation: Situation) -> frozenset[str]:
-    """The stem of the state that a question asks for and no record has, if the records' states are words."""
+    """The stem of the state that a question asks for and no record has, if the records' states are words, and a tool
+    says that a thing may have it.
+    """
     match = _PREDICATE_PATTERN.search(text)
     values = (value for record in listed for value in record.fields.values() if isinstance(value, str))
     tells = any(value.isalpha() and value.islower() for value in values)
-    is_state = match and tells and not _is_no_state(match["state"], situation)
+    is_known = match and any(stem(match["state"]) in situation.choices.get(record.noun, ()) for record in listed)
+    is_state = match and tells and is_known and not _is_no_state(match["state"], situation)
     return frozenset((stem(match["state"]),)) if match and is_state else frozenset()
 
 

@@ -1,11 +1,12 @@
 """What is known at one moment: the task as read, what it mentions, and the records found so far."""
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from services.planner.core.foreign import in_english
@@ -15,7 +16,17 @@ from services.planner.core.process import process_of
 from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, own_id, read_figure, records_of
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, ToolSpec, as_object, now_of, objects
 from services.planner.core.spoken_times import find_days_without_year
-from services.planner.core.words import STOP, nouns, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    STOP,
+    field_stems,
+    is_identifier,
+    nouns,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -82,6 +93,7 @@ class Situation(NamedTuple):
     absent: tuple[str, ...] = ()  # identifiers that the task names and of which a read says that there is no such thing
     documents: tuple[str, ...] = ()  # the words, in lower case, by which the task asks for what somebody else writes
     terms: frozenset[str] = frozenset()  # the stems of the words by which tools are called and described
+    choices: Mapping[frozenset[str], frozenset[str]] = MappingProxyType({})  # by noun, what tools say of such things
     today: date | None = None  # where the user is; None if the loop does not tell it
     named_in_full: tuple[str, ...] = ()  # kinds of which the task says the last word alone: ``expense claims``
 
@@ -156,6 +168,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
         _find_absent(request, mentions, writers, records),
         documents,
         terms,
+        _choices_of(request),
         now.date() if now else None,
         named_in_full,
     )
@@ -220,6 +233,20 @@ def _things_of(request: Request) -> frozenset[str]:
         f"{' '.join(parts(tool.name))} {tool.description} {' '.join(tool.properties)}" for tool in request.tools
     ]
     return frozenset().union(*(text_stems(tool_text.replace("_", " ")) for tool_text in tool_texts))
+
+
+def _choices_of(request: Request) -> Mapping[frozenset[str], frozenset[str]]:
+    """By the noun of a thing, the stems of the words by which its tools are called and described, and of those that
+    their fields may hold.
+    """
+    choices: dict[frozenset[str], frozenset[str]] = {}
+    for tool in request.tools:
+        fields = frozenset().union(*(field_stems(name) for name in tool.properties if not is_identifier(name)))
+        noun = nouns(tool.name) - fields or nouns(tool.name)
+        said = [tool.description, *(f"{one.get('enum')} {one.get('description')}" for one in tool.properties.values())]
+        own = text_stems(" ".join((*parts(tool.name), *said)).replace("_", " "))
+        choices[noun] = choices.get(noun, frozenset()) | own
+    return choices
 
 
 def _documents_of(request: Request) -> tuple[str, ...]:

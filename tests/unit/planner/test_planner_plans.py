@@ -19,6 +19,7 @@ _ROWS: list[Json] = [
     {"id": "K-1", "fee": 70, "state": "whole"},
     {"id": "K-2", "fee": 50, "state": "torn"},
 ]
+_CLOSE_LOST: Json = {**tool("close_kite", kite_id="string"), "description": "Closes a lost kite."}
 _LISTED: list[Json] = [fact("f1", "list_kites", {}, _ROWS)]
 
 
@@ -68,7 +69,7 @@ def test_two_tools_that_fit_alike_are_not_chosen_between() -> None:
 )
 def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -> None:
     """One JSON list and nothing else; what fits no record is an empty list, not a guess."""
-    assert planned(task, _LISTED, []).text == answer
+    assert planned(task, _LISTED, [_CLOSE_LOST]).text == answer
 
 
 @each_row(
@@ -88,10 +89,14 @@ def test_who_reads_a_list_alone_is_given_one_whatever_the_task_asks(task: str, a
     ("Which torn kites are there?", "K-3 (fee 90), K-2 (fee 50)."),
     ("Show me all kites over 60.", "K-3 (fee 90), K-1 (fee 70)."),
     ("Which kites are lost?", "None of those that were read fits."),
+    ("How many kites are lost?", "0 kites are lost."),
+    ("Which kites are pawned?", 'Could not be found out: "Which kites are pawned?": not understood: pawned.'),
+    ("How many kites are pending?", 'Could not be found out: "How many kites are pending?": not understood: pending.'),
+    ("How many kites are pawned?", 'Could not be found out: "How many kites are pawned?": not understood: pawned.'),
 )
 def test_a_question_about_several_things_is_answered_with_their_names(task: str, answer: str) -> None:
     """In prose, in the order in which they were read; that nothing fits is said only of what was read."""
-    assert planned(task, _LISTED, []).text.startswith(answer)
+    assert planned(task, _LISTED, [_CLOSE_LOST]).text.startswith(answer)
     assert "Could not be found out" in planned(task, [], []).text
 
 
@@ -507,3 +512,18 @@ def test_a_clause_that_names_its_thing_means_none_of_those_before() -> None:
     assign: Json = tool("assign_kite", kite_id="string", pilot_id="string")
     plan = planned("Approve KIT-6 and KIT-7, and assign KIT-8 to Ann Lee.", facts, [_APPROVE, assign])
     assert ("assign_kite", {"kite_id": "KIT-8", "pilot_id": "PIL-1"}) in calls(plan), plan.text
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row("told", "the tail is torn, wind high", "the tail is torn, with high wind", "the tail is torn")
+def test_the_text_behind_a_colon_ends_before_another_field(told: str) -> None:
+    schema: Json = {
+        "type": "object",
+        "properties": {"subject": {"type": "string"}, "wind": {"type": "string", "enum": ["low", "high"]}},
+        "required": ["subject"],
+    }
+    plan = planned(
+        f"Create a report: {told}.", [], [{"name": "create_report", "description": "", "input_schema": schema}]
+    )
+    ((_, given),) = calls(plan)
+    assert (given["subject"], given.get("wind")) == ("the tail is torn", "high" if "wind" in told else None)
