@@ -301,4 +301,37 @@ LINKS = (
     task("Which open invoices are from vendors in the haulage trade?", says=("INV-6025 (amount 3480.00).",)),
     _refused("Which pending purchase orders are from vendors with more than 30 payment days?", "not understood"),
     _refused("Which customers have no tickets?", "not understood: no"),
+    _refused("Remind all customers with overdue receivables.", "Not done"),
+    _refused("Remind Juniper Bakery of REC-1323.", "Not done"),
+    _refused(
+        "Remind all customers with overdue receivables that are unreminded, except Stonebridge Schools.", "Not done"
+    ),
+    task("List all suspended vendors with their email.", says=("VEN-615 (email accounts@copperheadtools.example).",)),
+    _refused("List all suspended vendors with their shoe size.", "not understood: shoe size"),
+    _refused("How many orders are pending?", "not understood: pending"),
+    task(
+        "Reject EXP-1003 because the training was not agreed beforehand, and let Oliver Grant know.",
+        call("reject_expense", expense_id="EXP-1003", reason=_SAID),
+        call("notify_employee", employee_id="EMP-311", message=_SAID),
+    ),
+    task(
+        "Lehne PO-7019 ab, weil es zu teuer ist, und genehmige PO-7022.",
+        call("reject_purchase_order", purchase_order_id="PO-7019", reason=_SAID),
+        call("approve_purchase_order", purchase_order_id="PO-7022"),
+    ),
+    task(
+        "Close TIC-2101 and TIC-2110 with 'Answered', and assign TIC-2112 to Mei Lin.",
+        call("close_ticket", ticket_id="TIC-2101", resolution="Answered"),
+        call("close_ticket", ticket_id="TIC-2110", resolution="Answered"),
+        call("assign_ticket", ticket_id="TIC-2112", employee_id="EMP-305"),
+    ),
+    task(
+        "Create a ticket for Green Fork: the filter does not fit, priority high.",
+        call("create_ticket", customer_id="CUS-805", subject="the filter does not fit", priority="high"),
+    ),
+    task(
+        "Refund 20 dollars for ORD-2009 because it arrived late, only if it was delivered.",
+        call("create_refund", order_id="ORD-2009", amount=20, reason=_SAID),
+    ),
+    task("Pay INV-6014.", call("pay_invoice", invoice_id="INV-6014", amount=9800)),
 )

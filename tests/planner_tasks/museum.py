@@ -225,11 +225,16 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
         task("Which draft loan has the largest insured value?", says=("LN-213",)),
         task("Which agreed loan leaves earliest?", says=("LN-202",)),
         task("Which permit has the highest prestige?", says=("prestige",)),
+        task("List all revoked permits with their fee and pages.", says=("PM-404 (fee 300.00, pages 1).",)),
+        task("List all revoked permits with their seal.", says=("not understood: seal",)),
+        task("How many permits are pending?", says=("not understood: pending",)),
     ),
     "speech": (
         task("Notify lender LE-31, saying that the crates have arrived.", _tell("LE-31", "The crates have arrived.")),
         task("Tell lender LE-32 that his loan is agreed.", _tell("LE-32", "Your loan is agreed.")),
         task('Notify lender LE-33 with the message "All is well".', _tell("LE-33", "All is well")),
+        task("Remind lender LE-33 of loan LN-203.", says=("needs message",)),
+        task("Remind all lenders with draft loans.", says=("Not done",)),
     ),
     "not understood": (
         task("Increase the fee of all expired permits by 10.", says=("by 10",)),

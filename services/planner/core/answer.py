@@ -16,7 +16,7 @@ from services.planner.core.groups import find_standing_out, has_superlative, pic
 from services.planner.core.mentions import find_mentions, identifiers_in
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
-from services.planner.core.phrases import divide_fields
+from services.planner.core.phrases import divide_columns, divide_fields
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, own_id, read_figure
 from services.planner.core.relations import answer_related, tell_field, tell_reference
@@ -155,12 +155,20 @@ def _criteria_of_list(situation: Situation) -> str:
 
 def _uninterpreted_words_of_question(question: str, situation: Situation) -> tuple[str, ...]:
     """The words of a question about listed things that nothing applies."""
-    resolved_text = situation.without_documents(with_antecedent(question, situation))
-    return find_uninterpreted_words(resolved_text, situation) if names_listed_things(resolved_text, situation) else ()
+    things, columns = divide_columns(question)
+    resolved_text = situation.without_documents(with_antecedent(things, situation))
+    if not names_listed_things(resolved_text, situation):
+        return ()
+    records = select_records(resolved_text, situation).records
+    unknown = [column for column in columns if not any(_column_of(record, column, situation) for record in records)]
+    return (*find_uninterpreted_words(resolved_text, situation), *(unknown if records else ()))
 
 
 def _answer_question(question: str, situation: Situation) -> str:
     """The answer; one of a question that asks for several things says which of them it is of."""
+    things, columns = divide_columns(question)
+    if columns and names_listed_things(things, situation):
+        return answer_names(things, situation, columns)
     found = _find_answer(question, situation) or answer_names(question, situation) or _tell_absent(question, situation)
     named = identifiers_in(question)
     is_of_one = question not in situation.text and len(named) == 1 and bool(found) and named[0] not in found
@@ -584,8 +592,10 @@ _NAMES_SEVERAL = re.compile(r"\W*(?:which|who|whom|list|name|show)\b", re.I)
 _WHICH_PATTERN = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
 
 
-def answer_names(question: str, situation: Situation) -> str:
-    """One line with the names of the things that a question asks for; empty if it asks for no list that was read."""
+def answer_names(question: str, situation: Situation, columns: Sequence[str] = ()) -> str:
+    """One line with the names of the things that a question asks for, each with what the records say under the words of
+    ``columns``; empty if it asks for no list that was read, or no record has one of these.
+    """
     resolved_text = with_antecedent(question, situation)
     if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question):
         return ""
@@ -598,11 +608,31 @@ def answer_names(question: str, situation: Situation) -> str:
     if find_uninterpreted_words(resolved_text, situation):
         return ""
     records = select_records(resolved_text, situation).records
-    names = [name for record in records if (name := _record_name(record))]
+    told = [[_column_of(record, column, situation) for column in columns] for record in records]
+    if records and not all(any(of_column) for of_column in zip(*told, strict=True)):
+        return ""
+    names = [
+        f"{own[1]} ({', '.join(text or f'{column} not known' for text, column in zip(texts, columns, strict=True))})"
+        if columns and (own := own_id(record))
+        else name
+        for record, texts in zip(records, told, strict=True)
+        if (name := _record_name(record))
+    ]
     if not names:
         return "" if records else "None of those that were read fits."
     others_note = ", and others" if len(names) > _MOST_NAMES_SHOWN else ""
     return f"{', '.join(names[:_MOST_NAMES_SHOWN])}{others_note}."
+
+
+def _column_of(record: FactRecord, column: str, situation: Situation) -> str:
+    """The field that words name, with its value, in what was read of a thing; empty if nothing has such a field."""
+    words = text_stems(column)
+    for one in (record, *(other for other in situation.records if own_id(record) and own_id(other) == own_id(record))):
+        fields = [name for name in one.fields if words and words <= field_stems(name)]
+        for name in sorted(fields, key=lambda name: len(field_stems(name))):
+            if one.fields[name] not in (None, ""):
+                return f"{_in_words(name)} {one.fields[name]}"
+    return ""
 
 
 _LEAD_PATTERN = re.compile(

@@ -221,3 +221,22 @@ def divide_fields(question: str) -> tuple[str, ...]:
         return (question,)
     fields = re.split(r"\s*,\s*(?:and\s+)?|\s+(?:and|as well as)\s+", match["fields"])
     return tuple(f"{match['lead']}{field}{match['rest'] or ''}" for field in fields)
+
+
+_COLUMN = r"[a-z]+(?:[ -](?!and\b)[a-z]+){0,2}"
+_WITH_COLUMNS = re.compile(
+    r"^(?P<things>\W*(?:which|list|show|name|give)\b.+?),?\s+(?:(?:along |together )?with|and|plus|including)\s+"
+    rf"(?:(?:their|its|his|her)|(?P<the>the))\s+(?P<columns>{_COLUMN}(?:(?:,|,?\s+and)\s+(?:(?:their|the)\s+)?{_COLUMN})*)\W*$",
+    re.I,
+)
+
+
+def divide_columns(question: str) -> tuple[str, tuple[str, ...]]:
+    """A question for a list, and what it asks to be told of each: ``list all kites`` and ``colour`` of ``list all kites
+    with their colour``. The question itself, and nothing, if it asks for no more.
+    """
+    match = _WITH_COLUMNS.match(question)
+    if match is None:
+        return question, ()
+    columns = re.split(r",?\s+and\s+|,\s+", match["columns"])
+    return match["things"], tuple(re.sub(r"^(?:their|the)\s+", "", column, flags=re.I) for column in columns)

@@ -527,3 +527,22 @@ def test_the_text_behind_a_colon_ends_before_another_field(told: str) -> None:
     )
     ((_, given),) = calls(plan)
     assert (given["subject"], given.get("wind")) == ("the tail is torn", "high" if "wind" in told else None)
+
+
+@pytest.mark.promise("planner.several")
+@each_row(
+    ("task", "answer"),
+    ("List all torn kites with their fee.", "K-3 (fee 90), K-2 (fee 50)."),
+    ("List all torn kites and the state.", "K-3 (state torn), K-2 (state torn)."),
+    ("Which kites are torn, with their fee and state?", "K-3 (fee 90, state torn), K-2 (fee 50, state torn)."),
+    (
+        "List all torn kites with their colour.",
+        'Could not be found out: "List all torn kites with their colour": not understood: colour.',
+    ),
+    (
+        "List all torn kites with their fee and colour.",
+        'Could not be found out: "List all torn kites with their fee and colour": not understood: colour.',
+    ),
+)
+def test_what_a_list_is_to_say_of_each_is_said_or_named(task: str, answer: str) -> None:
+    assert planned(task, _LISTED, []).text == answer
