@@ -243,6 +243,10 @@ _PERHAPS_ANOTHER = re.compile(
 _FURTHER_VERB = re.compile(
     r"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?:(?:also|then|please)\s+)*(?=(?P<verb>[a-z]{3,})\s+\S)", re.I
 )
+_BEHIND_REASON = re.compile(
+    r"(?P<comma>,)?\s*\band\s+(?:(?:also|then|please)\s+)*(?P<verb>[a-z]{3,})\s+(?:the\s+)?(?:[a-z]+\s+)?[A-Za-z]+-\d+\b"
+    r"(?!\s+(?:is|are|was|were|has|have|had|will|\w+ed)\b)"
+)
 _LEAD_WORDS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
     "finally next first second third i we want like have afterwards after that so".split()
@@ -268,6 +272,7 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
             read = _parse_sentence(sentence, intents)
             if intents and not read and (reasons := _mask_reasons(sentence)[1]):
                 intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
+            read = [part for intent in read for part in _divide_behind_reason(intent, nouns, verbs)]
             divided_intents = [part for intent in read for part in _divide_at_tool_verb(intent, verbs)]
             intents += [part for intent in divided_intents for part in _divide_at_unknown_verb(intent, nouns)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
@@ -296,6 +301,20 @@ def _divide_by_things(question: str) -> list[str]:
         return [question]
     lead = re.sub(r"\bboth\s+$", "", question[: ids[0].start], flags=re.I)
     return [f"{lead}{question[mention.start : mention.end]}{question[ids[-1].end :]}" for mention in ids]
+
+
+def _divide_behind_reason(intent: Intent, nouns: frozenset[str], verbs: frozenset[str]) -> list[Intent]:
+    """The clause, and what follows its reason behind an ``and``: a verb that only a tool's name has, or none that is
+    known, before an identifier: ``reject A-1 because it is wet, and dye A-2``.
+    """
+    for match in _BEHIND_REASON.finditer(intent.reason):
+        verb = match["verb"].lower()
+        is_other = nouns and match["comma"] and stem(verb) not in nouns and verb not in STOP
+        if (verb in verbs or is_other) and not is_verb(verb):
+            rest = intent.reason[match.start("verb") :]
+            other = intent._replace(verb=verb, clause=rest, reason="", is_unknown=verb not in verbs, spared=())
+            return [intent._replace(reason=intent.reason[: match.start()]), other]
+    return [intent]
 
 
 def _divide_at_tool_verb(intent: Intent, verbs: frozenset[str]) -> list[Intent]:

@@ -190,3 +190,17 @@ def test_each_of_several_things_has_the_reason_given_for_it() -> None:
         ("KIT-7", "it is torn"),
         ("KIT-8", "it is wet"),
     ]
+
+
+@pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    ("text", "reason", "others"),
+    ("Reject KIT-7 because it is wet and dye KIT-8.", "it is wet", ["dye KIT-8"]),
+    ("Reject KIT-7 because it is wet, and frobnicate KIT-8.", "it is wet", ["frobnicate KIT-8"]),
+    ("Reject KIT-7 because it repeats KIT-8, and kite KIT-9.", "it repeats KIT-8, and kite KIT-9", []),
+    ("Reject KIT-7 because it is wet, and yesterday KIT-8 was torn.", "it is wet, and yesterday KIT-8 was torn", []),
+)
+def test_a_verb_that_a_tool_alone_or_nothing_has_ends_a_reason(text: str, reason: str, others: list[str]) -> None:
+    reading = understand(text, frozenset({"kit"}), frozenset({"dye", "reject"}))
+    first, *rest = (*reading.actions, *reading.unnamed)
+    assert (first.reason, [other.clause for other in rest]) == (reason, others)
