@@ -309,6 +309,7 @@ LINKS = (
     task("List all suspended vendors with their email.", says=("VEN-615 (email accounts@copperheadtools.example).",)),
     _refused("List all suspended vendors with their shoe size.", "not understood: shoe size"),
     _refused("How many orders are pending?", "not understood: pending"),
+    _refused("How many claims were filed in March 0000?", "not understood: 0"),
     task(
         "Reject EXP-1003 because the training was not agreed beforehand, and let Oliver Grant know.",
         call("reject_expense", expense_id="EXP-1003", reason=_SAID),

@@ -18,7 +18,7 @@ from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.phrases import divide_columns, divide_fields
 from services.planner.core.proposals import ProposedMove
-from services.planner.core.records import FactRecord, ToolFact, own_id, read_figure
+from services.planner.core.records import FactRecord, ToolFact, read_figure
 from services.planner.core.relations import answer_related, tell_field, tell_reference
 from services.planner.core.request import Request, as_object, objects
 from services.planner.core.selection import select_records
@@ -278,7 +278,7 @@ def parse_list_answer(situation: Situation) -> list[Json]:
 def _listed_field(record: FactRecord, question: str) -> str | None:
     """The field that a list is of: one whose words the task uses, else the record's identifier; None without either."""
     word_stems = text_stems(question)
-    id_pair = own_id(record)
+    id_pair = record.own_id
     order = [stem(word) for word in text_words(question)]
     others = [
         name for name in record.fields if not is_identifier(name) and frozenset() < field_stems(name) <= word_stems
@@ -396,7 +396,7 @@ def _tell_of_record(question: str, situation: Situation) -> str:
     field = _asked_field(record, question)
     if field is None or _asks_another(question, record, situation):
         return ""
-    id_pair = own_id(record)
+    id_pair = record.own_id
     is_chosen = id_pair and re.match(r"\W*which\b", question, re.I)
     return f"{record.fields[field]} ({id_pair[1]})." if id_pair and is_chosen else tell_field(record, field)
 
@@ -441,7 +441,7 @@ def _tell_listed(question: str, situation: Situation) -> str:
 
 
 def _name_with_field(record: FactRecord, field: str) -> str:
-    id_pair = own_id(record)
+    id_pair = record.own_id
     name = str(id_pair[1]) if id_pair else " ".join(sorted(record.noun))
     return f"{name} ({_in_words(field)} {record.fields[field]})"
 
@@ -449,7 +449,7 @@ def _name_with_field(record: FactRecord, field: str) -> str:
 def _list_with_linked_records(record: FactRecord, situation: Situation) -> list[FactRecord]:
     """A record, and those that it names by their identifier."""
     named = {str(value) for value in record.fields.values()}
-    return [record, *(other for other in situation.records if (own := own_id(other)) and str(own[1]) in named)]
+    return [record, *(other for other in situation.records if (own := other.own_id) and str(own[1]) in named)]
 
 
 def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> bool:
@@ -536,7 +536,7 @@ def _texts_of(listed: Json) -> set[str]:
 
 def _figure_name(name: str, situation: Situation) -> str:
     """A figure's name in words; the record that it is of is called as it calls itself: ``budget after of C-1``."""
-    ids = {"_".join(parts(str(own[1]))): str(own[1]) for record in situation.records if (own := own_id(record))}
+    ids = {"_".join(parts(str(own[1]))): str(own[1]) for record in situation.records if (own := record.own_id)}
     for spoken_id, record_id in ids.items():
         if name.lower().endswith(f"_{spoken_id}"):
             return f"{name[: -len(spoken_id) - 1].replace('_', ' ')} of {record_id}"
@@ -596,25 +596,19 @@ def answer_names(question: str, situation: Situation, columns: Sequence[str] = (
     """One line with the names of the things that a question asks for, each with what the records say under the words of
     ``columns``; empty if it asks for no list that was read, or no record has one of these.
     """
-    resolved_text = with_antecedent(question, situation)
     if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question):
         return ""
-    if not names_listed_things(resolved_text, situation):
+    resolved_text = with_antecedent(question, situation)
+    if not names_listed_things(resolved_text, situation) or not _asks_for_listed(question, situation):
         return ""
-    if has_superlative(select_records(resolved_text, situation).rest):
+    records, rest, *_ = select_records(resolved_text, situation)
+    if has_superlative(rest) or find_uninterpreted_words(resolved_text, situation):
         return ""
-    if not _asks_for_listed(question, situation):
-        return ""
-    if find_uninterpreted_words(resolved_text, situation):
-        return ""
-    records = select_records(resolved_text, situation).records
     told = [[_column_of(record, column, situation) for column in columns] for record in records]
     if records and not all(any(of_column) for of_column in zip(*told, strict=True)):
         return ""
     names = [
-        f"{own[1]} ({', '.join(text or f'{column} not known' for text, column in zip(texts, columns, strict=True))})"
-        if columns and (own := own_id(record))
-        else name
+        _with_columns(record, columns, texts) or name
         for record, texts in zip(records, told, strict=True)
         if (name := _record_name(record))
     ]
@@ -624,10 +618,16 @@ def answer_names(question: str, situation: Situation, columns: Sequence[str] = (
     return f"{', '.join(names[:_MOST_NAMES_SHOWN])}{others_note}."
 
 
+def _with_columns(record: FactRecord, columns: Sequence[str], texts: Sequence[str]) -> str:
+    """A record's identifier with the text told under each column; empty without columns or without an identifier."""
+    told = (text or f"{column} not known" for text, column in zip(texts, columns, strict=True))
+    return f"{record.own_id[1]} ({', '.join(told)})" if columns and record.own_id else ""
+
+
 def _column_of(record: FactRecord, column: str, situation: Situation) -> str:
     """The field that words name, with its value, in what was read of a thing; empty if nothing has such a field."""
     words = text_stems(column)
-    for one in (record, *(other for other in situation.records if own_id(record) and own_id(other) == own_id(record))):
+    for one in (record, *(other for other in situation.records if record.own_id and other.own_id == record.own_id)):
         fields = [name for name in one.fields if words and words <= field_stems(name)]
         for name in sorted(fields, key=lambda name: len(field_stems(name))):
             if one.fields[name] not in (None, ""):
@@ -660,7 +660,7 @@ def _asks_for_listed(question: str, situation: Situation) -> bool:
 
 
 def _record_name(record: FactRecord) -> str:
-    id_pair = own_id(record)
+    id_pair = record.own_id
     if id_pair is None:
         return ""
     field = amount_field(record, "amount")

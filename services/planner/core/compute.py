@@ -9,7 +9,7 @@ from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
-from services.planner.core.records import FactRecord, is_unsearched_list, own_id
+from services.planner.core.records import FactRecord, is_unsearched_list
 from services.planner.core.selection import before_comparison, proper_names, select_records
 from services.planner.core.situation import ChosenRecords, Situation, best, places_of, rank, says
 from services.planner.core.words import (
@@ -143,7 +143,7 @@ def _counts_a_column(text: str, records: Sequence[FactRecord]) -> bool:
 
 def _is_stated_by_record(text: str, situation: Situation) -> bool:
     """Whether the very record that a text names says under that name how much it is."""
-    named_records = [record for record in subjects(situation) if (own := own_id(record)) and says(text, str(own[1]))]
+    named_records = [record for record in subjects(situation) if (own := record.own_id) and says(text, str(own[1]))]
     word_stems = frozenset(word for word in text_stems(text) if word not in SUMS)
     return any(field_stems(name) & word_stems for record in named_records for name in numeric_fields(record))
 
@@ -315,11 +315,11 @@ def subject_of(text: str, situation: Situation) -> FactRecord | None:
     """
     named_here = [mention.value for mention in find_mentions(text) if mention.kind is MentionKind.ID]
     of_these = [record for value in named_here for record, _ in places_of(value, situation) if not record.in_list]
-    exact = [record for record in of_these if (id_pair := own_id(record)) and str(id_pair[1]) in named_here]
+    exact = [record for record in of_these if (id_pair := record.own_id) and str(id_pair[1]) in named_here]
     if exact:
         return exact[0]
     records = subjects(situation)
-    own = [record for record in records if (id_pair := own_id(record)) and says(text, str(id_pair[1]))]
+    own = [record for record in records if (id_pair := record.own_id) and says(text, str(id_pair[1]))]
     named = own or [
         record for record in records if any(says(text, str(v)) for v in record.fields.values() if isinstance(v, str))
     ]

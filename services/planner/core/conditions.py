@@ -11,7 +11,7 @@ from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_
 from services.planner.core.intents import Intent
 from services.planner.core.meant_records import MeantRecord, find_meant
 from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
-from services.planner.core.records import FactRecord, own_id
+from services.planner.core.records import FactRecord
 from services.planner.core.relations import answer_related
 from services.planner.core.situation import Situation, says
 from services.planner.core.words import (
@@ -204,7 +204,7 @@ def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
     own = [
         candidate_record
         for candidate_record in situation.records
-        if (id_pair := own_id(candidate_record)) and str(id_pair[1]) in named
+        if (id_pair := candidate_record.own_id) and str(id_pair[1]) in named
     ]
     return [record for record in own if not record.in_list] or own or subjects(situation)
 
@@ -216,7 +216,7 @@ def _names_no_other_figure(words: frozenset[str], intent: Intent, situation: Sit
     stem_groups: list[frozenset[str]] = [_OF_SUMS, text_stems(intent.clause)]
     for record in subjects(situation):
         stem_groups.append(record.noun)
-        if (own := own_id(record)) and says(situation.text, str(own[1])):
+        if (own := record.own_id) and says(situation.text, str(own[1])):
             stem_groups += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
     return words <= frozenset().union(*stem_groups)
 
@@ -237,7 +237,7 @@ def _figure_of(meant: Sequence[MeantRecord]) -> Decimal | None:
 
 def _names_another(text: str, records: Sequence[FactRecord]) -> bool:
     """Whether words name something else than these records, or something of something."""
-    own = {str(id_pair[1]) for record in records if (id_pair := own_id(record))}
+    own = {str(id_pair[1]) for record in records if (id_pair := record.own_id)}
     return bool({*identifiers_in(text)} - own) or (_OF_PATTERN.search(text) is not None and not text_stems(text) & LEFT)
 
 
@@ -299,7 +299,7 @@ def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondi
 
 
 def _name(record: FactRecord) -> str:
-    id_pair = own_id(record)
+    id_pair = record.own_id
     return str(id_pair[1]) if id_pair else "it"
 
 
@@ -325,7 +325,7 @@ def _find_judged(subject: str, intent: Intent, situation: Situation) -> tuple[Me
 def _find_own(intent: Intent, situation: Situation) -> list[FactRecord]:
     """The records that the action is about; those of a statement without one are what it identifies."""
     own, known = _find_subjects(intent, situation), subjects(situation)
-    if not intent.clause and len({own_id(record) for record in situation.records}) > 1:
+    if not intent.clause and len({record.own_id for record in situation.records}) > 1:
         own = [record for record in own if any(says(situation.text, word) for word in _names_of(record))]
     if intent.family == "create":  # what is only to be made is no "it", nor is one made before
         known = [record for record in known if record in own]
@@ -336,7 +336,7 @@ def _find_own(intent: Intent, situation: Situation) -> list[FactRecord]:
 
 def _names_of(record: FactRecord) -> list[str]:
     """By what a record is called: its identifier and its name."""
-    own = own_id(record)
+    own = record.own_id
     return [*([str(own[1])] if own else []), *(str(record.fields[name]) for name in record.fields if name == "name")]
 
 
@@ -352,7 +352,7 @@ def _judge_doer(record: FactRecord, doer: re.Match[str], negated: bool, situatio
 
     Unknown if it names nobody, or the name may mean the same person in other words.
     """
-    own, who = own_id(record), doer["who"]
+    own, who = record.own_id, doer["who"]
     told = answer_related(f"who {doer['verb']} {own[1]}", situation) if own else None
     text = told.text if told else ""
     others = {*identifiers_in(text)} - {str(own[1]) if own else ""}
@@ -366,7 +366,7 @@ def _find_stated_word(meant: MeantRecord, match: re.Match[str] | None, text: str
     """The record's text that the condition contains, such as its state; never its identifier or, without an ``is``, a
     name. Empty if there is none.
     """
-    state, own = match["state"] if match else text, own_id(meant.record)
+    state, own = match["state"] if match else text, meant.record.own_id
     for name, value in meant.told:
         is_name = (own and own[0] == name) or (match is None and (is_identifier(name) or "name" in parts(name)))
         is_said = isinstance(value, str) and (says(state, value) or (value.isalpha() and stem(value) in word_stems))

@@ -7,7 +7,7 @@ from services.planner.core.binding import CallPlan
 from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import drop_quotations, identifiers_in
 from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions
-from services.planner.core.records import FactRecord, own_id
+from services.planner.core.records import FactRecord
 from services.planner.core.selection import names_in, shape_of_id
 from services.planner.core.situation import Situation, list_records_meant, says
 from services.planner.core.words import field_stems, parts
@@ -41,7 +41,7 @@ def has_to_do_with(record: FactRecord, value: str, situation: Situation) -> bool
     """Whether a record names somebody or something, refers to it, or is named by it."""
     if any(says(str(held), value) for held in record.fields.values()):
         return True
-    own, held_values = own_id(record), {str(held) for held in record.fields.values()}
+    own, held_values = record.own_id, {str(held) for held in record.fields.values()}
     others = [other for other in _find_bearers(value, situation) if other.noun != record.noun]
     is_referred_to = any(held_values & {str(other.fields[name]) for name in _list_names(other)} for other in others)
     return is_referred_to or any(own and own[1] in other.fields.values() for other in others)
@@ -52,27 +52,27 @@ def _find_bearers(value: str, situation: Situation) -> list[FactRecord]:
     return [
         record
         for record in situation.records
-        if own_id(record) and any(says(str(record.fields[name]), value) for name in _list_names(record))
+        if record.own_id and any(says(str(record.fields[name]), value) for name in _list_names(record))
     ]
 
 
 def _list_names(record: FactRecord) -> list[str]:
     """The fields by which a record says what it is: its own identifier, and names."""
-    own = own_id(record)
+    own = record.own_id
     return [name for name in record.fields if (own and own[0] == name) or "name" in parts(name)]
 
 
 def _describe_contradiction(records: Sequence[FactRecord], value: str, situation: Situation) -> str:
     bearers = _find_bearers(value, situation)
-    shapes = {shape_of_id(value), *(shape_of_id(str(own[1])) for bearer in bearers if (own := own_id(bearer)))}
+    shapes = {shape_of_id(value), *(shape_of_id(str(own[1])) for bearer in bearers if (own := bearer.own_id))}
     nouns = frozenset().union(*(bearer.noun for bearer in bearers))
     fields = {name for bearer in bearers for name in _list_names(bearer) if says(str(bearer.fields[name]), value)}
     for record in records:
-        own_field, own_value = own_id(record) or ("", "it")
+        own_field, own_value = record.own_id or ("", "it")
         if "name" in record.fields and any(bearer.noun == record.noun for bearer in bearers):
             return f"{own_value} is {record.fields['name']}, not {value}"
         for name, held in record.fields.items():
             is_owner = shape_of_id(str(held)) in shapes or ("name" in parts(name) and field_stems(name) & nouns)
             if name not in (own_field, "name") and (is_owner or name in fields):
                 return f"{own_value} is of {held}, not of {value}"
-    return f"nothing that was read says what {(own_id(records[0]) or ('', 'it'))[1]} has to do with {value}"
+    return f"nothing that was read says what {(records[0].own_id or ('', 'it'))[1]} has to do with {value}"

@@ -19,7 +19,7 @@ _STRETCH_PATTERN = re.compile(
     rf"\b(?:(?:(?:with)?in|over|during|for)\s+)?(?:the\s+)?(?:(?:next|coming|following)\s+(?P<ahead>{_SPAN})"
     rf"|(?:last|past|previous)\s+(?P<back>{_SPAN}))\b|\bwithin\s+(?P<within>{_SPAN})\b(?!\s+(?:of|after|before|from)\b)"
     r"|(?<!the )\b(?P<whole>(?:this|next|last|previous)\s+(?:week|month|year))\b"
-    rf"|\b(?:in|during|of)\s+(?:(?P<month>{MONTH})\b(?!\s+\d\d?\b)(?:\s+(?P<year>\d{{4}})\b)?|(?P<all_year>(?:19|20)\d\d)\b(?!-))",
+    rf"|\b(?:in|during|of)\s+(?:(?P<month>{MONTH})\b(?!\s+\d\d?\b)(?:\s+(?P<year>(?:19|20)\d\d)\b)?|(?P<all_year>(?:19|20)\d\d)\b(?!-))",
     re.I,
 )
 _OVERDUE_PATTERN = re.compile(

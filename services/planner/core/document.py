@@ -1,6 +1,5 @@
 """Fills sections of a document from records and values; a section that they say nothing of stays empty."""
 
-from services.planner.core.records import own_id
 from services.planner.core.request import Request, objects
 from services.planner.core.situation import Situation
 from services.planner.core.words import field_stems, parts, text_stems
@@ -30,7 +29,7 @@ def _describe_values(wanted_stems: frozenset[str], situation: Situation) -> list
 def _describe_fields(wanted_stems: frozenset[str], situation: Situation) -> list[str]:
     """What fields of that name say: ``root_cause`` is told by a field ``root_cause``, not by ``cause``."""
     return [
-        f"{own[1] if (own := own_id(record)) else ' '.join(sorted(record.noun))}: {value}"
+        f"{own[1] if (own := record.own_id) else ' '.join(sorted(record.noun))}: {value}"
         for record in situation.records
         for field, value in record.fields.items()
         if wanted_stems <= field_stems(field) and value not in ("", None)

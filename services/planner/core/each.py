@@ -11,7 +11,7 @@ from services.planner.core.links import find_values_referring
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
 from services.planner.core.pages import lists_read_in_part
 from services.planner.core.phrases import drop_spans, find_target
-from services.planner.core.records import FactRecord, own_id, read_figure
+from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import named_owners, names_in, select_records, unknown_names
@@ -31,7 +31,7 @@ def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list
     """One call for each listed record that the clause means, with the other arguments of ``plan``."""
     plans = []
     for record in _order_records(_choose_things(plan, intent, situation).records, intent.clause):
-        id_pair = own_id(record)
+        id_pair = record.own_id
         slots = [name for name in plan.tool.required if is_reference(plan.tool, name)]
         slots = [name for name in slots if wanted_noun(plan.tool, name) & record.noun]
         slots = [name for name in slots if not _refers_to_another(record, wanted_noun(plan.tool, name))]
@@ -46,7 +46,7 @@ def _refers_to_another(record: FactRecord, wanted: frozenset[str]) -> bool:
     """Whether a record names what is wanted beside its own identifier: the item of an order is no order. What is called
     by all of those words is one itself, whatever else it has of them: an invoice has a number.
     """
-    id_pair = own_id(record)
+    id_pair = record.own_id
     return record.noun != wanted and any(
         is_identifier(name) and concept(name, record.noun) == wanted
         for name in record.fields
@@ -80,16 +80,16 @@ def _find_referred_by_earlier(things: ChosenRecords, intent: Intent, situation: 
     if not _EACH_PATTERN.search(intent.clause) or _names_something(intent.clause) or not _is_whole_list(things):
         return ()
     named = {*identifiers_in(situation.text.partition(intent.clause)[0])}
-    subjects = [record for record in situation.records if (own := own_id(record)) and str(own[1]) in named]
+    subjects = [record for record in situation.records if (own := record.own_id) and str(own[1]) in named]
     noun = things.records[0].noun
     referred = {value for subject in subjects for value in find_values_referring(subject, noun)}
-    return tuple(record for record in things.records if (own := own_id(record)) and str(own[1]) in referred)
+    return tuple(record for record in things.records if (own := record.own_id) and str(own[1]) in referred)
 
 
 def _is_whole_list(things: ChosenRecords) -> bool:
     """Whether nothing narrows a list of one kind."""
-    listed = {str(own[1]) for record in things.listed if (own := own_id(record))}
-    chosen = {str(own[1]) for record in things.records if (own := own_id(record))}
+    listed = {str(own[1]) for record in things.listed if (own := record.own_id)}
+    chosen = {str(own[1]) for record in things.records if (own := record.own_id)}
     return chosen == listed and len({record.noun for record in things.records}) == 1
 
 
@@ -132,7 +132,7 @@ def _find_unclear_owner(plan: CallPlan, intent: Intent, situation: Situation) ->
     if not owner or _names_something(intent.clause):
         return ""
     subject = _clause_with_subject(intent, situation)
-    named = {str(field[1]) for record in named_owners(subject, situation) if (field := own_id(record))}
+    named = {str(field[1]) for record in named_owners(subject, situation) if (field := record.own_id)}
     named |= {*identifiers_in(subject)}
     return "" if len(named) == 1 or (named and owner.lower() == "their") else owner
 
@@ -197,7 +197,7 @@ def _is_text_open(plan: CallPlan, name: str) -> bool:
 def _list_values(name: str, situation: Situation) -> list[ArgumentCandidate]:
     candidates: dict[str, ArgumentCandidate] = {}
     for record in situation.records:
-        id_pair, value = own_id(record), record.fields.get(name)
+        id_pair, value = record.own_id, record.fields.get(name)
         if id_pair and isinstance(value, str) and value and says(situation.text, str(id_pair[1])):
             candidates.setdefault(value, ArgumentCandidate(value, "result", record.ref(name), LIKELY))
     return [*candidates.values()]
@@ -218,7 +218,7 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
     calls: list[CallPlan] = []
     left_out: list[str] = []
     for record in select_records(intent.clause, situation).records if situation.routes else ():
-        id_pair, age = own_id(record), _find_age(record)
+        id_pair, age = record.own_id, _find_age(record)
         if id_pair is None or age is None:
             continue
         route = _find_route_of_age(age, situation)

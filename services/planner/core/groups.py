@@ -11,7 +11,7 @@ from services.planner.core.counted_days import count_day, day_columns
 from services.planner.core.explained import drop_asking
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
 from services.planner.core.pages import lists_read_in_part
-from services.planner.core.records import FactRecord, own_id
+from services.planner.core.records import FactRecord
 from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation
 from services.planner.core.uninterpreted import find_uninterpreted_words
@@ -176,7 +176,7 @@ def name_standing_out(question: str, situation: Situation) -> str:
 def _find_meant_id(meant: re.Match[str], situation: Situation) -> str:
     """The identifier of the one thing that the words mean; empty if one of them is not understood."""
     records, field = find_standing_out(f"which is {meant[0]}", situation) or StandingOut((), "")
-    ids = {str(own[1]) for record in records if (own := own_id(record))}
+    ids = {str(own[1]) for record in records if (own := record.own_id)}
     last_word = text_words(meant["rest"])[-1]
     said, named = text_stems(meant["rest"]), text_stems(meant["noun"] or meant["rest"])
     if len(ids) != 1 or not named & records[0].noun or (re.search(r"[^s]s$", last_word) and not meant["noun"]):

@@ -3,7 +3,7 @@
 import re
 
 from services.planner.core.process import process_of
-from services.planner.core.records import MINOR, own_id, read_figure
+from services.planner.core.records import MINOR, read_figure
 from services.planner.core.request import Request
 from services.planner.core.situation import Situation, rank, says
 from services.planner.core.words import field_stems, parts, text_stems
@@ -42,12 +42,12 @@ def _known_sentence(output: str, situation: Situation, draft: str) -> str:
     for value in situation.values:
         if wanted_stems <= field_stems(str(value.get("name"))):
             return f"{_field_title(str(value.get('name')))}: {value.get('value')}."
-    told = [record for record in situation.records if (own := own_id(record)) and says(draft, str(own[1]))]
+    told = [record for record in situation.records if (own := record.own_id) and says(draft, str(own[1]))]
     spoken_of = told or [record for record in situation.records if rank(record, situation) > 0]
     for record in sorted(spoken_of, key=lambda one: -rank(one, situation)):
         for field, field_value in record.fields.items():
             if wanted_stems <= field_stems(field) and field_value not in ("", None):
-                own = own_id(record)
+                own = record.own_id
                 of = f" of {own[1]}" if own and own[0] != field else ""
                 return f"{_field_title(field)}{of}: {_format_value(field, field_value)}."
     return ""

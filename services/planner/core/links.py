@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.planner.core.mentions import drop_quotations
 from services.planner.core.pages import lists_read_in_part
-from services.planner.core.records import FactRecord, is_unsearched_list, own_id
+from services.planner.core.records import FactRecord, is_unsearched_list
 from services.planner.core.situation import Situation, says
 from services.planner.core.words import STOP, concept, field_stems, is_identifier, nouns, parts, stem
 
@@ -42,9 +42,7 @@ def find_linked_kinds(text: str, listed: Sequence[FactRecord], situation: Situat
     """The other kinds of things by which a text says which of the listed ones it means."""
     plain_text = drop_quotations(text)
     own = frozenset().union(*(record.noun for record in listed))
-    others = _nouns_referred(listed) | {
-        record.noun for record in situation.records if record.in_list and own_id(record)
-    }
+    others = _nouns_referred(listed) | {record.noun for record in situation.records if record.in_list and record.own_id}
     linked_nouns = sorted((noun for noun in others if noun and noun.isdisjoint(own)), key=len, reverse=True)
     kinds: list[LinkedKind] = []
     words = [*_WORD.finditer(plain_text)]
@@ -60,7 +58,7 @@ def find_linked_kinds(text: str, listed: Sequence[FactRecord], situation: Situat
 
 def _nouns_referred(listed: Sequence[FactRecord]) -> set[frozenset[str]]:
     """What the listed things refer to, by the names of their fields."""
-    owners = [(record, own_id(record)) for record in listed]
+    owners = [(record, record.own_id) for record in listed]
     return {
         concept(name, record.noun)
         for record, own in owners
@@ -116,7 +114,7 @@ class Linked(NamedTuple):
     def holds(self, record: FactRecord) -> bool:
         """Whether a thing is linked with one that fits."""
         if self.kind.is_held:
-            own = own_id(record)
+            own = record.own_id
             return any(own and str(own[1]) in find_values_referring(other, record.noun) for other in self.fitting)
         return bool(find_values_referring(record, self.kind.noun) & _names_of(self.fitting))
 
@@ -145,13 +143,13 @@ def is_whole_list(kind: LinkedKind, text: str, situation: Situation) -> bool:
 
 
 def _names_of(records: Iterable[FactRecord]) -> set[str]:
-    names = {str(own[1]) for record in records if (own := own_id(record))}
+    names = {str(own[1]) for record in records if (own := record.own_id)}
     return names | {str(record.fields["name"]) for record in records if "name" in record.fields}
 
 
 def find_values_referring(record: FactRecord, noun: frozenset[str]) -> set[str]:
     """The identifiers and names by which a record refers to a thing of that noun."""
-    own = own_id(record)
+    own = record.own_id
     return {
         str(value)
         for name, value in record.fields.items()

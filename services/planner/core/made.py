@@ -6,7 +6,7 @@ import re
 
 from services.planner.core.binding import REF, CallPlan
 from services.planner.core.intents import Intent
-from services.planner.core.records import FactRecord, own_id
+from services.planner.core.records import FactRecord
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME
@@ -33,7 +33,7 @@ def made_entities(bound: CallPlan, situation: Situation) -> tuple[MadeEntity, ..
 
 def id_field(noun: frozenset[str], situation: Situation) -> str:
     """The field under which records of that noun show their identifier."""
-    id_pairs = (own_id(record) for record in records_about(situation, noun) if record.noun == noun)
+    id_pairs = (record.own_id for record in records_about(situation, noun) if record.noun == noun)
     return next((id_pair[0] for id_pair in id_pairs if id_pair), "id")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from services.planner.core.mentions import identifiers_in
-from services.planner.core.records import FactRecord, Scalar, own_id
+from services.planner.core.records import FactRecord, Scalar
 from services.planner.core.relations import find_known
 from services.planner.core.selection import names_in, records_named
 from services.planner.core.situation import Situation
@@ -66,7 +66,7 @@ def _find_first_records(
         record = find_known(ids[0], situation) if len(ids) == 1 else None
         return ((MeantRecord(record),) if record else ()), ()
     for name in names_in(f"that {text}"):
-        named = {str(own[1]): record for record in records_named(name, situation) if (own := own_id(record))}
+        named = {str(own[1]): record for record in records_named(name, situation) if (own := record.own_id)}
         left = _content(text.replace(name, " "))
         if named:
             is_one = len(named) == 1 and all(_is_of(word, next(iter(named.values())).noun) for word in left)
@@ -81,7 +81,7 @@ def _step_from(
 
     None if it has none of these, or if the words name several records, or a field that has no further step.
     """
-    record, own = meant.record, own_id(meant.record)
+    record, own = meant.record, meant.record.own_id
     if meant.fields:
         return None
     others = [name for name in record.fields if not (own and own[0] == name)]
@@ -115,7 +115,7 @@ def _names_all(words: Iterable[str], own: frozenset[str]) -> bool:
 
 def _referring(record: FactRecord, words: tuple[str, ...], situation: Situation) -> MeantRecord | None:
     """The only known record of such a kind that refers to this one; None if there is none or several."""
-    own = None if _is_plural(words) else own_id(record)
+    own = None if _is_plural(words) else record.own_id
     value = str(own[1]) if own else ""
     return _only_one(
         other
@@ -147,7 +147,7 @@ def _own_words(record: FactRecord) -> set[str]:
 def _only_one(records: Iterable[FactRecord]) -> MeantRecord | None:
     by_id: dict[str, FactRecord] = {}
     for record in records:
-        own = own_id(record)
+        own = record.own_id
         key = str(own[1]) if own else record.ref("")
         by_id[key] = record if key not in by_id or by_id[key].in_list else by_id[key]
     return MeantRecord(next(iter(by_id.values()))) if len(by_id) == 1 else None

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find_mentions
-from services.planner.core.records import FactRecord, own_id, read_figure
+from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import field_stems, parts, stems, text_stems
 
@@ -141,7 +141,7 @@ def _operands_of_two(sides: tuple[str, str], situation: Situation) -> tuple[tupl
         if meant_record.noun != other.noun
         and (_contains_id_of(meant_record, other) or _contains_id_of(other, meant_record))
     ]
-    if len({(own_id(meant_record), own_id(other)) for meant_record, other in pairs}) != 1:
+    if len({(meant_record.own_id, other.own_id) for meant_record, other in pairs}) != 1:
         return ()
     chosen = [(record, amount_field(record, side)) for record, side in zip(_prefer_single(pairs), sides, strict=True)]
     operands = tuple(operand(record, field) for record, field in chosen if field)
@@ -161,5 +161,5 @@ def _records_meant(text: str, situation: Situation) -> list[FactRecord]:
 
 
 def _contains_id_of(record: FactRecord, target: FactRecord) -> bool:
-    id_pair = own_id(target)
+    id_pair = target.own_id
     return id_pair is not None and record is not target and id_pair[1] in record.fields.values()

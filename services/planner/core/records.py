@@ -113,11 +113,6 @@ def _keep_usual(figure: Decimal) -> Decimal | None:
     return figure if abs(figure.adjusted()) <= _LARGEST else None
 
 
-def own_id(record: FactRecord) -> tuple[str, Scalar] | None:
-    """The name and value of the field that identifies a record; None if there is none."""
-    return record.own_id
-
-
 def find_own_id(noun: frozenset[str], fields: Mapping[str, Scalar]) -> tuple[str, Scalar] | None:
     """The name and value of the field that identifies a thing; None if there is none. It is ``id``, or the thing's
     noun with ``id``, else the first identifier field.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from services.planner.core.mentions import Mention, MentionKind, identifiers_in
-from services.planner.core.records import FactRecord, Scalar, id_fields, own_id
+from services.planner.core.records import FactRecord, Scalar, id_fields
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import select_records
 from services.planner.core.situation import (
@@ -193,7 +193,7 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
     candidates: list[ArgumentCandidate] = []
     own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
-    if len(own) == 1 and (id_pair := own_id(own[0])) and concept(id_pair[0], own[0].noun) & noun:
+    if len(own) == 1 and (id_pair := own[0].own_id) and concept(id_pair[0], own[0].noun) & noun:
         candidates.append(_candidate_of_field(own[0], id_pair[0], CERTAIN))
     candidates += _find_only_fitting_thing(noun, situation) if not own else []
     for record in _subjects(situation):
@@ -211,7 +211,7 @@ def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[Argu
     pointed = {
         str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
     }
-    linked = [r for r in situation.records if (id_pair := own_id(r)) and str(id_pair[1]) in pointed]
+    linked = [r for r in situation.records if (id_pair := r.own_id) and str(id_pair[1]) in pointed]
     candidates = [
         _candidate_of_field(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]
     ]
@@ -225,9 +225,9 @@ def _find_only_fitting_thing(noun: frozenset[str], situation: Situation) -> list
     fitting = {
         record.ref(""): record for record in select_records(situation.text, situation).records if record.noun == noun
     }
-    narrowed = len({str(own_id(record)) for record in situation.records if record.noun == noun}) > len(fitting)
+    narrowed = len({str(record.own_id) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
-    return [_candidate_of_field(record, id_pair[0], LIKELY) for record in chosen if (id_pair := own_id(record))]
+    return [_candidate_of_field(record, id_pair[0], LIKELY) for record in chosen if (id_pair := record.own_id)]
 
 
 def _subjects(situation: Situation) -> list[FactRecord]:
@@ -250,7 +250,7 @@ def _fields_of_shape(record: FactRecord, noun: frozenset[str], examples: list[st
     shapes = {_shape(example) for example in examples} | {
         _shape(str(other.fields[field])) for other in records_about(situation, noun) for field in id_fields(other, noun)
     }
-    id_pair = own_id(record)
+    id_pair = record.own_id
     others = [name for name in record.fields if is_identifier(name) and not (id_pair and name == id_pair[0])]
     return [
         name

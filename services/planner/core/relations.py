@@ -11,7 +11,7 @@ from services.planner.core.explained import drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, in_major_units, numeric_fields
 from services.planner.core.languages import SAME_DAY
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
-from services.planner.core.records import MINOR, FactRecord, own_id
+from services.planner.core.records import MINOR, FactRecord
 from services.planner.core.situation import Situation, places_of
 from services.planner.core.words import (
     STOP,
@@ -127,7 +127,7 @@ def _name_person(question: str, situation: Situation) -> str:
         return question
     before = [text for text in situation.reading.questions if 0 <= situation.text.find(text) < place]
     asked = answer_related(before[-1], situation) if before else None
-    own = own_id(asked.record) if asked and asked.record else None
+    own = asked.record.own_id if asked and asked.record else None
     return f"{question[: match.start()]}{own[1]}'s{question[match.end() :]}" if own else question
 
 
@@ -142,7 +142,7 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
         return record, ids[0].start, ids[0].end
     spoken: dict[str, tuple[FactRecord, int, int]] = {}
     for record in situation.records:
-        name, own = record.fields.get("name"), own_id(record)
+        name, own = record.fields.get("name"), record.own_id
         place = text.rfind(name) if isinstance(name, str) and len(name) > 2 else -1
         if own and place >= 0:
             spoken.setdefault(str(own[1]), (record, place, place + len(str(name))))
@@ -151,7 +151,7 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
 
 def find_known(value: str, situation: Situation) -> FactRecord | None:
     """The record with that identifier, or None; of several, one that was read by itself before one from a list."""
-    records = [r for r, field in places_of(value, situation) if (own := own_id(r)) and own[0] == field]
+    records = [r for r, field in places_of(value, situation) if (own := r.own_id) and own[0] == field]
     return min(records, key=lambda record: record.in_list, default=None)
 
 
@@ -209,7 +209,7 @@ def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) 
     is_chain, is_strict = len(steps) > 1, len(steps) > 1 or bool(steps[0].verb)
     waiting = [*steps]
     while waiting:
-        step, own = waiting.pop(0), own_id(record)
+        step, own = waiting.pop(0), record.own_id
         field = _choose_field(record, step, situation)
         if field is None:
             what = " ".join(filter(None, (*step.words, step.verb)))
@@ -243,7 +243,7 @@ def _is_of(word: str, known_stems: Iterable[str]) -> bool:
 
 def _choose_field(record: FactRecord, step: _Step, situation: Situation) -> str | None:
     """The one field by which a record says what a step asks for; None if it has none, or several."""
-    own = own_id(record)
+    own = record.own_id
     names = [name for name, value in record.fields.items() if value != "" and not (own and own[0] == name)]
     if step.verb and stem(step.verb) in record.noun:  # who has it
         return _choose_named_field(names, step.words) if step.words else _person_field(record, situation)
@@ -294,7 +294,7 @@ def _author_field(record: FactRecord, verb: str, situation: Situation) -> str | 
 
 def _person_field(record: FactRecord, situation: Situation) -> str | None:
     """The one thing with a name to which a record refers; None if it refers to another that may have one, too."""
-    own, name_stems = own_id(record), stems(("name",))
+    own, name_stems = record.own_id, stems(("name",))
     bases = {
         name: concept(name, frozenset()) - name_stems
         for name in record.fields
@@ -337,7 +337,7 @@ def tell_field(record: FactRecord, field: str) -> str:
     """A sentence on a record's field, such as ``The state of K-1 is open.`` or ``K-1 was mended on 2026-03-02.``; a sum
     in minor units is told in major ones.
     """
-    own = own_id(record)
+    own = record.own_id
     name = str(own[1]) if own else " ".join(sorted(record.noun))
     is_minor = bool(MINOR.intersection(parts(field)))
     words = " ".join(part for part in parts(field) if part not in MINOR)

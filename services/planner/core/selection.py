@@ -19,7 +19,7 @@ from services.planner.core.links import (
 )
 from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
 from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
-from services.planner.core.records import FactRecord, own_id
+from services.planner.core.records import FactRecord
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import ChosenRecords, Situation, says
 from services.planner.core.words import STOP, nouns, stem, stems, text_stems, text_words
@@ -171,7 +171,7 @@ class _ReadExclusions(NamedTuple):
     uninterpreted: tuple[str, ...]
 
     def leaves_out(self, record: FactRecord) -> bool:
-        id_pair = own_id(record)
+        id_pair = record.own_id
         return bool(id_pair and str(id_pair[1]) in self.ids) or any(other.fits(record) for other in self.others)
 
 
@@ -285,7 +285,7 @@ def _is_no_state(word: str, situation: Situation) -> bool:
 def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:
     unique: dict[str, FactRecord] = {}
     for record in records:
-        id_pair = own_id(record)
+        id_pair = record.own_id
         unique.setdefault(f"{sorted(record.noun)} {id_pair[1] if id_pair else record.ref('')}", record)
     return list(unique.values())
 
@@ -307,7 +307,7 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
     named: dict[str, set[str]] = {}
     for value in [value for value in mentioned if value in text] or (mentioned if pointing else []):
         named.setdefault(shape_of_id(value), set()).add(value)
-    owner_ids = [(owner.noun, str(field[1])) for owner in named_owners(text, situation) if (field := own_id(owner))]
+    owner_ids = [(owner.noun, str(field[1])) for owner in named_owners(text, situation) if (field := owner.own_id)]
     shapes = {*named, *(shape_of_id(value) for _, value in owner_ids)}
     columns: dict[tuple[str, str], set[str]] = {}
     for record in situation.records if shapes else ():
@@ -378,11 +378,11 @@ def named_owners(text: str, situation: Situation) -> list[FactRecord]:
     """The records whose proper name a text uses, and that have an identifier. A name of several words counts wherever
     it stands, also behind a capital letter that begins a sentence.
     """
-    owners = [record for name in names_in(text) for record in records_named(name, situation) if own_id(record)]
+    owners = [record for name in names_in(text) for record in records_named(name, situation) if record.own_id]
     of_full_name = [
         record
         for record in situation.records
-        if isinstance(name := record.fields.get("name"), str) and " " in name and name in text and own_id(record)
+        if isinstance(name := record.fields.get("name"), str) and " " in name and name in text and record.own_id
     ]
     return [*owners, *(record for record in of_full_name if record not in owners)]
 

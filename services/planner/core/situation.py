@@ -13,7 +13,7 @@ from services.planner.core.foreign import in_english
 from services.planner.core.intents import TaskReading, understand
 from services.planner.core.mentions import Mention, MentionKind, find_mentions
 from services.planner.core.process import process_of
-from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, own_id, read_figure, records_of
+from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, read_figure, records_of
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, ToolSpec, as_object, now_of, objects
 from services.planner.core.spoken_times import find_days_without_year
 from services.planner.core.words import (
@@ -383,7 +383,7 @@ def best(records: Iterable[FactRecord], situation: Situation) -> list[FactRecord
     chosen: dict[object, FactRecord] = {}
     for score, record in ranked:
         if score == top and top > 0:
-            id_pair = own_id(record)
+            id_pair = record.own_id
             chosen.setdefault(id_pair[1] if id_pair else record.path, record)
     return list(chosen.values())
 
@@ -399,7 +399,7 @@ def list_records_meant(ids: Set[str], situation: Situation) -> list[FactRecord]:
     if places_by_own_id is None:
         places_by_own_id = situation.memo.places_by_own_id = {}
         for place, record in enumerate(situation.records):
-            if own := own_id(record):
+            if own := record.own_id:
                 places_by_own_id.setdefault(str(own[1]), []).append(place)
     places = sorted(place for one in ids for place in places_by_own_id.get(one, ()))
     return [situation.records[place] for place in places]
@@ -408,11 +408,11 @@ def list_records_meant(ids: Set[str], situation: Situation) -> list[FactRecord]:
 def list_records_judged(ids: Set[str], situation: Situation) -> list[FactRecord]:
     """The records of these things, those to which they refer, and those that refer to them."""
     meant = list_records_meant(ids, situation)
-    own_ids = {str(own[1]) for record in meant if (own := own_id(record))}
+    own_ids = {str(own[1]) for record in meant if (own := record.own_id)}
     referred = {str(value) for record in meant for value in record.fields.values()}
     others = [
         record
         for record in situation.records
-        if ((own := own_id(record)) and str(own[1]) in referred) or own_ids & {*map(str, record.fields.values())}
+        if ((own := record.own_id) and str(own[1]) in referred) or own_ids & {*map(str, record.fields.values())}
     ]
     return [*meant, *(record for record in others if record not in meant)]

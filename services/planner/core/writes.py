@@ -19,7 +19,7 @@ from services.planner.core.mentions import MentionKind, find_ambiguous_figures, 
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.put_off import find_later_of_notice
-from services.planner.core.records import own_id, read_figure
+from services.planner.core.records import read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import are_same_state
@@ -422,7 +422,7 @@ def _find_between(plans: Sequence[CallPlan], intent: Intent, situation: Situatio
     ids = [
         mention for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID and mention.value in given
     ]
-    records = [record for record in situation.records if (own := own_id(record)) and str(own[1]) in given]
+    records = [record for record in situation.records if (own := record.own_id) and str(own[1]) in given]
     words: list[str] = []
     for mention, after in pairwise(ids if len(plans) > 1 and not intent.sends_message else ()):
         text = intent.clause[mention.end : after.start]
@@ -484,7 +484,7 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
         state = next(
             (value for value in states if stem(value) == verb_stem and value != verb_stem and value.endswith("d")), ""
         )
-        id_pair = own_id(record)
+        id_pair = record.own_id
         if state and id_pair:
             return f"{id_pair[1]} is already {state}"
     return ""
@@ -503,7 +503,7 @@ def _find_other_state(plan: CallPlan, situation: Situation) -> str:
         return ""
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
     for record in list_records_meant(ids, situation):
-        state, id_pair = find_state(record), own_id(record)
+        state, id_pair = find_state(record), record.own_id
         is_of_thing = stem(match["thing"]) in record.noun and is_state(state)
         if id_pair and is_of_thing and not any(are_same_state(state, other) for other in states):
             return f"{plan.tool.name} is for what is {' or '.join(states)}, and {id_pair[1]} is {state}"
@@ -514,7 +514,7 @@ def _why_decided(plan: CallPlan, intent: Intent, situation: Situation) -> str:
     """Why nothing is to be done, if the thing is decided otherwise: ``approve`` for a rejected one; else empty."""
     ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
     for record in list_records_meant(ids, situation) if intent.family in _DECISION_WORDS else ():
-        id_pair = own_id(record)
+        id_pair = record.own_id
         states = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATE_WORDS]
         decided = next(
             (state for state in states if state.endswith("ed") and family(state) in _DECISION_WORDS - {intent.family}),
