@@ -1,12 +1,15 @@
 """A dry run does everything but writes and notices, and answers with the plan."""
 
+from typing import cast
+
 import pytest
 
+from shared.contracts.policy import Rule
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import READ, READ_2, TASK, Stage, use
 
 
 def _dry(stage: Stage, value: object = True) -> Stage:
@@ -59,6 +62,33 @@ async def test_whatever_is_not_plainly_no_means_a_dry_run(value: object) -> None
     assert _untouched(stage) is (value is not False)
     assert stage.claims.applied == ([] if value is not False else ["C-1"])
     assert ("dry_run" in record.metadata) is (value is not False)
+
+
+@pytest.mark.promise("dry_run.no_writes")
+async def test_the_answer_and_the_plan_name_what_the_plan_leaves_out() -> None:
+    """A part without a call, and a call that a rule blocks."""
+    part = "Tell the clerk"
+    stage = _dry(Stage(f"{TASK}. {part}", [READ], [use("approve_claim", 1, claim_id="C-1")], parts=(TASK, part)))
+    record = await stage.run()
+    assert f"Not in this plan: \u201c{part}\u201d: no call for it was proposed" in (record.answer or "")
+    assert [omission["what"] for omission in _left_out(record)] == [f"\u201c{part}\u201d"]
+    parts, other = ("Approve claim C-1", "approve claim C-2"), use("approve_claim", 2, claim_id="C-2")
+    stage = _dry(
+        Stage(" and ".join(parts), [READ, READ_2], [use("approve_claim", 1, claim_id="C-1"), other], parts=parts)
+    )
+    stage.claims.rows["C-2"] = {**stage.claims.rows["C-2"], "amount": 9000}
+    stage.judge_by(Rule(id="TOO-MUCH", condition="amount > 5000", action="block"))
+    record = await stage.run()
+    assert (record.state, _planned(record)) == (TaskState.COMPLETED, ["approve_claim"])
+    (omission,) = _left_out(record)
+    assert omission["what"] == 'approve_claim {"claim_id":"C-2"}'
+    assert "TOO-MUCH" in omission["reason"]
+    assert f"Not in this plan: {omission['what']}" in (record.answer or "")
+
+
+def _left_out(record: TaskRecord) -> list[dict[str, str]]:
+    (artifact,) = record.artifacts
+    return cast("list[dict[str, str]]", (artifact.data or {})["not_planned"])
 
 
 def _planned(record: TaskRecord) -> list[object]:

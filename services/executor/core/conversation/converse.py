@@ -28,7 +28,7 @@ from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.message_history import MessageHistory, get_opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
-from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
+from services.executor.core.plan.draft import ClosedPlan, Omission, PlanDraft, build_held_result, build_outcome_answer
 from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.plan.named_reads import NamedRecordReader
 from services.executor.core.plan.outcomes import list_answers_as_facts, list_parts_not_done
@@ -184,6 +184,10 @@ class Conversation:
             for part in parts
         }
         return {number: ids for number, ids in ids_by_part.items() if ids}
+
+    def list_omissions(self) -> list[Omission]:
+        """What the closed plan leaves out of the task; empty if no plan is closed."""
+        return self.draft.list_omissions(self._closed_plan, self._parts) if self._closed_plan else []
 
     async def run_until_plan_or_answer(self) -> WritePlan | None:
         """Asks the model for replies and carries out their calls, until a plan closes or the answer is found.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -24,6 +25,7 @@ _MOST_CORRECTIONS = 3
 _NOTE_OF_HELD_CALL = "held: propose what else the task needs"
 _NOTE_OF_CALL_HELD_BEFORE = "proposed already: it will be made once"
 _PROPOSE_AGAIN_TEXT = "propose it again"
+_NO_CALL_YET_TEXT = "no call for it was proposed with this plan; a real run may propose one afterwards"
 CLOSING_STEP_SUFFIX = ":closing"  # ends the name of the journal step that closes a plan
 
 
@@ -61,6 +63,13 @@ class ClosedPlan(Contract):
         )
 
 
+class Omission(NamedTuple):
+    """What a plan leaves out, and why: a part of the task in its words, or a call."""
+
+    what: str
+    reason: str
+
+
 class PlanDraft:
     """The proposals that wait for their plan, the plans that were closed, and how often the model was corrected."""
 
@@ -93,6 +102,19 @@ class PlanDraft:
         planned = {call.part for plan in self.plans for call in plan.calls}
         planned |= {proposal.call.part for proposal in self.held}
         return [part.number for part in list_parts_to_do(parts) if part.number not in planned and not part.unmet]
+
+    def list_omissions(self, closed: ClosedPlan, parts: Sequence[PartOfTask]) -> list[Omission]:
+        """What the closed plan leaves out: the parts to be done without a call, and the calls that rules block."""
+        lacking = self.list_parts_without_calls(parts)
+        quotes = {part.number: part.quote for part in parts}
+        barred = [proposal for proposal in self.held if proposal.use_id in closed.barred]
+        return [
+            *(Omission(f"“{quotes[part]}”", self.last_errors_by_part.get(part, _NO_CALL_YET_TEXT)) for part in lacking),
+            *(
+                Omission(f"{proposal.call.tool} {proposal.call.arguments_json}", closed.barred[proposal.use_id])
+                for proposal in barred
+            ),
+        ]
 
     def list_parts_without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call in a plan, or whose calls only asked something."""

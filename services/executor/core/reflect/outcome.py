@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from services.executor.core.figures.columns import COMPARE_BY_SIGN
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.session.context import AnswerRules, is_practice
-from services.executor.core.session.dossier import Dossier, Progress, RunEnd, describe_verdict
+from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.ledger import (
     describe_doubt,
     describe_write,
@@ -325,6 +325,11 @@ def append_writes_to_answer(
     blocks = [policy, _describe_writes(writes) or remark, footer]
     additions = [block for block in blocks if block]
     return "\n\n".join([text.rstrip(), *additions]) if additions else text
+
+
+def describe_verdict(verdict: Verdict) -> str:
+    """One line: whether the plan passed, and the reasons of the triggered rules."""
+    return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}".rstrip()
 
 
 def without_footer(answer: str) -> str:

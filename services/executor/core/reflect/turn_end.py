@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from services.executor.core.process.rules import drop_unrealized_remainders
 from services.executor.core.reflect.documents import DocumentMaterial, build_document
+from services.executor.core.reflect.dry_run import DRY_RUN_KEY, list_dry_run_artifacts
 from services.executor.core.reflect.outcome import (
     build_outcome_of_run,
     compose_answer,
@@ -16,7 +17,7 @@ from services.executor.core.reflect.outcome import (
 )
 from services.executor.core.reflect.quality import EndedRun, collect_evidence
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import DRY_RUN_KEY, RunEnd, list_dry_run_artifacts
+from services.executor.core.session.dossier import RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import (
     list_past_calls_of_facts,

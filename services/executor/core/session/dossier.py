@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -18,8 +18,8 @@ from shared.contracts.made_tool import MadeTool
 from shared.contracts.outcome import Threshold
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
-from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import Json, JsonObject, digest, dumps, dumps_inexact, loads_object, to_i_json
+from shared.contracts.task import Artifact
+from shared.domain.exact_json import Json, digest, dumps_inexact
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import FsmState, Strategy, TaskState
 
@@ -237,75 +237,6 @@ class RunEnd(NamedTuple):
         return self.progress or NO_PROGRESS
 
 
-DRY_RUN_KEY = "dry_run"  # in a task's metadata
-_PLAN_TABLE_HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
-
-
 def hash_for_approval(verdict: Verdict) -> str:
     """The hash that an approval is bound to, over the verdict's policy, context and plan hashes."""
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
-
-
-def with_plan_as_answer(progress: Progress, approvers: str | None) -> Progress:
-    """A dry run's progress, its plan as the answer. ``approvers``: who would have to approve it; None if nobody."""
-    visited = progress.visited[:-1] or progress.visited
-    note = f"a real run would wait for {approvers}" if approvers else "a real run would wait for nobody"
-    dossier = progress.dossier
-    answer = _describe_plan(dossier.present_plan, dossier.verdict, note)
-    return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
-
-
-def list_dry_run_artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
-    """The plan of a dry run as a data artifact; empty for other runs."""
-    if not record.request.is_dry_run or progress is None or progress.dossier.plan is None:
-        return ()
-    dossier, plan = progress.dossier, progress.dossier.plan
-    data: JsonObject = {
-        "plan_hash": plan.hash,
-        "calls": [_describe_call(call) for call in plan.calls],
-        "approval": dossier.approval_note,
-    }
-    verdict = dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None
-    return (Artifact(name="plan", data={**cast("dict[str, JsonValue]", to_i_json(data)), "verdict": verdict}),)
-
-
-def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
-    rows = [_format_call_row(call) for call in plan.calls]
-    verdict_line = describe_verdict(verdict) if verdict else "Policy: no rule was asked."
-    parts = [
-        "Dry run: nothing was written and nobody was told. The plan:",
-        "",
-        _PLAN_TABLE_HEAD,
-        *rows,
-        "",
-        verdict_line,
-    ]
-    return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
-
-
-def _format_call_row(call: PlannedCall) -> str:
-    arguments = ", ".join(f"{name}={dumps(value)}" for name, value in call.arguments.items())
-    proof = call.read_back.tool if call.read_back else "-"
-    cells = (call.call_id, call.tool, arguments, call.tool_class.value, proof, call.on_failure)
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-def describe_verdict(verdict: Verdict) -> str:
-    """One line: whether the plan passed, and the reasons of the triggered rules."""
-    return f"Policy: {'passed' if verdict.passed else 'not passed'}. {'; '.join(verdict.reasons)}".rstrip()
-
-
-def _describe_call(call: PlannedCall) -> JsonObject:
-    read_back = call.read_back
-    return {
-        "call_id": call.call_id,
-        "connection": call.connection_id,
-        "tool": call.tool,
-        "class": call.tool_class.value,
-        "arguments": call.arguments,
-        "read_back": {"tool": read_back.tool, "arguments": loads_object(read_back.arguments_json)}
-        if read_back
-        else None,
-        "on_failure": call.on_failure,
-        "compensation": _describe_call(call.compensation) if call.compensation else None,
-    }

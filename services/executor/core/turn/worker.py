@@ -24,6 +24,7 @@ from services.executor.core.prime.prime import OpenedTurn, WorkerDependencies, b
 from services.executor.core.prime.privacy import refuse_protected_request
 from services.executor.core.prime.prose import with_translated_rules
 from services.executor.core.process.figures import append_rows_without_call_to_answer
+from services.executor.core.reflect.dry_run import with_plan_as_answer
 from services.executor.core.reflect.review import review_answer, with_announced_documents
 from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end
 from services.executor.core.session.budget import Settlement, list_settlements_of_turn
@@ -45,7 +46,6 @@ from services.executor.core.session.dossier import (
     StaleInputs,
     WaitsForDecision,
     WaitsForTime,
-    with_plan_as_answer,
 )
 from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, restore_latest_progress
 from services.executor.core.session.ledger import WaitsForPerson, list_writes
@@ -330,7 +330,8 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
         if plan is None:
             return await _finish_answered_task(conversation, progress)
         if ctx.record.request.is_dry_run:
-            return AnsweredTask(with_plan_as_answer(progress, describe_needed_approval(ctx, progress)))
+            approvers, omissions = describe_needed_approval(ctx, progress), conversation.list_omissions()
+            return AnsweredTask(with_plan_as_answer(progress, approvers, omissions))
         carried = await _run_closed_plan(ctx, progress, plan)
         if not isinstance(carried, _CarriedOutPlan):
             return carried
