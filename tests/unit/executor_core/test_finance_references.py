@@ -7,13 +7,13 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.figures.calculator import split_by_weights
 from services.executor.core.figures.finance import (
     CALCULATORS,
     amortize_loan,
     normal_cumulative,
     normal_quantile,
     run_calculator,
+    split_by_weights,
 )
 from tests.examples import examples
 from tests.unit.executor_core.finance_references import REFERENCES, owed_exactly, rounded

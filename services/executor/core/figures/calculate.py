@@ -16,7 +16,6 @@ from services.executor.core.figures.columns import (
     ONE_OF,
     OVERDUE_SIGN,
     Cell,
-    find_field_around,
     name_as_words,
     parse_condition,
 )
@@ -220,7 +219,7 @@ def _is_row_field(name: str, operands: Iterable[Operand], finder: OperandFinder)
     in_results = [operand for operand in operands if operand.source == "result"]
     selections = [unwrap_list(select_cells(finder.find_result(operand.ref), operand.path)) for operand in in_results]
     cells = [cell for selection in selections for cell in selection.cells[:50]]
-    return any(find_field_around(cell, name) for cell in cells)
+    return any(cell.find_field(name) for cell in cells)
 
 
 def _choose_unused_name(name: str, operation: str, sources: OperandSources) -> str:

@@ -1,38 +1,19 @@
-"""What a calculator is, built in or made by a model, with the checks of its figures and the rounding of its result.
+"""The checks of a calculator's figures, the rounding of its result, and calculators that a model made.
 
-Rates are in percent: 7.5 is 7.5 %. A made tool's result comes only from the sandbox.
+A made tool's result comes only from the sandbox.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
-from inspect import signature
 from typing import NamedTuple
 
 from shared.contracts.made_tool import MadeTool
 
-Figures = Sequence[Decimal]
-HUNDRED = Decimal(100)
 RATIO_PLACES = 6
-_Formula = Callable[..., Decimal]
 
 
 class CannotCalculate(ValueError):
     """The operation does not fit its operands; the message says why."""
-
-
-class Calculator(NamedTuple):
-    """A formula with the names of its figures.
-
-    ``arguments``: the names, in brackets if optional, ending in ``...`` if repeated. ``is_money``: the result is
-    rounded half up to the currency's minor unit, else to six places. ``rounds_parts``: the formula takes the number of
-    decimal places and rounds by itself, so that rounded parts sum to the whole. ``takes_dates``: the figures are days.
-    """
-
-    arguments: str
-    formula: _Formula
-    is_money: bool = False
-    rounds_parts: bool = False
-    takes_dates: bool = False
 
 
 def accepts_figure_count(arguments: str, number: int) -> bool:
@@ -42,71 +23,9 @@ def accepts_figure_count(arguments: str, number: int) -> bool:
     return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
 
 
-def make_money_calculator(arguments: str, formula: _Formula) -> Calculator:
-    """A calculator whose result is an amount of money."""
-    return Calculator(arguments, formula, is_money=True, rounds_parts="places" in signature(formula).parameters)
-
-
 def round_half_up(amount: Decimal, places: int) -> Decimal:
     """The amount rounded half up (at the half away from zero) to this number of decimal places."""
     return amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-
-
-def require_whole(number: Decimal, name: str, low: int = 1, high: int = 1200) -> int:
-    """The figure as an integer; raises ``CannotCalculate`` unless it is whole and within the bounds."""
-    if number != number.to_integral_value() or not low <= number <= high:
-        raise CannotCalculate(f"{name} must be a whole number from {low} to {high}, not {number:f}")
-    return int(number)
-
-
-def require_positive(number: Decimal, name: str) -> Decimal:
-    """The figure; raises ``CannotCalculate`` unless it is above zero."""
-    if number <= 0:
-        raise CannotCalculate(f"{name} must be above zero, not {number:f}")
-    return number
-
-
-def require_not_negative(number: Decimal, name: str) -> Decimal:
-    """The figure; raises ``CannotCalculate`` if it is below zero."""
-    if number < 0:
-        raise CannotCalculate(f"{name} must not be below zero, not {number:f}")
-    return number
-
-
-def percent_of(amount: Decimal, percent: Decimal) -> Decimal:
-    """amount x percent / 100."""
-    return amount * percent / HUNDRED
-
-
-def add_figures(figures: Figures) -> Decimal:
-    """The sum of the figures; 0 if there are none."""
-    return sum(figures, Decimal(0))
-
-
-def split_into_lists(figures: Figures, number: int) -> list[Figures]:
-    """The figures split in order into so many equally long lists; raises ``CannotCalculate`` if they do not divide."""
-    size, remainder = divmod(len(figures), number)
-    if remainder or not size:
-        lists = {2: "two", 3: "three"}[number]
-        raise CannotCalculate(f"{lists} lists of equal length are needed, not {len(figures)} figures")
-    return [figures[index * size : (index + 1) * size] for index in range(number)]
-
-
-def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> list[Decimal]:
-    """The amount split by weights into parts that sum to it, each at most one minor unit off.
-
-    Raises ``CannotCalculate`` for a negative weight, and if the weights sum to 0.
-    """
-    sum_of_weights = require_positive(
-        add_figures([require_not_negative(weight, "a weight") for weight in weights]), "the weights"
-    )
-    parts, weight_so_far, amount_so_far = [], Decimal(0), Decimal(0)
-    for weight in weights[:-1]:
-        weight_so_far += weight
-        share = round_half_up(whole_amount * weight_so_far / sum_of_weights, places)
-        parts.append(share - amount_so_far)
-        amount_so_far = share
-    return [*parts, whole_amount - amount_so_far]
 
 
 _MOST_DIGITS = 24  # half of those that are calculated with, so that sums and products of operands lose none
@@ -118,7 +37,7 @@ def has_few_digits(number: Decimal, max_digits: int = _MOST_DIGITS) -> bool:
     return isinstance(exponent, int) and len(digits) <= max_digits and abs(exponent) <= max_digits
 
 
-def check_operands(operation: str, arguments: str, operands: Figures) -> None:
+def check_operands(operation: str, arguments: str, operands: Sequence[Decimal]) -> None:
     """Raises ``CannotCalculate`` if the operation, whose signature is ``arguments`` (``rate %, flow...``), does not
     take so many operands, or one has too many digits.
     """

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from operator import ge, gt, le, lt
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import (
@@ -30,6 +30,8 @@ from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 _CURRENCY_FIELDS = frozenset({"currency", "currency code", "currency iso", "iso currency", "ccy", "curr"})
 _NAMING_WORDS = ("id", "key", "code", "number", "reference", "ref", "sku", "name", "title", "email", "group")
 _AMOUNT_WORDS = ("amount", "value", "total", "units")
+SAY_DATE_ORDER_TEXT = "say with date_order which (day_first or month_first)"
+_Time = TypeVar("_Time", date, datetime)
 
 
 class Cell(NamedTuple):
@@ -48,6 +50,62 @@ class Cell(NamedTuple):
         """The record to which conditions apply: the value itself if it is an object, else the object around it."""
         return self.value if isinstance(self.value, dict) else self.records[-1] if self.records else {}
 
+    def find_field(self, name: str) -> tuple[str, Json] | None:
+        """Name and value of a field, or of a dotted path, in the record or the nearest one around it; else None."""
+        own_record = [self.value] if isinstance(self.value, dict) else []
+        fields = (_find_field_inside(record, name) for record in (*own_record, *reversed(self.records)))
+        return next((field for field in fields if field is not None), None)
+
+    def unwrap_money(self) -> "Cell":
+        """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
+        if not isinstance(self.value, dict) or not any(name_as_words(key) in _CURRENCY_FIELDS for key in self.value):
+            return self
+        fields = (find_field(self.value, name) for name in _AMOUNT_WORDS)
+        amount = next((field for field in fields if field is not None), None)
+        return Cell(amount[1], (*self.records, self.value), self.field) if amount else self
+
+    def read_amount(self, operation: str) -> WrittenAmount:
+        """The number with its unit; raises ``CannotCalculate``, naming the cell, if it is no number."""
+        amount = read_amount(self.value)
+        if amount is None and isinstance(self.value, str):
+            amount = read_number_word(self.value)
+        if amount is None:
+            dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(self.value) else ""
+            raise CannotCalculate(f"{operation} needs figures, and {self._describe()} is none{dates}")
+        return amount._replace(unit=amount.unit or self.unit or _unit_in_field_name(self.field))
+
+    def read_date(self, operation: str, order: DateOrder) -> date:
+        """The date; raises ``CannotCalculate``, naming the cell, if it is no date or could be two."""
+        return self._require_time(read_date(self.value, order), operation)
+
+    def read_moment(self, operation: str, order: DateOrder) -> datetime:
+        """The date and time of day in UTC; raises ``CannotCalculate``, naming it, if it is no date or could be two."""
+        return self._require_time(read_moment(self.value, order), operation)
+
+    def read_truth(self, operation: str) -> bool:
+        """The truth value, also written as a word; raises ``CannotCalculate``, naming the cell, if it is none."""
+        if isinstance(self.value, bool):
+            return self.value
+        truth = TRUTH_VALUES_BY_WORD.get(self.value.strip().casefold()) if isinstance(self.value, str) else None
+        if truth is None:
+            problem = f"{self._describe()} is none"
+            raise CannotCalculate(f"{operation} needs conditions that are true or false, and {problem}")
+        return truth
+
+    def _require_time(self, time: _Time | None, operation: str) -> _Time:
+        if time is not None:
+            return time
+        days = read_possible_dates(self.value)
+        if len(days) > 1:
+            text = dumps(self.value)
+            raise CannotCalculate(f"{text} can be {days[0]} or {days[1]}: {SAY_DATE_ORDER_TEXT}")
+        raise CannotCalculate(f"{operation} needs dates, and {self._describe()} is none")
+
+    def _describe(self) -> str:
+        if isinstance(self.value, dict):
+            return f"a record with the fields {', '.join(list(self.value)[:8])}"
+        return dumps(self.value)[:60]
+
 
 def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
     """The name and value of a record's field, ``due date`` or ``dueDate`` alike; None if it has none."""
@@ -55,13 +113,6 @@ def find_field(record: JsonObject, name: str) -> tuple[str, Json] | None:
         return name, record[name]
     words = name_as_words(name)
     return next(((key, value) for key, value in record.items() if name_as_words(key) == words), None)
-
-
-def find_field_around(cell: Cell, name: str) -> tuple[str, Json] | None:
-    """Name and value of a field, or of a dotted path, in the cell's record or the nearest one around it; else None."""
-    own_record = [cell.value] if isinstance(cell.value, dict) else []
-    fields = (_find_field_inside(record, name) for record in (*own_record, *reversed(cell.records)))
-    return next((field for field in fields if field is not None), None)
 
 
 def _find_currency_name(cell: Cell) -> str:
@@ -72,16 +123,6 @@ def _find_currency_name(cell: Cell) -> str:
         if isinstance(value, str) and value:
             return value.strip().upper()
     return ""
-
-
-def _unwrap_money(cell: Cell) -> Cell:
-    """The cell; for a money object such as ``{"amount": 5, "currency": "EUR"}`` the cell of its amount."""
-    if not isinstance(cell.value, dict) or not any(name_as_words(key) in _CURRENCY_FIELDS for key in cell.value):
-        return cell
-    for name in _AMOUNT_WORDS:
-        if (field := find_field(cell.value, name)) is not None:
-            return Cell(field[1], (*cell.records, cell.value), cell.field)
-    return cell
 
 
 def rank_naming_field(field: str) -> int | None:
@@ -136,79 +177,41 @@ class ListColumn(NamedTuple):
             return f"{operand.ref}{'' if operand.path[:1] in ('', '[') else '.'}{operand.path}"
         return operand.literal or f"{operand.ref}{'.' if operand.path else ''}{operand.path}"
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether the column has more than currency codes, or is empty."""
+        return not self.cells or not all(is_currency_code(cell.value) for cell in self.cells)
 
-def flatten_figure_cells(columns: Iterable[ListColumn]) -> list[Cell]:
-    """The cells of all columns, money objects as their amounts. Currency codes are left out: they are no figures."""
-    return [_unwrap_money(cell) for column in columns for cell in column.cells if not is_currency_code(cell.value)]
+    def list_figure_cells(self) -> list[Cell]:
+        """The cells, money objects as their amounts. Currency codes are left out: they are no figures."""
+        return [cell.unwrap_money() for cell in self.cells if not is_currency_code(cell.value)]
 
-
-def find_figure_columns(columns: Iterable[ListColumn]) -> list[ListColumn]:
-    """The columns without those that hold only currency codes."""
-    return [
-        column
-        for column in columns
-        if not (column.cells and all(is_currency_code(cell.value) for cell in column.cells))
-    ]
-
-
-def require_single_cell(column: ListColumn, operation: str) -> Cell:
-    """The only cell of a column, money as its amount; raises ``CannotCalculate`` if there are several or none."""
-    if len(column.cells) == 1:
-        return _unwrap_money(column.cells[0])
-    if not column.cells:
-        raise CannotCalculate(f"{column.operand_text} has no value: no row meets the conditions")
-    raise CannotCalculate(
-        f"{operation} takes one figure for each operand, and {column.operand_text} has {len(column.cells)}: "
-        "add a condition, or name their sum first"
-    )
-
-
-def read_cell_amount(cell: Cell, operation: str) -> WrittenAmount:
-    """A cell's number with its unit; raises ``CannotCalculate``, naming the cell, if it is no number."""
-    amount = read_amount(cell.value)
-    if amount is None and isinstance(cell.value, str):
-        amount = read_number_word(cell.value)
-    if amount is None:
-        dates = "; for dates take days_between, add_days or is_less" if read_possible_dates(cell.value) else ""
-        raise CannotCalculate(f"{operation} needs figures, and {_describe_cell(cell)} is none{dates}")
-    return amount._replace(unit=amount.unit or cell.unit or _unit_in_field_name(cell.field))
-
-
-def read_cell_date(cell: Cell, operation: str, order: DateOrder) -> date:
-    """A cell's date; raises ``CannotCalculate``, naming the cell, if it is no date or could be two."""
-    if (day := read_date(cell.value, order)) is None:
-        raise _build_date_error(cell, operation)
-    return day
-
-
-def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
-    """A cell's date and time of day in UTC; raises ``CannotCalculate``, naming it, if it is no date or could be two."""
-    if (moment := read_moment(cell.value, order)) is None:
-        raise _build_date_error(cell, operation)
-    return moment
-
-
-def read_cell_truth(cell: Cell, operation: str) -> bool:
-    """A cell's truth value, also written as a word; raises ``CannotCalculate``, naming the cell, if it is none."""
-    if isinstance(cell.value, bool):
-        return cell.value
-    truth = TRUTH_VALUES_BY_WORD.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
-    if truth is None:
+    def require_single_cell(self, operation: str) -> Cell:
+        """The only cell, money as its amount; raises ``CannotCalculate`` if there are several or none."""
+        if len(self.cells) == 1:
+            return self.cells[0].unwrap_money()
+        if not self.cells:
+            raise CannotCalculate(f"{self.operand_text} has no value: no row meets the conditions")
         raise CannotCalculate(
-            f"{operation} needs conditions that are true or false, and {_describe_cell(cell)} is none"
+            f"{operation} takes one figure for each operand, and {self.operand_text} has {len(self.cells)}: "
+            "add a condition, or name their sum first"
         )
-    return truth
+
+    def drop_empty_and_read_money(self) -> "ListColumn":
+        """The column without its empty cells, which are counted as missing; money objects become their amounts."""
+        cells = [cell.unwrap_money() for cell in self.cells]
+        present = [cell for cell in cells if not is_empty_value(cell.value)]
+        return self._replace(cells=present, missing=self.missing + len(cells) - len(present))
+
+
+def list_field_values(cells: Iterable[Cell], name: str) -> list[Json]:
+    """For each cell the value of a field in its record or the nearest one around it; None if there is none."""
+    fields = (cell.find_field(name) for cell in cells)
+    return [field[1] if field else None for field in fields]
 
 
 def are_dates(cells: Sequence[Cell]) -> bool:
     return bool(cells) and all(read_possible_dates(cell.value) for cell in cells)
-
-
-def drop_empty_and_read_money(column: ListColumn) -> ListColumn:
-    """The column without its empty cells, which are counted as missing; money objects become their amounts."""
-    cells = [_unwrap_money(cell) for cell in column.cells]
-    present = [cell for cell in cells if not is_empty_value(cell.value)]
-    return column._replace(cells=present, missing=column.missing + len(cells) - len(present))
 
 
 def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
@@ -261,21 +264,6 @@ def _currency_hints(cell: Cell) -> list[str]:
 def _is_count_name(field: str) -> bool:
     words = set(name_as_words(field).split())
     return bool(words & _COUNT_WORDS) and not words & {"amount", "price", "cost", "total", "fee"}
-
-
-def _build_date_error(cell: Cell, operation: str) -> CannotCalculate:
-    days = read_possible_dates(cell.value)
-    if len(days) > 1:
-        return CannotCalculate(
-            f"{dumps(cell.value)} can be {days[0]} or {days[1]}: say with date_order which (day_first or month_first)"
-        )
-    return CannotCalculate(f"{operation} needs dates, and {_describe_cell(cell)} is none")
-
-
-def _describe_cell(cell: Cell) -> str:
-    if isinstance(cell.value, dict):
-        return f"a record with the fields {', '.join(list(cell.value)[:8])}"
-    return dumps(cell.value)[:60]
 
 
 _PAID_FLAG_FIELDS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})

@@ -11,13 +11,12 @@ from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
     OVERDUE_SIGN,
+    SAY_DATE_ORDER_TEXT,
     Cell,
     ListColumn,
     compare_values,
-    drop_empty_and_read_money,
     equality_key,
-    find_field_around,
-    require_single_cell,
+    list_field_values,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.numbers import WIDE_CONTEXT, count_decimal_places, read_amount
@@ -63,7 +62,7 @@ def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToo
         raise CannotCalculate("where chooses among the rows of a list: give a path into one, r1.items[*].amount")
     columns = [_filter_column(column, value, finder) for column in columns]
     if operation is not None and operation.takes_lists:
-        columns = [drop_empty_and_read_money(column) for column in columns]
+        columns = [column.drop_empty_and_read_money() for column in columns]
     order = value.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
     call = CalculationCall(value.operation, columns, sources.today, order, value.give)
     try:
@@ -220,10 +219,8 @@ def _find_comparison_values(cells: list[Cell], condition: RowCondition, finder: 
     if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN):
         return [None] * len(cells)
     if condition.against.source != "row":
-        value = require_single_cell(_read_operand(condition.against, finder), "a condition").value
-        return [value] * len(cells)
-    fields = [find_field_around(cell, condition.against.path) for cell in cells]
-    return [pair[1] if pair else None for pair in fields]
+        return [_read_operand(condition.against, finder).require_single_cell("a condition").value] * len(cells)
+    return list_field_values(cells, condition.against.path)
 
 
 def _check_comparable(values: list[Json], against: list[Json], condition: RowCondition, order: DateOrder) -> None:
@@ -231,9 +228,7 @@ def _check_comparable(values: list[Json], against: list[Json], condition: RowCon
     pairs = [(value, other) for value, other in zip(values, against, strict=True) if not is_empty_value(value)]
     for value in (*(value for value, _ in pairs), *against):
         if len(read_possible_dates(value)) == 2 and not order:
-            raise CannotCalculate(
-                f"{dumps(value)} can be two dates: say with date_order which (day_first or month_first)"
-            )
+            raise CannotCalculate(f"{dumps(value)} can be two dates: {SAY_DATE_ORDER_TEXT}")
     if pairs and all(compare_values(value, other, order) is None for value, other in pairs):
         value, other = pairs[0]
         raise CannotCalculate(f"{condition.field} ({dumps(value)[:60]}) cannot be ordered against {dumps(other)[:60]}")

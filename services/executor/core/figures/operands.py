@@ -15,8 +15,8 @@ from services.executor.core.figures.columns import (
     ListColumn,
     evaluate_condition,
     find_field,
-    find_field_around,
     is_paid,
+    list_field_values,
     name_as_words,
     parse_condition,
 )
@@ -88,8 +88,7 @@ def _apply_step(selection: ListColumn, step: _Step, path: str) -> ListColumn:
             return selection._replace(cells=rows, is_list=True)
         return expanded if expanded.is_list else _raise_no_such_path(selection, path, "no list")
     field, sign, literal = step
-    fields = [find_field_around(cell._replace(records=()), field) for cell in expanded.cells]
-    values = [pair[1] if pair else None for pair in fields]
+    values = list_field_values([cell._replace(records=()) for cell in expanded.cells], field)
     is_met = evaluate_condition(values, sign, [literal] * len(values))
     return expanded._replace(cells=[*compress(expanded.cells, is_met)])
 
@@ -182,10 +181,9 @@ def _raise_no_such_path(selection: ListColumn, path: str, missing_part: str) -> 
 
 def read_field_of_rows(cells: Sequence[Cell], field: str, purpose: str = "") -> list[Json]:
     """For each row the value of a field, None if the row lacks it; raises ``CannotCalculate`` if no row has it."""
-    fields = [find_field_around(cell, field) for cell in cells]
-    if cells and not any(fields):
+    if cells and not any(cell.find_field(field) for cell in cells):
         raise CannotCalculate(f"no row has the field {field!r}{purpose}; the rows have {describe_fields(cells)}")
-    return [pair[1] if pair else None for pair in fields]
+    return list_field_values(cells, field)
 
 
 def describe_fields(cells: Sequence[Cell]) -> str:

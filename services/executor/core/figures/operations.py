@@ -12,7 +12,6 @@ from dateutil.relativedelta import relativedelta
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
 from services.executor.core.figures.calculator import (
     RATIO_PLACES,
-    Calculator,
     CannotCalculate,
     MadeToolResults,
     accepts_figure_count,
@@ -26,23 +25,15 @@ from services.executor.core.figures.columns import (
     are_equal_values,
     compare_values,
     equality_key,
-    find_field_around,
-    find_figure_columns,
-    flatten_figure_cells,
     is_paid,
     is_rate_cell,
     name_as_words,
     rank_naming_field,
-    read_cell_amount,
-    read_cell_date,
-    read_cell_moment,
-    read_cell_truth,
     require_one_currency,
     require_one_unit,
-    require_single_cell,
 )
 from services.executor.core.figures.dates import DateOrder, has_iso_time, move_day, read_date, read_possible_dates
-from services.executor.core.figures.finance import CALCULATORS, run_calculator
+from services.executor.core.figures.finance import CALCULATORS, Calculator, run_calculator
 from services.executor.core.figures.numbers import (
     WIDE_CONTEXT,
     Number,
@@ -82,21 +73,26 @@ class CalculationCall(NamedTuple):
     order: DateOrder
     give: str = ""
 
+    @property
+    def figure_columns(self) -> list[ListColumn]:
+        """The columns without those that hold only currency codes."""
+        return [column for column in self.columns if column.has_figures]
+
     def list_cells(self) -> list[Cell]:
-        return flatten_figure_cells(self.columns)
+        return [cell for column in self.columns for cell in column.list_figure_cells()]
 
     def read_amounts(self) -> list[WrittenAmount]:
-        return [read_cell_amount(cell, self.operation) for cell in self.list_cells()]
+        return [cell.read_amount(self.operation) for cell in self.list_cells()]
 
     def require_single_cells(self) -> list[Cell]:
         """The single cell of each operand; raises ``CannotCalculate`` if one has several or none."""
-        return [require_single_cell(column, self.operation) for column in find_figure_columns(self.columns)]
+        return [column.require_single_cell(self.operation) for column in self.figure_columns]
 
     def read_single_amounts(self) -> list[WrittenAmount]:
-        return [read_cell_amount(cell, self.operation) for cell in self.require_single_cells()]
+        return [cell.read_amount(self.operation) for cell in self.require_single_cells()]
 
     def read_single_dates(self) -> list[date]:
-        return [read_cell_date(cell, self.operation, self.order) for cell in self.require_single_cells()]
+        return [cell.read_date(self.operation, self.order) for cell in self.require_single_cells()]
 
     def require_currency(self) -> str:
         return require_one_currency(self.columns, self.operation)
@@ -131,7 +127,7 @@ def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> Ope
         return OperationResult(value, currency, keeps_places=True)
     if (operation := OPERATIONS.get(call.operation)) is None:
         raise CannotCalculate(f"unknown operation {call.operation!r}")
-    operand_count = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
+    operand_count = len(call.columns if operation.takes_currency else call.figure_columns)
     if call.operation not in CALCULATORS and not accepts_figure_count(operation.arguments, operand_count):
         raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {operand_count} operands")
     return operation.compute(call)
@@ -142,7 +138,7 @@ def _run_builtin_calculator(call: CalculationCall) -> OperationResult:
     if "..." not in calculator.arguments:
         call.require_single_cells()
     if calculator.takes_dates:
-        days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.list_cells()]
+        days = [cell.read_date(call.operation, call.order).toordinal() for cell in call.list_cells()]
         unit = "" if "bucket" in call.operation else "days"
         return OperationResult(run_calculator(call.operation, list(map(Decimal, days))), unit=unit)
     amounts = call.read_amounts()
@@ -227,14 +223,14 @@ def _round_ratio(number: Fraction) -> Decimal:
 
 
 def _compute_arithmetic(call: CalculationCall) -> OperationResult:
-    columns = find_figure_columns(call.columns)
+    columns = call.figure_columns
     if call.operation in ("minimum", "maximum") and are_dates(call.list_cells()):
         pick = min if call.operation == "minimum" else max
-        extreme = pick(call.list_cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
-        return OperationResult(read_cell_date(extreme, call.operation, call.order))
+        extreme = pick(call.list_cells(), key=lambda cell: cell.read_moment(call.operation, call.order))
+        return OperationResult(extreme.read_date(call.operation, call.order))
     if call.operation in ("difference", "quotient", "percentage"):
         for column in columns[: 1 if call.operation == "difference" else None]:
-            require_single_cell(column, call.operation)
+            column.require_single_cell(call.operation)
     amounts = call.read_amounts()
     unit, currency = _result_unit(call, amounts), _result_currency(call)
     numbers = [_scale_percent(amount, call.operation) for amount in amounts]
@@ -295,7 +291,7 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
 
 def _is_count(cell: Cell) -> bool:
     """Whether a cell is a field with a whole number of things, so that what is divided by it is only shared out."""
-    if not cell.field or not isinstance(cell.value, int) or read_cell_amount(cell, "quotient").unit:
+    if not cell.field or not isinstance(cell.value, int) or cell.read_amount("quotient").unit:
         return False
     return kind_of_argument(cell.field, {}, cell.value) is ArgumentKind.QUANTITY  # of a truth value it is a choice
 
@@ -353,7 +349,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
     if not cells:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")
     if are_dates(cells):
-        moments = [read_cell_moment(cell, call.operation, call.order) for cell in cells]
+        moments = [cell.read_moment(call.operation, call.order) for cell in cells]
         ranks = [Fraction((moment - _EARLIEST_MOMENT) // timedelta(microseconds=1)) for moment in moments]
     else:
         call.require_currency()
@@ -373,7 +369,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
 def _find_row_name(cell: Cell, call: CalculationCall) -> Json:
     """The value of the row's ``give``, or of its best naming field; raises ``CannotCalculate`` if there is none."""
     if call.give:
-        field = find_field_around(cell, call.give)
+        field = cell.find_field(call.give)
         if field is None:
             raise CannotCalculate(f"the row has no field {call.give!r}; it has {', '.join(list(cell.row)[:12])}")
         return field[1]
@@ -414,7 +410,7 @@ def _sum_products(call: CalculationCall) -> OperationResult:
     if len({len(column.cells) for column in call.columns}) != 1:
         raise CannotCalculate("sum_of_products needs lists of equal length")
     rows = zip(*(column.cells for column in call.columns), strict=True)
-    factors = [[_scale_percent(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
+    factors = [[_scale_percent(cell.read_amount(call.operation), "product") for cell in row] for row in rows]
     total = sum((_multiply(Fraction(factor) for factor in row) for row in factors), Fraction(0))
     unit = "cents" if any(amount.unit == "cents" for amount in call.read_amounts()) else ""
     return OperationResult(to_result_decimal(total), call.require_currency(), unit)
@@ -428,8 +424,8 @@ def _round_to_whole(call: CalculationCall) -> OperationResult:
 
 
 def _convert_currency(call: CalculationCall) -> OperationResult:
-    cells = [require_single_cell(column, call.operation) for column in call.columns]
-    amount, rate = (read_cell_amount(cell, call.operation) for cell in cells[:2])
+    cells = [column.require_single_cell(call.operation) for column in call.columns]
+    amount, rate = (cell.read_amount(call.operation) for cell in cells[:2])
     code = cells[2].value
     if not isinstance(code, str) or not is_currency_code(code):
         raise CannotCalculate("convert_currency needs amount, rate, and the code of the currency that comes out")
@@ -440,7 +436,7 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
 def _convert_unit(call: CalculationCall) -> OperationResult:
     source, target = call.operation.split("_to_")
     column = call.columns[0]
-    amount = read_cell_amount(require_single_cell(column, call.operation), call.operation)
+    amount = column.require_single_cell(call.operation).read_amount(call.operation)
     if source == "units" and amount.unit == "cents":
         raise CannotCalculate(f"{column.operand_text} is in cents already")
     if amount.unit and source not in (amount.unit, "units"):
@@ -465,14 +461,14 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
         return OperationResult(COMPARE_BY_SIGN[_SIGNS_BY_OPERATION[call.operation]](order, 0))
     for cell in cells:
         if len(read_possible_dates(cell.value)) == 2:
-            read_cell_date(cell, call.operation, call.order)  # raises, unless the call has an order of dates
+            cell.read_date(call.operation, call.order)  # raises, unless the call has an order of dates
             break
     values = f"{dumps(value)[:60]} and {dumps(other)[:60]}"
     raise CannotCalculate(f"{call.operation} needs two figures or two dates, not {values}")
 
 
 def _combine_truth_values(call: CalculationCall) -> OperationResult:
-    truths = [read_cell_truth(cell, call.operation) for cell in call.list_cells()]
+    truths = [cell.read_truth(call.operation) for cell in call.list_cells()]
     if not truths:
         raise CannotCalculate(f"{call.operation} has nothing to look at")
     return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
@@ -484,14 +480,15 @@ def _check_if_overdue(call: CalculationCall) -> OperationResult:
 
 
 def _shift_date(call: CalculationCall) -> OperationResult:
-    start, step = (require_single_cell(column, call.operation) for column in call.columns[:2])
+    start, step = (column.require_single_cell(call.operation) for column in call.columns[:2])
     verb, _, unit = call.operation.partition("_")
     most_units = _MOST_MONTHS if unit in ("months", "years") else _MOST_DAYS
-    number = Fraction(read_cell_amount(step, call.operation).number)
+    number = Fraction(step.read_amount(call.operation).number)
     if number.denominator != 1 or abs(number) > most_units:
         raise CannotCalculate(f"{call.operation} needs a whole number of up to {most_units}")
-    day = read_cell_date(start, call.operation, call.order)
-    holidays = {read_cell_date(cell, call.operation, call.order) for cell in flatten_figure_cells(call.columns[2:])}
+    day = start.read_date(call.operation, call.order)
+    cells = [cell for column in call.columns[2:] for cell in column.list_figure_cells()]
+    holidays = {cell.read_date(call.operation, call.order) for cell in cells}
     count = -int(number) if verb == "subtract" else int(number)
     shifted = move_day(day, count, _UNIT_SIGNS[unit], is_working=unit == "working_days", holidays=holidays)
     if shifted is None:
@@ -523,7 +520,7 @@ def _compute_time_between(call: CalculationCall) -> OperationResult:
     cells = call.require_single_cells()
     if not all(has_iso_time(cell.value) for cell in cells):
         raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
-    start, end = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
+    start, end = (cell.read_moment(call.operation, call.order) for cell in cells)
     seconds = Fraction((end - start) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
     return OperationResult(to_result_decimal(seconds / UNITS_BY_WORD[unit].size), unit=unit)
