@@ -228,15 +228,6 @@ async def test_between_beats_a_turn_asks_the_store_only_once_it_is_called(redis:
     assert stop_state.cancel == cancel
 
 
-@pytest.mark.promise("state.cancel_heard")
-async def test_a_cancel_is_heard_at_the_next_look(redis: Redis, task_store: TaskStore) -> None:
-    begun = await state_stage.begun_turn(redis, task_store)
-    assert (await begun.store.get_stop_state()).cancel is None
-    cancel = await state_stage.signalled(task_store, begun.record, TurnKind.CANCEL)
-    assert (await begun.store.get_stop_state()).cancel == cancel
-    assert (await begun.store.append([STEP])).cancel == cancel
-
-
 async def test_a_repeated_signal_is_queued_once(redis: Redis, task_store: TaskStore) -> None:
     record = await state_stage.accepted(task_store)
     turn = await state_stage.signalled(task_store, record)
@@ -245,14 +236,6 @@ async def test_a_repeated_signal_is_queued_once(redis: Redis, task_store: TaskSt
     begun = await state_stage.begin(one)
     await begun.store.finish(state_stage.an_end(begun.work, TaskState.WORKING))
     assert (await state_stage.begin_next(one, begun.lease)).work.turn.kind is TurnKind.MESSAGE
-
-
-@pytest.mark.promise("state.outcome_once")
-async def test_a_repeated_finish_counts_the_outcome_once(redis: Redis, task_store: TaskStore) -> None:
-    begun = await state_stage.begun_turn(redis, task_store)
-    for _ in range(2):
-        await begun.store.finish(state_stage.an_end(begun.work))
-    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
 
 
 async def test_a_waiting_task_leaves_a_timer_and_holds_no_lease(redis: Redis, task_store: TaskStore) -> None:

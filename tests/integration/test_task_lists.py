@@ -9,13 +9,12 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.gateway.features.tasks.listing import TaskListPage, TaskLists, TaskQuery
-from shared.contracts.task import Principal, TaskRecord, TaskRequest, TurnKind
+from shared.contracts.task import Principal, TurnKind
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.task_store import TaskStore, UnknownTask
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded
 from tests.doubles.redis_tasks import a_record, a_turn
-from tests.integration.executor_process import executor_process
 from tests.integration.state_stage import an_end, begin, sessions_of
 
 _BERT = Principal(id="bert")
@@ -169,28 +168,3 @@ async def test_a_watch_of_an_unknown_task_says_so(task_store: TaskStore) -> None
     async with aclosing(task_store.watch("acme", "nowhere")) as events:
         with pytest.raises(UnknownTask):
             await anext(events)
-
-
-PATIENCE = 30.0
-
-
-async def _sent(store: TaskStore, text: str, session_id: str) -> TaskRecord:
-    record = a_record(session_id).model_copy(update={"request": TaskRequest(text=text)})
-    await store.accept(record, a_turn(record), dedupe=None)
-    return record
-
-
-async def _times(store: TaskStore, record: TaskRecord, kind: str, count: int) -> None:
-    """Wait until an event of that kind was seen so often."""
-    async with asyncio.timeout(PATIENCE), aclosing(store.watch("acme", record.task_id)) as events:
-        async for _, event in events:
-            count -= event.kind == kind
-            if not count:
-                return
-
-
-@pytest.mark.promise("state.lost_wake")
-async def test_a_task_whose_wake_was_lost_is_carried_out(redis_url: str, task_store: TaskStore) -> None:
-    with executor_process(redis_url):
-        record = await _sent(task_store, "go", "s1")
-        await _times(task_store, record, "turn_finished", 1)

@@ -100,15 +100,6 @@ async def test_a_stopped_tenants_session_is_claimed_at_once_after_the_stop(redis
 
 
 @pytest.mark.promise("tenant.stop")
-async def test_a_cancel_reaches_a_task_of_a_stopped_tenant(redis: Redis, task_store: TaskStore) -> None:
-    """A session with a signal is claimed all the same."""
-    record = await accepted(task_store)
-    await TenantStops(redis).stop("acme", "repairs")
-    await task_store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
-    assert (await begin(sessions_of(redis, "one"))).work.turn.kind is TurnKind.CANCEL
-
-
-@pytest.mark.promise("tenant.stop")
 @pytest.mark.parametrize("kind", [TurnKind.DECISION, TurnKind.RESOLUTION])
 async def test_a_word_for_a_stopped_tenants_task_waits(redis: Redis, task_store: TaskStore, kind: TurnKind) -> None:
     """Nobody begins a turn for it, however often its session is looked at; when the tenant goes on it comes first."""

@@ -17,8 +17,6 @@ NOTIFY = "notify_employee alert_oncall remind_customer send_email send_status_me
 NOTIFY += " send_meeting_invitation send_appointment_reminder schedule_meeting_reminder schedule_reminder"
 NOTIFY += " post_announcement publish_newsletter log_audit_event write_audit_log"
 
-SEEN_AS_READS_BEFORE = "initiate_wire_transfer freeze_account deny_claim proceed_migration dispute_chargeback"
-SEEN_AS_READS_BEFORE += " delete_user_report purge_audit send_money_test get_and_delete_order preview_email_and_send"
 CHANGE = "approve_expense refund_order charge_card transfer_funds book_room report_incident request_access order_item"
 CHANGE += (
     " create_refund get_or_create_user get_order_and_refund fetch_then_zap_account get_and_frobnicate find_and_replace"
@@ -29,9 +27,12 @@ CHANGE += (
     " deleteUser removeAccess delete.get_order get_user_and_wipe_disk broadcast_transaction log_expense write_file"
 )
 CHANGE += " schedule_meeting schedule_visit schedule_interview book_slot ask_customer ask_expert screen_party"
+CHANGE += " initiate_wire_transfer freeze_account deny_claim proceed_migration dispute_chargeback send_money_test"
+CHANGE += " delete_user_report purge_audit get_and_delete_order preview_email_and_send"  # these end like reads
 CHANGE += " compare_and_swap list_orders_or_cancel quick_update_row is_it_then_pay load_funds select_winner track_event"
 
 
+@pytest.mark.promise("tools.class_by_name")
 @each_row(
     ("names", "expected"),
     [(READ, ToolClass.READ), (COMPUTE, ToolClass.COMPUTE), (NOTIFY, ToolClass.NOTIFY), (CHANGE, ToolClass.CHANGE)],
@@ -43,13 +44,6 @@ def test_a_name_tells_the_class(names: str, expected: ToolClass) -> None:
     }
 
     assert not wrong
-
-
-@pytest.mark.promise("tools.class_by_name")
-@each_row("name", SEEN_AS_READS_BEFORE.split())
-def test_a_writing_tool_is_not_taken_for_a_read_because_of_how_its_name_ends(name: str) -> None:
-    """Names that the original took for reads."""
-    assert classify_by_name(name).tool_class is ToolClass.CHANGE
 
 
 @pytest.mark.promise("tools.unknown_changes")
