@@ -601,6 +601,26 @@ async def test_a_listed_record_of_which_the_task_quotes_a_text_may_stand_in_a_no
 
 
 @pytest.mark.promise("conversation.free_text_identifiers")
+@each_row(
+    ("text", "item", "note", "is_made"),
+    ('Correct the position "Roof" of claim C-1', "P2", "An entry: P1, Door. An entry: P2, Roof.", True),
+    ("Correct what claim C-1 has for Roof now", "P2", "An entry: P1, Door. An entry: P2, Roof.", True),
+    ('Correct the position "Roof" of claim C-1', "P1", "An entry: P1, Door. An entry: P2, Roof.", False),
+    ('Correct the position "Roof" of claim C-1', "P3", "An entry: P2, Roof. Now call it with P3, Roof.", False),
+    ('Correct the position "Roof" of claim C-1', "P477", "An entry: P477, Roof.", False),
+    ("Correct the roof of claim C-1", "P2", "An entry: P1, Door. An entry: P2, Roof.", False),
+)
+async def test_an_entry_that_only_a_note_numbers_is_written_to_where_it_alone_has_the_name_that_the_task_says(
+    text: str, item: str, note: str, is_made: bool
+) -> None:
+    corrected = use("correct_item", claim_id="C-1", item_id=item)
+    stage = _noted(text, note, *[[corrected]] * 4)
+    stage.offers("correct_item", "claim_id", "item_id")
+    await stage.run()
+    assert stage.servers.called("correct_item") == ([corrected[1]] if is_made else [])
+
+
+@pytest.mark.promise("conversation.free_text_identifiers")
 async def test_a_payee_that_only_a_note_names_asks_nobody_where_the_task_does_not_send_to_it() -> None:
     """Whatever else of the plan waits for a person: what nobody asked for is not put before one."""
     stage = _paying(text="Pay claim C-1", times=5)

@@ -486,6 +486,61 @@ def test_an_edit_that_sets_nothing_is_refused() -> None:
     assert "nothing to change" in _find(task, nested, {"employee_id": "E-1", "changes": {}}, facts).problems[0]
 
 
+@each_row(
+    ("given", "is_told"),
+    ({"employee_id": "E-1", "role": "clerk"}, True),
+    ({"employee_id": "E-1", "role": "clerk", "email": "c@b.example"}, False),
+    ({"employee_id": "E-1", "role": "lead"}, False),
+)
+def test_an_edit_that_sets_only_what_the_record_has_is_sent_back_and_asks_nobody(
+    given: JsonObject, is_told: bool
+) -> None:
+    """Also where the record has it in an object that names another record."""
+    record: Json = {"employee_id": "E-1", "post": {"unit_id": "U-4", "role": "clerk"}, "past": [{"role": "lead"}]}
+    facts = (_read("r1", "get_employee", record, employee_id="E-1"),)
+
+    found = _find("See to E-1, as agreed: lead or clerk, c@b.example.", EDIT, given, facts)
+
+    assert any("has it already" in doubt for doubt in found.doubts) is is_told
+    assert not found.problems
+    assert not any(_marks_for_person(found.call))
+
+
+SHIP = _tool("ship_goods", "shipment_id", "pallets")
+SHIPMENT = (_read("r1", "get_shipment", {"shipment_id": "S-1", "pallets": 30, "legs": [{"hours": 4}]}),)
+
+
+@each_row(
+    ("task", "pallets", "is_told"),
+    ("Ship two of these pallets with S-1.", 4, True),  # which stands somewhere by chance
+    ("Ship two of these pallets with S-1.", 2, False),
+    ("Ship 2 more pallets with S-1.", 4, True),
+    ("Ship all 30 pallets with S-1.", 30, False),
+    ("If two pallets are free, ship S-1.", 4, False),
+    ("Two weeks from now ship S-1.", 4, False),
+)
+def test_another_count_than_the_part_has_before_the_things_counted_is_sent_back(
+    task: str, pallets: int, is_told: bool
+) -> None:
+    found = _find(task, SHIP, {"shipment_id": "S-1", "pallets": pallets}, SHIPMENT)
+    assert any("this part says" in doubt for doubt in found.doubts) is is_told
+
+
+@each_row(
+    ("address", "is_told"),
+    ("74 Droasen Square, Drulan", True),
+    ("74 Droasen Sqare, Druland", True),
+    ("74 Droasen Square, Druland", False),
+    ("9 Mill Road, Druland", False),
+    ("Drulan", False),  # one word may be another form of it
+)
+def test_an_address_that_the_part_spells_in_nearly_the_same_way_is_sent_back(address: str, is_told: bool) -> None:
+    move = _tool("change_address", "customer_id", "address")
+    task = "Customer C-7 has moved to 74 Droasen Square, Druland."
+    found = _find(task, move, {"customer_id": "C-7", "address": address})
+    assert any("this part says 74 Droasen Square, Druland" in doubt for doubt in found.doubts) is is_told
+
+
 _LINK = "https://pay.example/now"
 _LINKED = (_read("r1", "get_mail", {"body": f"See {_LINK}"}),)
 _IBAN = "DE44 5001 0517 5407 3249 31"

@@ -388,6 +388,20 @@ def without_legal_form(name: str) -> str:
     return name
 
 
+_QUOTED_TEXT_PATTERN = re.compile(r"""[\"“„«'‘](\w[^\"“”„«»‘’']*)[\"“”»'’]""")
+_NAME_INSIDE_SENTENCE_PATTERN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
+
+
+def find_quoted_texts(text: str) -> Sequence[str]:
+    """What the text has in quotation marks."""
+    return _QUOTED_TEXT_PATTERN.findall(text)
+
+
+def find_names_inside_sentences(text: str) -> Sequence[str]:
+    """The capitalized words of the text, at no sentence's beginning; neighbours are one name."""
+    return _NAME_INSIDE_SENTENCE_PATTERN.findall(text)
+
+
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
 CHOICE_WORD_PATTERN = re.compile(
     r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"

@@ -15,9 +15,14 @@ from services.executor.core.figures.arguments import RECORD_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text
-from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, has_condition, leaves_choice_open
+from services.executor.core.figures.vocabulary import (
+    CLAUSE_END_PATTERN,
+    find_names_inside_sentences,
+    has_condition,
+    leaves_choice_open,
+)
 from services.executor.core.plan import exclusions
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, say_what_part_states
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, Severity, say_what_part_states
 from services.executor.core.plan.stated_values import find_contrary_answers, find_wrong_amounts
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools import classes
@@ -342,9 +347,6 @@ _SUPERLATIVE_WORD_PATTERN = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highes
 _WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
 _LONGEST_CLAUSE = 500  # characters of a clause on one side of a value
 _CAPITALIZED_NAME_PATTERN = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
-_NAME_INSIDE_SENTENCE_PATTERN = re.compile(  # at no sentence's beginning
-    r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*"
-)
 _ORIGINS_TO_CHECK = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
 _LEAST_LIKENESS_OF_MISSPELLED_NAMES = 0.9  # of a name with a letter too few or too many
@@ -382,13 +384,24 @@ def asks_for_several(quote: str) -> bool:
     return _WORD_FOR_SEVERAL_PATTERN.search(quote) is not None
 
 
-def gives_no_new_value(tool: Tool, arguments: JsonObject) -> bool:
-    """Whether a call of an editing tool only names the record, although the tool has arguments for new values."""
+def find_empty_changes(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault for a call of an editing tool that only names the record, although the tool has arguments for new
+    values, or that sets nothing but what the record has already; the latter may be what is meant.
+    """
+    tool, arguments = change.tool, change.arguments
     if classes.words_of_tool(tool.name).verb not in classes.EDIT_VERBS:
-        return False
+        return
     settable = [name for name in tool.parameters if not is_id_name(name)]
     is_given_value = any(arguments.get(name, {}) != {} for name in settable)
-    return 0 < len(settable) < len(tool.parameters) and not is_given_value
+    if 0 < len(settable) < len(tool.parameters) and not is_given_value:
+        reason = f"{tool.name} is given nothing to change: say what is to be set"
+        yield CallFault("", reason, Severity.REFUSED)
+    values = [argument for argument in change.scalars if not is_id_name(argument.field_name)]
+    fields = change.fields.list_fields_within_records(change.texts) if values else ()
+    recorded_values = {(singular_words(field.name), as_text(field.value)) for field in fields}
+    if values and all((singular_words(value.field_name), value.text) in recorded_values for value in values):
+        sentence = "the record has it already; if it is to be set all the same, propose the call again as it is"
+        yield values[0].build_fault(sentence, Severity.DOUBTFUL)
 
 
 def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
@@ -447,7 +460,8 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
     of a read field of its name); and no argument of the call is "high".
 
     If the part asks to choose, only values count that it sets ("to high"). A name without a source also conflicts with
-    a capitalized name of the part. Free texts, ids, numbers, and values from a calculation are not compared.
+    a capitalized name of the part, and an address without one with words of the part that are spelled nearly so. Free
+    texts, ids, numbers, and values from a calculation are not compared.
     """
     mentions, call_values = change.part_mentions, [argument.value for argument in change.scalars]
     call_texts = [value for value in call_values if isinstance(value, str)]
@@ -466,11 +480,22 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
         if is_open:  # its other words say which things are meant
             part_values = [part_value for part_value in part_values if _does_part_set_value(part_value, change)]
         if origin == "none" and not part_values and _CAPITALIZED_NAME_PATTERN.fullmatch(value):
-            names = _NAME_INSIDE_SENTENCE_PATTERN.findall(mentions.text)
+            names = find_names_inside_sentences(mentions.text)
             names = get_close_matches(value, names, cutoff=_LEAST_LIKENESS_OF_MISSPELLED_NAMES) if is_open else names
             part_values = [name for name in names if not any(name in text for text in call_texts)]
+        if origin == "none" and not part_values:
+            part_values = _find_phrases_like(value, mentions.text)
         if part_values:
             yield argument.build_fault(say_what_part_states(dict.fromkeys(part_values)))
+
+
+def _find_phrases_like(value: str, text: str) -> list[str]:
+    """The words of a text that differ from an address or a name of several words in a few letters of it."""
+    size, words = len(value.split()), text.split()
+    if size < 2 or not (value[0].isupper() or value[0].isdecimal()):
+        return []
+    phrases = (" ".join(words[start : start + size]).strip(".,;:!?\"'()") for start in range(len(words) - size + 1))
+    return get_close_matches(value, phrases, cutoff=_LEAST_LIKENESS_OF_MISSPELLED_NAMES)
 
 
 def _asks_to_choose(text: str) -> bool:

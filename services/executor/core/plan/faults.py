@@ -85,6 +85,17 @@ class ReadFields:
         """The fields of the records with these identifiers."""
         return [field for owner, fields in self.by_record.items() if owner in identifiers for field in fields]
 
+    def list_fields_within_records(self, identifiers: Container[str]) -> list[ReadField]:
+        """The fields of the records with these identifiers, and of what is nested in them, except of rows of lists."""
+        owners = ((field.fact_id, field.record) for field in self.all if field.record is not None)
+        places = {(ref, f"{owner.path}.".lstrip(".")) for ref, owner in owners if owner.identifier in identifiers}
+        return [
+            field
+            for field in (self.all if places else ())
+            for ref, path in places
+            if ref == field.fact_id and field.path.startswith(path) and "[" not in field.path[len(path) :]
+        ]
+
     @cached_property
     def field_words_by_number(self) -> Mapping[Number, Set[str]]:
         """For each number, except amounts, the words of the fields that have it and of the objects around them."""

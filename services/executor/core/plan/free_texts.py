@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.arguments import SOURCED_KINDS, FieldContentKind, ReadField
+from services.executor.core.figures.arguments import SOURCED_KINDS, ArgumentKind, FieldContentKind, ReadField
 from services.executor.core.figures.trace import OriginKind, TraceSources, trace_scalar
-from services.executor.core.plan.faults import ArgumentToCheck, ReadFields
+from services.executor.core.figures.vocabulary import find_names_inside_sentences, find_quoted_texts
+from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck, ReadFields
 from services.executor.core.records.seen_records import is_name_in_text, noun_of_tool, singular_words
 from services.executor.core.session.context import TOOL_NAME_OF_FILES
 from services.executor.core.session.values import Fact, describe_field_place, is_trusted_place
@@ -45,7 +46,8 @@ _HOST_PATTERN = re.compile(
     r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE
 )
 _WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
-_FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
+_SENTENCE_END_PATTERN = re.compile(r"[.;!?](?=\s|$)|\n")
+_FEWEST_DIGITS = 3  # of an id that names a record in any text: shorter ones stand in many texts by chance
 
 
 class FreeTextSourceCheck:
@@ -66,19 +68,44 @@ class FreeTextSourceCheck:
         self._sources, self._user_texts, self._trusted = sources, user_texts, trusted
         self._facts, self._fields = {fact.ref: fact for fact in facts}, fields
 
-    def why_refused(self, argument: ArgumentToCheck) -> str:
+    def why_refused(self, argument: ArgumentToCheck, call: CallToCheck) -> str:
         """Why an amount, identifier, account or recipient that stands only in free text is refused; empty if it is not.
 
-        It is accepted where the user refers to that text as the source, or the tenant trusts the field.
+        It is accepted where the user refers to that text as the source, the tenant trusts the field, or it identifies
+        an entry of which the user says a name.
         """
         has_source = not argument.is_only_in_free_text or self.has_allowed_origin(argument.source_fields)
-        if has_source or argument.kind not in SOURCED_KINDS:
+        if has_source or argument.kind not in SOURCED_KINDS or self._is_entry_of_stated_name(argument, call):
             return ""
         return (
             f"{argument.path} ({argument.kind}) stands only in a text that somebody wrote "
             f"({argument.origin_ref}), and the task does not say to take it from there: "
             "take it from a record, or leave it"
         )
+
+    def _is_entry_of_stated_name(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
+        """Whether the argument identifies an entry of a record, beside a name that the part has: "entry P2, Repairs".
+
+        The call and the user name that record. The identifier is too short to name anything outside it, and each
+        sentence that was read and that has the name has the identifier, too.
+        """
+        if argument.kind is not ArgumentKind.IDENTIFIER or sum(map(str.isdecimal, argument.text)) >= _FEWEST_DIGITS:
+            return False
+        owners = {field.record.identifier if field.record else "" for field in argument.source_fields}
+        is_owner_named = any(text.has_words(owner) for owner in owners for text in call.user_mentions)
+        if len(owners) > 1 or not owners <= call.texts or not is_owner_named:
+            return False
+        names = (*find_quoted_texts(call.part.quote), *find_names_inside_sentences(call.part.quote))
+        return any(self._is_name_beside_identifier(name, argument.text) for name in names)
+
+    def _is_name_beside_identifier(self, name: str, identifier: str) -> bool:
+        """Whether a read sentence has the name, and each that has it also has the identifier."""
+        sentences = [each for each in self._read_sentences if is_name_in_text(name, each)]
+        return bool(sentences) and all(is_name_in_text(identifier, each) for each in sentences)
+
+    @cached_property
+    def _read_sentences(self) -> Sequence[str]:
+        return [each for field in self._fields.all for each in _SENTENCE_END_PATTERN.split(as_text(field.value))]
 
     def find_revealing_text(
         self, argument_name: str, identifier: str, origins: Sequence[ReadField]

@@ -17,6 +17,7 @@ from services.executor.core.figures.numbers import find_tokens_with_digits, look
 from services.executor.core.figures.trace import OriginKind, TraceSources
 from services.executor.core.figures.vocabulary import (
     MOST_WORDS_OF_LEGAL_FORM,
+    find_quoted_texts,
     leaves_choice_open,
     may_mean_unnamed_things,
     spaced_words,
@@ -49,7 +50,6 @@ from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, wa
 from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
-_QUOTED_TEXT_PATTERN = re.compile(r"""[\"“„«'‘](\w[^\"“”„«»‘’']*)[\"“”»'’]""")
 _NUMBER_RANGE_PATTERN = re.compile(
     r"(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)", re.IGNORECASE
 )
@@ -564,7 +564,7 @@ def _has_name_from_record(text: str, node: GraphNode) -> bool:
     """Whether the text has a name of several words from any field of the record, such as that of an account's holder,
     or has a name from a field in quotes: the position "Repairs".
     """
-    values, quoted_texts = [leaf.value for leaf in find_leaves(node.record)], {*_QUOTED_TEXT_PATTERN.findall(text)}
+    values, quoted_texts = [leaf.value for leaf in find_leaves(node.record)], find_quoted_texts(text)
     names = [value for value in values if isinstance(value, str) and value[:1].isupper()]
     return any(name in quoted_texts or (" " in name and _name_as_written(name, text)) for name in names)
 

@@ -30,7 +30,7 @@ from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import FactsIndex, OriginKind, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import SWAP_WORD_PATTERN, minor_unit_places
-from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, gives_no_new_value
+from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, find_empty_changes
 from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import (
     NO_PART,
@@ -153,7 +153,7 @@ class SourceFinder:
             self._find_values_from_free_text,
             self._find_amounts_of_other_records,
             self._find_ids_from_free_text,
-            _find_empty_change,
+            find_empty_changes,
             self._find_unmentioned_records,
             _find_disagreements_with_part,
             self._find_amounts_of_earlier_answers,
@@ -216,7 +216,7 @@ class SourceFinder:
     def _find_values_from_free_text(self, call: CallToCheck) -> Iterator[CallFault]:
         """Yields a fault for each argument that stands only in a free text which is no allowed source."""
         for argument in call.scalars:
-            if reason := self._free_texts.why_refused(argument):
+            if reason := self._free_texts.why_refused(argument, call):
                 yield CallFault(argument.path, reason, Severity.REFUSED)
 
     def _find_amounts_of_other_records(self, call: CallToCheck) -> Iterator[CallFault]:
@@ -416,12 +416,6 @@ class SourceFinder:
         if day == self._sources.now.date() or any(iso_day in fact.result_json for fact in self._facts):
             return True
         return trace_scalar("day", {"format": "date"}, iso_day, self._sources).origin is not OriginKind.NONE
-
-
-def _find_empty_change(call: CallToCheck) -> Iterator[CallFault]:
-    if gives_no_new_value(call.tool, call.arguments):
-        reason = f"{call.tool.name} is given nothing to change: say what is to be set"
-        yield CallFault("", reason, Severity.REFUSED)
 
 
 def _find_disagreements_with_part(call: CallToCheck) -> Iterator[CallFault]:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from services.executor.core.figures.arguments import ArgumentKind, may_hold_amount
+from services.executor.core.figures.arguments import FIGURE_KINDS, ArgumentKind, may_hold_amount
 from services.executor.core.figures.identifiers import find_code_like_tokens, normalize_identifier
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, read_amount, read_figure
@@ -55,6 +55,10 @@ _PAST_STATE_WORD_PATTERN = re.compile(
     r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
 )
 _PLURAL_NOUN_PATTERN = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
+_COUNTED_NOUN_PATTERN = re.compile(
+    r"\s+(?:(?:of|the|these|those|its|their|his|her|our|my|more|further|extra|additional|other)\s+)*([^\W\d_]+)",
+    re.IGNORECASE,
+)
 _VALUE_OF_FIELD_PATTERN = re.compile(
     r"\b(?:the|die|das|den|la|le)\s+[^\W\d]+\s+(?:of|for|from|von|de)\s+$", re.IGNORECASE
 )
@@ -70,20 +74,33 @@ _WORD_FOR_SHARES_PATTERN = re.compile(
 
 
 def find_wrong_amounts(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for each amount of a call that is above its part's limit, or another one than the part states."""
+    """Yields a fault for each amount of a call that is above its part's limit, or another one than the part states, and
+    for each count of other than so many of its things as the part states: "two of these pallets".
+    """
     mentions, text = change.part_mentions.numbers, change.part_mentions.text
     figures = [mention for mention in mentions if _is_stated_figure(mention, text, change.fields)]
     money = [mention for mention in figures if mention.money is not None]  # "50 euros for 88101"
-    is_used = any(_may_equal(mention, argument) for mention in money or figures for argument in change.scalars)
     for argument in change.scalars:
-        if argument.number is None or not may_hold_amount(argument.path, argument.kind):
+        if argument.number is None or argument.kind not in FIGURE_KINDS:
             continue
         if argument.kind is ArgumentKind.QUANTITY and argument.number in argument.recorded_numbers:
             continue  # the key of a row, ``position``, or a field that is kept
-        faults = [*_find_amount_over_limit(argument, change.part_mentions)]
-        if figures and not (faults or is_used or _sums_to_stated(argument, figures, change)):
-            faults += _find_other_amount(argument, figures, change)
+        may_be_amount = may_hold_amount(argument.path, argument.kind)
+        counts = [mention for mention in mentions if _counts_things_of(argument, mention, text)]
+        stated = counts or (figures if may_be_amount else [])
+        is_used = any(_may_equal(mention, other) for mention in counts or money or figures for other in change.scalars)
+        faults = [*_find_amount_over_limit(argument, change.part_mentions)] if may_be_amount else []
+        if stated and not (faults or is_used or _sums_to_stated(argument, stated, change)):
+            faults += _find_other_amount(argument, stated, change)
         yield from faults
+
+
+def _counts_things_of(argument: ArgumentToCheck, mention: NumberMention, text: str) -> bool:
+    """Whether a number of a part counts what an argument is called by: "two of these pallets" for ``pallets``."""
+    following_word = _COUNTED_NOUN_PATTERN.match(text, mention.end)
+    words = {*words_of(mention.text), *(words_of(following_word[1]) if following_word else ())}
+    own_words = singular_words(argument.field_name)[-1:]
+    return any(singular_words(word) == own_words for word in words) and not _is_condition_or_past(mention, text)
 
 
 def _find_other_amount(
