@@ -146,6 +146,17 @@ def test_a_record_in_place_of_the_one_that_the_part_writes_out_is_sent_back(task
     assert any(origin.untold for origin in found.call.origins) == is_told
 
 
+@each_row(
+    ("task", "is_told"),
+    ("Mark J-3001 as a duplicate of J-3029.", True),
+    ("Mark the duplicate of J-3029.", False),  # which one that is the task leaves open
+)
+def test_what_is_to_become_a_duplicate_of_a_record_leaves_no_choice(task: str, is_told: bool) -> None:
+    mark = _tool("mark_duplicate", "job_id", "original_id")
+    found = _find(task, mark, {"job_id": "J-3014", "original_id": "J-3029"})
+    assert any("no word of the task tells of this record" in doubt for doubt in found.doubts) is is_told
+
+
 LIMIT = _tool("set_limit", "customer_id", "limit")
 CUSTOMERS = tuple(
     _read(f"r{number}", "get_customer", {"customer_id": number, "name": name}, customer_id=number)
@@ -514,16 +525,19 @@ SHIPMENT = (_read("r1", "get_shipment", {"shipment_id": "S-1", "pallets": 30, "l
     ("task", "pallets", "is_told"),
     ("Ship two of these pallets with S-1.", 4, True),  # which stands somewhere by chance
     ("Ship two of these pallets with S-1.", 2, False),
-    ("Ship 2 more pallets with S-1.", 4, True),
+    ("Ship 2 pallets with S-1.", 4, True),
     ("Ship all 30 pallets with S-1.", 30, False),
+    ("Ship 26 pallets with S-1.", 4, False),  # of 30, so many are left
+    ("Ship a third of the 12 pallets with S-1.", 4, False),
     ("If two pallets are free, ship S-1.", 4, False),
     ("Two weeks from now ship S-1.", 4, False),
 )
-def test_another_count_than_the_part_has_before_the_things_counted_is_sent_back(
+def test_a_count_that_stands_somewhere_by_chance_is_sent_back_where_the_part_has_another_and_asks_nobody(
     task: str, pallets: int, is_told: bool
 ) -> None:
     found = _find(task, SHIP, {"shipment_id": "S-1", "pallets": pallets}, SHIPMENT)
     assert any("this part says" in doubt for doubt in found.doubts) is is_told
+    assert not any(_marks_for_person(found.call))
 
 
 @each_row(

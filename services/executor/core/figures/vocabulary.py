@@ -404,8 +404,8 @@ def find_names_inside_sentences(text: str) -> Sequence[str]:
 
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
 CHOICE_WORD_PATTERN = re.compile(
-    r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
-    r"worse|cheap\w*|(?:larg|small|high|new|old)(?:er|est)|lowest|latest|earliest|"
+    r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|(?<!as )(?<!as a )duplicates?|"
+    r"first|last|better|best|worse|cheap\w*|(?:larg|small|high|new|old)(?:er|est)|lowest|latest|earliest|"
     r"(?<!^)(?<!please )lower(?! (?:the|its|their|his|her|my|our)\b)|"  # no verb
     r"(?<!day )(?<!days )(?<!week )(?<!weeks )(?<!month )(?<!months )(?<!hour )(?<!hours )(?:later|earlier)|"
     r"merge|same|difference)\b",

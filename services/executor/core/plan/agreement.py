@@ -23,7 +23,7 @@ from services.executor.core.figures.vocabulary import (
 )
 from services.executor.core.plan import exclusions
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, Severity, say_what_part_states
-from services.executor.core.plan.stated_values import find_contrary_answers, find_wrong_amounts
+from services.executor.core.plan.stated_values import find_contrary_answers, find_other_counts, find_wrong_amounts
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools import classes
 from services.executor.core.tools.name_similarity import words_of
@@ -409,6 +409,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
     checks = (
         _find_excluded_records,
         find_wrong_amounts,
+        find_other_counts,
         find_contrary_answers,
         _find_conflicting_words,
         find_wrong_tool,

@@ -1,5 +1,5 @@
-"""Compares what a part states with the change that carries it out: its amounts, and the answer to a question of the
-task on which the part depends ("Ask Ann whether it suits; if so, book it").
+"""Compares what a part states with the change that carries it out: its amounts and counts, and the answer to a question
+of the task on which the part depends ("Ask Ann whether it suits; if so, book it").
 
 Only a condition without words of its own is read: "if so", "if it is not", "only with a yes".
 """
@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from services.executor.core.figures.arguments import FIGURE_KINDS, ArgumentKind, may_hold_amount
+from services.executor.core.figures.arguments import ArgumentKind, may_hold_amount
 from services.executor.core.figures.identifiers import find_code_like_tokens, normalize_identifier
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, read_amount, read_figure
@@ -20,6 +20,7 @@ from services.executor.core.plan.faults import (
     CallFault,
     CallToCheck,
     ReadFields,
+    Severity,
     say_what_part_states,
     shorten_value,
 )
@@ -74,25 +75,42 @@ _WORD_FOR_SHARES_PATTERN = re.compile(
 
 
 def find_wrong_amounts(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for each amount of a call that is above its part's limit, or another one than the part states, and
-    for each count of other than so many of its things as the part states: "two of these pallets".
-    """
+    """Yields a fault for each amount of a call that is above its part's limit, or another one than the part states."""
     mentions, text = change.part_mentions.numbers, change.part_mentions.text
     figures = [mention for mention in mentions if _is_stated_figure(mention, text, change.fields)]
     money = [mention for mention in figures if mention.money is not None]  # "50 euros for 88101"
+    is_used = any(_may_equal(mention, argument) for mention in money or figures for argument in change.scalars)
     for argument in change.scalars:
-        if argument.number is None or argument.kind not in FIGURE_KINDS:
+        if argument.number is None or not may_hold_amount(argument.path, argument.kind):
             continue
         if argument.kind is ArgumentKind.QUANTITY and argument.number in argument.recorded_numbers:
             continue  # the key of a row, ``position``, or a field that is kept
-        may_be_amount = may_hold_amount(argument.path, argument.kind)
-        counts = [mention for mention in mentions if _counts_things_of(argument, mention, text)]
-        stated = counts or (figures if may_be_amount else [])
-        is_used = any(_may_equal(mention, other) for mention in counts or money or figures for other in change.scalars)
-        faults = [*_find_amount_over_limit(argument, change.part_mentions)] if may_be_amount else []
-        if stated and not (faults or is_used or _sums_to_stated(argument, stated, change)):
-            faults += _find_other_amount(argument, stated, change)
+        faults = [*_find_amount_over_limit(argument, change.part_mentions)]
+        if figures and not (faults or is_used or _sums_to_stated(argument, figures, change)):
+            faults += _find_other_amount(argument, figures, change)
         yield from faults
+
+
+def find_other_counts(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault for each quantity that a read shows by chance, while its part counts the same things otherwise: 4
+    ``pallets`` for "two of these pallets". It may be right: a part may count things by other words, too.
+
+    A quantity is not by chance if it is what the record has, more or less the count. A part with a share has no count.
+    """
+    mentions, text = change.part_mentions.numbers, change.part_mentions.text
+    if any(read_share(mention, value) for mention in mentions for value in mention.values):
+        return
+    for argument in change.scalars:
+        if argument.kind is not ArgumentKind.QUANTITY or argument.origin != "fact" or argument.number is None:
+            continue
+        counts = [mention for mention in mentions if _counts_things_of(argument, mention, text)]
+        changes = {0, *(change for count in counts for value in count.values for change in (value, -value))}
+        is_kept_or_changed = any(argument.number - own in changes for own in argument.recorded_numbers)
+        is_used = any(_may_equal(count, other) for count in counts for other in change.scalars)
+        if counts and not (is_kept_or_changed or is_used or _sums_to_stated(argument, counts, change)):
+            stated = say_what_part_states(count.text for count in counts)
+            sentence = f"{stated}; if it is right all the same, propose the call again as it is"
+            yield argument.build_fault(sentence, Severity.DOUBTFUL)
 
 
 def _counts_things_of(argument: ArgumentToCheck, mention: NumberMention, text: str) -> bool:
