@@ -100,7 +100,7 @@ async def run_sessions(
             keep_reaping(reaper, has_looked),
             _keep_copying_tenant_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
-            keep_repeating(archiver.archive_once, "archiving_failed"),
+            keep_repeating(archiver.archive_once, "archiving"),
             _keep_evicting(evictor, settings.session_idle_seconds),
             serve_imports(
                 RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
@@ -159,7 +159,7 @@ async def _stop_in_order(
     """
     deadline = asyncio.get_running_loop().time() + settings.grace_seconds
     runner.refuse_new_sessions()
-    log.info("stopping", sessions=runner.running_count)
+    log.info("shutdown_started", sessions=runner.running_count)
     for loop in loops:
         loop.cancel()
     await queue.drain_and_close()
@@ -225,9 +225,9 @@ async def keep_reaping(reaper: Reaper, has_looked: asyncio.Event) -> None:
         if tick % _TICKS_BETWEEN_COUNTS == 0:
             await reaper.update_outcomes_behind()
         if reaper.outcomes_behind > _OUTCOMES_BEHIND_TO_WARN and tick % _TICKS_BETWEEN_WARNINGS == 0:
-            log.warning("learner_behind", outcomes=reaper.outcomes_behind)
+            log.warning("outcome_backlog_exceeded", outcomes=reaper.outcomes_behind)
 
-    await keep_repeating(repair, "upkeep_failed")
+    await keep_repeating(repair, "upkeep")
 
 
 async def _keep_copying_tenant_stops(stops: TenantStops) -> None:
@@ -235,9 +235,9 @@ async def _keep_copying_tenant_stops(stops: TenantStops) -> None:
 
     async def copy_stops() -> None:
         if count := await stops.copy_missing_stops():
-            log.info("tenant_stops_spread", tenants=count)
+            log.info("tenant_stops_copied", tenants=count)
 
-    await keep_repeating(copy_stops, "tenant_stops_unknown")
+    await keep_repeating(copy_stops, "tenant stops")
 
 
 async def _keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
@@ -249,22 +249,20 @@ async def _keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
 
     seconds = min(_MOST_IDLE_SECONDS, idle_seconds / 2)
     await _sleep_with_jitter(seconds)  # all executors of a roll-out start at once
-    await keep_repeating(evict_idle, "eviction_failed", seconds)
+    await keep_repeating(evict_idle, "eviction", seconds)
 
 
-async def keep_repeating(
-    one_pass: Callable[[], Awaitable[object]], failure_event: str, seconds: float = _PAUSE_SECONDS
-) -> None:
+async def keep_repeating(one_pass: Callable[[], Awaitable[object]], loop: str, seconds: float = _PAUSE_SECONDS) -> None:
     """Runs passes of a loop until cancelled, about that many ``seconds`` apart, with jitter, so that executors do not
-    look all at once. If a pass fails, that is logged as ``failure_event``.
+    look all at once. If a pass fails, that is logged with ``loop``, the loop's name.
     """
     while True:
         try:
             await one_pass()
         except StoreUnavailable as error:
-            log.warning(failure_event, error=str(error))
+            log.warning("background_loop_postponed", loop=loop, error=str(error))
         except Exception as error:  # one bad row must not end the loop, or hold up what else it mends
-            log.exception(failure_event, error=repr(error))
+            log.exception("background_loop_failed", loop=loop, error=repr(error))
         await _sleep_with_jitter(seconds)
 
 

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return print_problem(problem)
     configure_logging("gateway", settings.log_level, settings.log_format)
     if settings.profile == "production" and not settings.purple_agent_card_url:
-        log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
+        log.error("card_url_not_set", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
     shutdown = build_shutdown_state(settings)
     with open_tracer(settings, "gateway") as tracer:
         app = trace_requests(LoggedApp(build_app(settings, shutdown, tracer)), tracer)

@@ -60,7 +60,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
         remembering = group.create_task(memory.run(learner, every, stop))
         filing = group.create_task(files.run())
         await stop.wait()
-        log.info("stopping", partitions=len(learner.partitions))
+        log.info("shutdown_started", partitions=len(learner.partitions))
         sharing.cancel()
         filing.cancel()
         await consuming
@@ -76,4 +76,4 @@ async def _release_partitions(learner: Learner, outcomes: RedisOutcomes) -> None
         await learner.release_partitions()
         await outcomes.sign_off()
     except StoreUnavailable as error:
-        log.warning("left_without_a_word", error=str(error))
+        log.warning("partitions_not_released", error=str(error))

@@ -64,7 +64,7 @@ class MemoryJobs:
         """Runs until ``stop`` is set. A model call in progress is then abandoned, and its task searched again later."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
-            group.create_task(keep_doing_due_work(self.forgetter.carry_out_next, 1, stop))
+            group.create_task(keep_doing_due_work(self.forgetter.carry_out_next, 1, stop, "forgetting"))
             group.create_task(keep_following(self.follower, self.outcomes, learner, every_seconds, stop))
             await stop.wait()
             finding.cancel()
@@ -79,7 +79,7 @@ class MemoryJobs:
         if self.worker is None or self.close is None:
             return
         try:
-            await keep_doing_due_work(self.worker.run_once, TASKS_AT_ONCE, stop)
+            await keep_doing_due_work(self.worker.run_once, TASKS_AT_ONCE, stop, "fact search")
         finally:
             await self.close()
 
@@ -171,14 +171,14 @@ class FolderBackup:
             await RpcQueue(self._redis, "executor").post_request(request.model_dump_json(), _PROCESS_REQUEST_SECONDS)
             return
         report = await self._importer.carry_out(request)
-        log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
+        log.info("learning_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
 
     async def _try_to_sync(self) -> None:
         try:
             async with asyncio.timeout(_SYNC_TIMEOUT_SECONDS + self._every):
                 await self._sync_files()
         except (StoreUnavailable, OSError) as error:  # a time-out is an OSError, too
-            log.warning("cache_not_kept", error=f"{type(error).__name__}: {error}")
+            log.warning("learning_files_not_synced", error=f"{type(error).__name__}: {error}")
 
 
 @dataclass

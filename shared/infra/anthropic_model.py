@@ -64,7 +64,7 @@ class InvalidModelRequest(ModelUnavailable):
 def _status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
     """The error for a response that is not 2xx. Its message is ours; the endpoint's own is logged."""
     endpoint_message, status = _read_error_message(body), answer.status
-    log.warning("model_endpoint_refused", model=model, status=status, said=endpoint_message)
+    log.warning("model_request_failed", model=model, status=status, error=endpoint_message)
     if status == 404:
         return ModelAbsent(f"the endpoint has no model {model}")
     if status in _OVERLOADED_STATUSES:

@@ -108,7 +108,7 @@ class ChannelListener:
         try:
             await act(channel)
         except (RedisError, OSError) as error:
-            log.warning("live_send_failed", error=str(error))
+            log.warning("redis_subscription_not_changed", error=str(error))
 
     async def _read_for_ever(self) -> None:
         logged = ""
@@ -120,7 +120,7 @@ class ChannelListener:
             except (RedisError, OSError) as error:
                 if logged != str(error):  # an outage is told once, not five times a second
                     logged = str(error)
-                    log.warning("live_connection_lost", error=logged)
+                    log.warning("redis_subscription_lost", error=logged)
                 await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _connect(self) -> None:
@@ -170,7 +170,7 @@ async def look_when_due(listen: OpenListener, look: Callable[[asyncio.Event], Aw
                         async with asyncio.timeout(pause):
                             await news.wait()
         except StoreUnavailable as error:
-            log.warning(f"{name}_wait", error=str(error))
+            log.warning("background_loop_postponed", loop=name, error=str(error))
         except Exception:  # the outermost edge: what looks for news must not end the process
-            log.exception(f"{name}_failed")
+            log.exception("background_loop_failed", loop=name)
         await asyncio.sleep(_PAUSE_AFTER_FAILURE_SECONDS)

@@ -130,11 +130,17 @@ class LoggedApp:
             await self._app(scope, receive, send_with_id)
         finally:
             if status >= 500 or self._logs_all:
-                write = log.warning if status >= 500 else log.debug
-                took = round((perf_counter() - began) * 1000, 1)
-                write("request", method=scope["method"], route=_find_route(scope), status=status, ms=took)
+                _log_response(scope, status, round((perf_counter() - began) * 1000, 1))
             _REQUEST_ID.reset(bound)
         return None
+
+
+def _log_response(scope: Scope, status: int, ms: float) -> None:
+    method, route = scope["method"], _find_route(scope)
+    if status >= 500:
+        log.warning("error_response_sent", method=method, route=route, status=status, ms=ms)
+    else:
+        log.debug("response_sent", method=method, route=route, status=status, ms=ms)
 
 
 def _request_id(scope: Scope) -> str:

@@ -163,7 +163,7 @@ class EmbeddedRedis:
             with Redis(unix_socket_path=str(self._socket), socket_timeout=_STOP_SECONDS) as client:
                 client.eval(note, 1, SERVER_LINEAGE_KEY)
         except RedisError as error:  # then it counts as crashed, and what it may lack is looked for
-            log.warning("stop_not_noted", error=str(error))
+            log.warning("embedded_redis_stop_not_recorded", error=str(error))
 
     @contextmanager
     def _lock(self) -> Iterator[int]:

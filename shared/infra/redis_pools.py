@@ -75,7 +75,7 @@ class _PrimaryConnection(AbstractConnection):
             self._lineage.record_answer(*map(int, answer.split()))
         except ResponseError as error:
             if self._lineage.problem is None:  # said once: it is asked again with every command
-                log.warning("lineage_unknown", error=str(error))
+                log.warning("redis_lineage_not_read", error=str(error))
             self._lineage.record_problem(LineageProblem(str(error), _is_transient(error)))
 
     async def read_response(

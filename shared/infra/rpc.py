@@ -72,7 +72,7 @@ class RpcQueue:
                 if request is not None:
                     await self._send_reply(request, await do(request.text))
             except StoreUnavailable as error:
-                log.warning("rpc_not_answered", error=str(error))
+                log.warning("rpc_request_not_answered", error=str(error))
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _take_next(self) -> RpcRequest | None:
@@ -108,12 +108,12 @@ async def serve_imports(
         except StoreUnavailable:
             raise
         except Exception as error:  # the edge of one file: what is in it stops no service
-            log.exception("file_not_imported", tenant=request.tenant, file=request.file.value)
+            log.exception("learning_file_not_imported", tenant=request.tenant, file=request.file.value)
             problem = f"it cannot be imported: {type(error).__name__}"
             return LearningImportReport(
                 file=request.file, problems=(problem,), dry_run=request.dry_run
             ).model_dump_json()
-        log.info("file_imported", tenant=request.tenant, **report.model_dump(mode="json", exclude={"v"}))
+        log.info("learning_file_imported", tenant=request.tenant, **report.model_dump(mode="json", exclude={"v"}))
         return report.model_dump_json()
 
     await queue.serve(import_and_report)

@@ -115,7 +115,7 @@ async def test_the_endpoints_own_words_stay_in_the_log(play: Play) -> None:
     with capture_logs() as logged:
         failed, _ = await _failure(play, limits=_ONCE)
     assert _THEIRS not in str(failed)
-    assert any(_THEIRS in str(line.get("said")) for line in logged)
+    assert _THEIRS in str(logged)
 
 
 @pytest.mark.promise("model.failures")

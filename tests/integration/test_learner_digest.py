@@ -204,7 +204,7 @@ async def test_a_request_to_forget_over_which_something_breaks_stops_nothing(red
 
     stop = asyncio.Event()
     worker = ForgetRequestWorker(Breaks(redis, None))
-    forgetting = asyncio.create_task(keep_doing_due_work(worker.carry_out_next, 1, stop))
+    forgetting = asyncio.create_task(keep_doing_due_work(worker.carry_out_next, 1, stop, "forgetting"))
     async with asyncio.timeout(PATIENCE):
         await claimed.wait()
         stop.set()

@@ -100,7 +100,7 @@ def test_the_service_answers_as_a_process_and_stops_when_told() -> None:
     assert answer.startswith(b"HTTP/1.1 200")
     assert process.returncode == 0
     events = [json.loads(line) for line in log.decode().splitlines()]
-    assert [event["event"] for event in events if event["event"] == "verdict"] == ["verdict"]
+    assert [event["event"] for event in events if event["event"] == "verdict_reached"] == ["verdict_reached"]
     assert "7200" not in log.decode()
 
 

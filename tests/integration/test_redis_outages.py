@@ -225,7 +225,7 @@ async def test_an_outage_is_logged_once(own_server: EmbeddedRedis, own_redis: Re
             own_server.kill()
             await asyncio.sleep(DOWN_SECONDS)  # how long the outage lasts
             own_server.start()
-    losses = [line["error"] for line in logged if line["event"] == "live_connection_lost"]
+    losses = [line["error"] for line in logged if line["event"] == "redis_subscription_lost"]
     assert losses
     assert len(losses) == len(set(losses))
 

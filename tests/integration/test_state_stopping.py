@@ -255,5 +255,5 @@ async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
 async def _is_told(told: Sequence[EventDict], times: int) -> None:
     """Until the heart has said so often that the sessions hang."""
     async with asyncio.timeout(PATIENCE):
-        while [one["event"] for one in told].count("sessions_hung") < times:
+        while [one["event"] for one in told].count("event_loop_blocked") < times:
             await asyncio.sleep(0.01)  # between two looks

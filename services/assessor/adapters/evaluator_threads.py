@@ -120,7 +120,7 @@ class _ThreadedCall:
             ctypes.c_ulong(self._thread.ident), ctypes.py_object(EvaluationStopped)
         )
         if not await self._is_over():
-            log.warning("evaluator_left_behind", evaluator=self._evaluator.__name__)
+            log.warning("evaluator_not_stopped", evaluator=self._evaluator.__name__)
 
     async def _is_over(self) -> bool:
         """Whether the evaluator ends within a short wait.

@@ -74,7 +74,7 @@ class ProviderModel(Model):
         except TimeoutError as error:
             raise ModelUnavailable(f"the model {self._name} did not answer in time") from error
         except (errors.AgentRunError, errors.UserError) as error:
-            log.warning("model_not_asked", model=self._name, error=str(error)[:300])
+            log.warning("model_request_failed", model=self._name, error=str(error)[:300])
             raise ModelUnavailable(f"the model {self._name} could not be asked ({type(error).__name__})") from error
         if answer.finish_reason not in _ENDS:
             raise ModelRefused(f"the model {self._name} did not answer ({answer.finish_reason})")

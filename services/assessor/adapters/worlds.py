@@ -206,7 +206,7 @@ class SharedWorld(AssessmentWorld):
             async with self._client() as simulator:
                 await simulator.worlds.close(self._id)
         except SimulatorFailed as error:
-            log.warning("world_left_behind", world_id=self._id, error=str(error))
+            log.warning("world_not_closed", world_id=self._id, error=str(error))
 
     @override
     async def wait_for_loss(self) -> str:

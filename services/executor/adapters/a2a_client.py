@@ -50,7 +50,7 @@ def _list_tools_of_card(connection: Connection, card: types.AgentCard) -> tuple[
     ]
     counts = Counter(name for name, _ in named_skills)
     if len(card.skills) > MAX_SKILLS:
-        log.warning("skills_dropped", connection=connection.id, listed=len(card.skills), kept=MAX_SKILLS)
+        log.warning("agent_skills_dropped", connection=connection.id, listed=len(card.skills), kept=MAX_SKILLS)
     usable = []
     for name, skill in sorted(named_skills, key=lambda pair: pair[0]):
         if not name or counts[name] > 1:

@@ -125,5 +125,5 @@ def _parse_call(value: Json) -> ports.ProposedToolCall:
 
 def _build_logged_error(complaint: str, content: str) -> ports.OrchestratorUnavailable:
     """Logs what BrainOS sent, for the operator, and returns an error whose message clients may see."""
-    log.warning("brainos_unusable", what=complaint, said=content[:300])
+    log.warning("brainos_reply_unreadable", problem=complaint, said=content[:300])
     return ports.OrchestratorUnavailable(f"BrainOS {complaint}")

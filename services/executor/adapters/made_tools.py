@@ -163,7 +163,7 @@ class TenantsWithToolMakingSwitch(Tenants):
             async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 switch = await self._scripts.execute("HGET", key, keys.MADE_TOOLS_SWITCH)
         except StoreUnavailable as error:
-            log.warning("switches_unknown", tenant=tenant, error=str(error))
+            log.warning("made_tools_switch_not_read", tenant=tenant, error=str(error))
             return "off"
         return None if switch is None else str(switch)
 

@@ -440,7 +440,7 @@ class McpLink:
     def _translate_error(self, error: Exception) -> Exception:
         trouble = self._transport.pop_port_error(error) if isinstance(error, MCPError) else None
         if self._opened.done():
-            log.warning("tool_session_lost", error=type(error).__name__)
+            log.warning("mcp_session_lost", host=_parse_url_cached(self._url).host, error=type(error).__name__)
         if isinstance(error, TimeoutError):
             return ToolSilent(f"no MCP session within {OPEN_SECONDS:g} seconds")
         return trouble or ToolSilent(f"no MCP session: {error}")

@@ -91,9 +91,9 @@ class Archiver:
             return True
 
         if problem != "ok":
-            log.warning("not_archived", task=task.task_id, error=problem)
+            log.error("ended_task_unreadable", task=task.task_id, error=problem)
             return None
-        return task if await _put_or_log(self._uploads, put, "not_archived", task=task.task_id) else None
+        return task if await _put_or_log(self._uploads, put, task=task.task_id) else None
 
     async def _set_expiry(self, tasks: Sequence[keys.EndedTaskMember]) -> None:
         """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
@@ -112,7 +112,7 @@ class Archiver:
             )
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
             if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
-                log.warning("ended_task_stays", script=script, error=str(reply))
+                log.warning("ended_task_expiry_not_set", script=script, error=str(reply))
 
     async def _build_envelope(self, tenant: str, parts: list[object]) -> bytes:
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
@@ -142,17 +142,15 @@ def _fill_in_shared_texts(step: StoredStep, texts: Mapping[str, str]) -> dict[st
     return {**fields, "at_ms": step.at_ms, **({"lost": lost_names} if lost_names else {})}
 
 
-async def _put_or_log(
-    uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failure_event: str, **labels: str
-) -> bool:
-    """The result of ``put``; False if it failed, which is logged as ``failure_event``: it is tried again later."""
+async def _put_or_log(uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], **labels: str) -> bool:
+    """The result of ``put``; False if it failed, which is logged with ``labels``: it is tried again later."""
     async with uploads:
         try:
             return await put()
         except (ArchiveUnavailable, StoreUnavailable) as error:
-            log.warning(failure_event, **labels, error=str(error))
+            log.warning("archiving_postponed", **labels, error=str(error))
         except Exception as error:  # the outer edge of one task or session: it must not hold up the others
-            log.exception(failure_event, **labels, error=repr(error))
+            log.exception("archiving_failed", **labels, error=repr(error))
     return False
 
 
@@ -255,7 +253,7 @@ class Evictor(ScriptedStore):
             await self._drop_if_stateless(archive, session)
             return False
 
-        return await _put_or_log(self._uploads, put, "session_not_archived", session=session.session_id)
+        return await _put_or_log(self._uploads, put, session=session.session_id)
 
     async def _drop_if_stateless(self, archive: Archive, session: keys.SessionMember) -> None:
         """Takes a session without a state in Redis off the idle list.

@@ -150,5 +150,5 @@ def _parse_rows(
         try:
             lessons[row] = known.get(row) or kind.model_validate_json(row)
         except ValidationError as error:
-            log.warning("lesson_unreadable", tenant=tenant, kind=kind.__name__, errors=error.error_count())
+            log.warning("learned_row_unreadable", tenant=tenant, kind=kind.__name__, errors=error.error_count())
     return lessons

@@ -186,7 +186,7 @@ class Resilience:
                 if monotonic() + pause >= until or (silent and fell_silent):
                     raise
                 fell_silent = fell_silent or silent
-                log.info("read_repeated", tool=question.tool, error=str(error))
+                log.info("tool_read_repeated", tool=question.tool, error=str(error))
             await asyncio.sleep(pause)
         return await self._ask_once(question._replace(timeout=until - monotonic()), send)
 
@@ -203,7 +203,7 @@ class Resilience:
             raise
         except _NO_ANSWER_ERRORS:
             if breaker.record_failure(call, self._clock()):
-                log.warning("tool_server_left_alone", connection=question.connection.id)
+                log.warning("circuit_breaker_opened", connection=question.connection.id)
             raise
         except BaseException:
             breaker.record_abandoned_call(call)

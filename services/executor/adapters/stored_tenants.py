@@ -98,7 +98,7 @@ class StoredTenants(Tenants):
             return record
         old_record = await self._record_of_version(tenant, version)
         if old_record is None:
-            log.warning("tenant_version_gone", tenant=tenant, version=version, now=record.version)
+            log.warning("tenant_version_not_found", tenant=tenant, version=version, now=record.version)
             return record
         pinned_fields = ("policies", "prose_policies", "enforce_prose", "unruled_writes", "strict_processes", "records")
         return record.model_copy(update={name: getattr(old_record, name) for name in pinned_fields})

@@ -103,7 +103,7 @@ class ServersByProtocol:
                 sentence = f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})"
                 raise ports.ToolSilent(sentence) from not_rest
         self._detected.put(connection.url, protocol)
-        log.info("tool_protocol", connection=connection.id, protocol=protocol)
+        log.info("tool_protocol_detected", connection=connection.id, protocol=protocol)
         return self._servers[protocol], tools
 
 

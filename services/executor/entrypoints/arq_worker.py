@@ -123,7 +123,7 @@ class WakeWorker(Worker):
             if not is_claimed and self._runner.free_capacity <= 0:
                 raise Retry  # the last place went to another meanwhile
         except StoreUnavailable as error:  # the reaper wakes the session again
-            log.warning("claim_failed", session=session_id, error=str(error))
+            log.warning("session_claim_failed", session=session_id, error=str(error))
 
     @override
     async def finish_job(self, job_id: str, finish: bool, *_rest: object, **_more: object) -> None:

@@ -132,7 +132,7 @@ async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> A
         if not isinstance(fault, AnyRefusal):
             log.exception("request_failed", task_id=answer.task_id)
         elif not envelope.is_rpc:  # its client does not hear of it
-            log.warning("answer_not_followed", task_id=answer.task_id, error=str(fault))
+            log.warning("answer_wait_interrupted", task_id=answer.task_id, error=str(fault))
         content = envelope.wrap_error(fault) if envelope.is_rpc else answer.show_accepted()
     yield encode_json(content).encode()
 
@@ -141,7 +141,7 @@ async def _record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]]
     try:
         await record_delivery()
     except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
-        log.warning("answer_not_noted", task_id=task_id, error=str(error))
+        log.warning("answer_delivery_not_recorded", task_id=task_id, error=str(error))
 
 
 async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
@@ -154,7 +154,7 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
                 yield sse_frame(data, event_id=numbered.event_id, comment=_write_gap_comment(numbered.update))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
-            log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
+            log.warning("stream_interrupted", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
         yield sse_frame(encode_json(envelope.wrap_error(fault)))  # without an id: who goes on gets what is missing

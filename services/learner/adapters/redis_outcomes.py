@@ -127,7 +127,7 @@ class RedisOutcomes:
         replies = await self._scripts.run_many("settle_outcomes", calls) if calls else []
         numbers = [number for number, reply in zip(sorted(ids_by_partition), replies, strict=True) if not reply]
         if numbers:
-            log.warning("outcomes_come_again", group=self._group.name, partitions=numbers)
+            log.warning("outcomes_not_settled", group=self._group.name, partitions=numbers)
         return numbers
 
     async def release(self, partitions: Collection[int]) -> None:

@@ -189,11 +189,11 @@ class FactWorker:
             )
             return todo is None or await self._find_and_store(todo, day, now)
         except memory.MemorySpoiled as error:
-            log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
+            log.error("tenant_memory_unreadable", tenant=tenant, event_id=event_id, error=str(error))
         except StoreUnavailable:
             raise
         except Exception as error:  # noqa: BLE001  # the edge of one task: facts of others are found all the same
-            log.error("facts_not_found", tenant=tenant, event_id=event_id, error=type(error).__name__)
+            log.error("fact_search_failed", tenant=tenant, event_id=event_id, error=type(error).__name__)
         self.counts.failed += 1
         await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
@@ -224,7 +224,7 @@ class FactWorker:
     ) -> bool:
         """Gives the task up if it ended too long ago, and returns whether it did; else it is tried again later."""
         self.counts.failed += 1
-        log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
+        log.warning("fact_search_postponed", task_id=todo.task_id, problem=str(problem))
         if now - todo.ended_at < _GIVE_UP_AFTER:
             return False
         return await self._store_facts(todo, (), problem.cost, {"facts_given_up": 1})

@@ -68,4 +68,6 @@ class ForgetRequestWorker:
         is_noted = await self._forgetting.store_state(changed_request, _RETRY_SECONDS if is_under_way else None)
         if is_noted and not is_under_way:
             self.finished_count += 1
-            log.info("forgotten", request=request.request_id, scope=request.scope.value, removed=dict(counts))
+            log.info(
+                "forget_request_completed", request=request.request_id, scope=request.scope.value, removed=dict(counts)
+            )

@@ -32,7 +32,7 @@ async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
         await learner.update_share()
         await asyncio.sleep(every_seconds)
 
-    await _repeat_until_stopped(adjust_share_once)
+    await _repeat_until_stopped(adjust_share_once, "share of partitions")
 
 
 class OutcomeWatch:
@@ -67,15 +67,17 @@ async def keep_learning(learner: Learner, outcomes: RedisOutcomes, every_seconds
         if not await learner.run_once():
             await watch.wait()
 
-    await _repeat_until_stopped(learn_once, stop)
+    await _repeat_until_stopped(learn_once, "learning", stop)
 
 
-async def _repeat_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
+async def _repeat_until_stopped(
+    step: Callable[[], Awaitable[None]], loop: str, stop: asyncio.Event | None = None
+) -> None:
     while stop is None or not stop.is_set():
         try:
             await step()
         except StoreUnavailable as error:
-            log.warning("store_unavailable", error=str(error))
+            log.warning("background_loop_postponed", loop=loop, error=str(error))
             await asyncio.sleep(_RETRY_SECONDS)
 
 
@@ -100,15 +102,17 @@ async def keep_following(
         elif learner.counts.learned != count_before:
             await _wait_for_event(stop, _BUSY_LEARNER_SECONDS)
 
-    await _repeat_despite_errors(follow_once, stop)
+    await _repeat_despite_errors(follow_once, "memory", stop)
     try:
         await follower.release_partitions()
     except StoreUnavailable as error:
-        log.warning("left_without_a_word", error=str(error))
+        log.warning("partitions_not_released", error=str(error))
 
 
-async def keep_doing_due_work(do_due: Callable[[datetime], Awaitable[int]], at_once: int, stop: asyncio.Event) -> None:
-    """Does due work until ``stop`` is set.
+async def keep_doing_due_work(
+    do_due: Callable[[datetime], Awaitable[int]], at_once: int, stop: asyncio.Event, loop: str
+) -> None:
+    """Does due work until ``stop`` is set; its failures are logged under the name ``loop``.
 
     ``do_due`` does up to ``at_once`` pieces and returns how many it did; if these were fewer, it is called again after
     a pause, so that work that comes within a short time is done together.
@@ -118,18 +122,18 @@ async def keep_doing_due_work(do_due: Callable[[datetime], Awaitable[int]], at_o
         if await do_due(datetime.now(UTC)) < at_once:
             await _wait_for_event(stop, _DUE_CHECK_SECONDS)
 
-    await _repeat_despite_errors(do_due_work_once, stop)
+    await _repeat_despite_errors(do_due_work_once, loop, stop)
 
 
-async def _repeat_despite_errors(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+async def _repeat_despite_errors(step: Callable[[], Awaitable[None]], loop: str, stop: asyncio.Event) -> None:
     while not stop.is_set():
         try:
             await step()
         except (StoreUnavailable, MemoryContended) as error:
-            log.warning("memory_waits", error=str(error))
+            log.warning("background_loop_postponed", loop=loop, error=str(error))
             await _wait_for_event(stop, _RETRY_SECONDS)
         except Exception as error:  # the outer edge of memory: learning goes on without it
-            log.exception("memory_broke", error=type(error).__name__)
+            log.exception("background_loop_failed", loop=loop, error=type(error).__name__)
             await _wait_for_event(stop, _RETRY_SECONDS)
 
 
@@ -184,8 +188,8 @@ async def keep_loading_training_objects(
             is_done, status.problem = True, ""
         except (ObjectStoreUnavailable, StoreUnavailable) as error:
             status.problem = str(error)
-            log.warning("training_rows_unavailable", error=str(error))
+            log.warning("training_load_postponed", error=str(error))
         except Exception as error:  # the outer edge of loading: what it cannot read must not stop the learner
             status.problem = repr(error)
-            log.exception("training_rows_unreadable", error=repr(error))
+            log.exception("training_load_failed", error=repr(error))
         await asyncio.sleep(every_seconds if is_done else min(_LOAD_RETRY_SECONDS, every_seconds))

@@ -140,7 +140,7 @@ class Rememberer:
             self.counts.passed += 1
         except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same
             self.counts.passed += 1
-            log.error("not_remembered", entry=delivery.entry_id, error=type(error).__name__)
+            log.error("outcome_not_remembered", entry=delivery.entry_id, error=type(error).__name__)
         return None
 
     async def _remember_batch(self, tenant: str, memos: Sequence[OutcomeMemo]) -> None:
@@ -148,13 +148,13 @@ class Rememberer:
             new_count = await self._store_memos(tenant, memos)
         except memory.MemorySpoiled as error:
             self.counts.passed += len(memos)
-            log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
+            log.error("tenant_memory_unreadable", tenant=tenant, events=len(memos), error=str(error))
             return
         except (MemoryContended, StoreUnavailable):
             raise
         except Exception as error:  # noqa: BLE001  # the edge of one tenant: whatever is stored there stops no other
             self.counts.passed += len(memos)
-            log.error("not_remembered", tenant=tenant, events=len(memos), error=type(error).__name__)
+            log.error("outcome_not_remembered", tenant=tenant, events=len(memos), error=type(error).__name__)
             return
         self.counts.remembered += new_count
         self.counts.known += len(memos) - new_count

@@ -142,7 +142,11 @@ def _make_answer(body: JsonObject, served: PlannerServer, faults: dict[str, str]
     reply = faulty.apply_faults(reply, request, faults)
     message = messages.make_message(body, reply, served.read_and_cache_prefixes(body), "truncated" in faults)
     _log.info(
-        "answered", state=request.state or "other", calls=len(reply.calls), stop=message.stop, faults=sorted(faults)
+        "model_reply_planned",
+        state=request.state or "other",
+        calls=len(reply.calls),
+        stop=message.stop,
+        faults=sorted(faults),
     )
     return message
 

@@ -212,7 +212,7 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: Prepare
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
     meter.add(names.VERDICTS, verdict=strictest_result(verdict), binding="yes" if verdict.binding else "no")
     _log.info(
-        "verdict",
+        "verdict_reached",
         passed=verdict.passed,
         binding=verdict.binding,
         rules=policies.rule_count,

@@ -70,4 +70,4 @@ def _record_delivery(hosted: HostedWorld, notice: WebhookNotice, attempts: int, 
     )
     hosted.webhooks.record(delivery)
     if not delivery.succeeded:
-        _log.warning("webhook not delivered", webhook=notice.webhook.webhook_id, status=sent.status_code)
+        _log.warning("world_webhook_not_delivered", webhook=notice.webhook.webhook_id, status=sent.status_code)

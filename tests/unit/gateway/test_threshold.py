@@ -209,7 +209,7 @@ async def test_a_refusal_says_when_to_come_again_and_the_log_says_so_now_and_the
             await tasks.accept(record, turn, None)
 
     assert caught.value.wait == 5
-    assert [(line["event"], line["waiting"]) for line in logs] == [("load_shedding", 7)] * 2
+    assert [(line["event"], line["waiting"]) for line in logs] == [("turns_refused", 7)] * 2
 
 
 PUBLIC = "https://agent.acme.example/"

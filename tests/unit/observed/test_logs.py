@@ -102,7 +102,7 @@ async def test_a_request_has_one_id_in_its_lines_and_in_its_answer(given: str, k
             answer = await client.get("/tasks/anna", headers={"X-Request-Id": given})
 
     ids = {line["request"] for line in lines} | {answer.headers["x-request-id"]}
-    assert [line["event"] for line in lines] == ["inside", "request"]
+    assert [line["event"] for line in lines] == ["inside", "response_sent"]
     assert len(ids) == 1
     assert (ids == {given}) is kept
     assert (lines[1]["route"], lines[1]["status"]) == ("/tasks/{task}", 200)

@@ -34,7 +34,7 @@ class Archiving(Archiver):
 async def test_a_store_that_is_away_is_asked_again() -> None:
     archiving = Archiving()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        loop = group.create_task(keep_repeating(archiving.archive_once, "archiving_failed"))
+        loop = group.create_task(keep_repeating(archiving.archive_once, "archiving"))
         await archiving.looked_again.wait()
         loop.cancel()
 

@@ -519,7 +519,7 @@ class RepairedFaultCounter:
         self._counts[fault] += number
         self._unreported[fault] += number
         self._meter.add(names.FAULTS_MENDED, number, fault=fault.value)
-        log.warning("mended", fault=fault.value, count=number, **labels)
+        log.warning("fault_repaired", fault=fault.value, count=number, **labels)
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -60,10 +60,10 @@ class LeaseKeeper:
         while True:
             await asyncio.sleep(self._lease_seconds / _RENEWALS_PER_LEASE)
             if monotonic() - self._alive_at > _LEASES_UNTIL_HUNG * self._lease_seconds:
-                log.error("sessions_hung", seconds=round(monotonic() - self._alive_at))
+                log.error("event_loop_blocked", seconds=round(monotonic() - self._alive_at))
                 continue
             while not await self._extend_leases(leases):
-                log.warning("heartbeat_lost")  # the next comes at once: younger leases may still be saved
+                log.warning("heartbeat_timed_out")  # the next comes at once: younger leases may still be saved
 
     async def _extend_leases(self, leases: LeaseExtender) -> bool:
         """Extends every lease; False if the store did not answer in time."""
@@ -87,7 +87,7 @@ class LeaseKeeper:
             try:
                 return await leases.extend_all(leases_to_extend)
             except StoreUnavailable as error:
-                log.warning("heartbeat_missed", sessions=len(leases_to_extend), error=str(error))
+                log.warning("heartbeat_attempt_failed", sessions=len(leases_to_extend), error=str(error))
                 await asyncio.sleep(self._lease_seconds / 20)
         return HeartbeatResult()
 

@@ -85,7 +85,7 @@ class FairShareSlots:
             try:
                 await self._store.extend(sorted(self._with_slots), self._slot_seconds)
             except StoreUnavailable as error:
-                log.warning("slots_not_kept", error=str(error))
+                log.warning("slots_not_extended", error=str(error))
 
     async def _take_slot(self, tenant: str, session_id: str) -> bool:
         try:
@@ -251,7 +251,7 @@ class Runner:
         try:
             await self._slots.release(*name, has_run=has_run)
         except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
-            log.warning("slot_not_left", session=name.session_id, error=str(error))
+            log.warning("slot_not_released", session=name.session_id, error=str(error))
 
     def _remove_session(self, name: SessionName) -> None:
         """Notes that the session no longer runs here; offers it again if it was woken meanwhile."""
@@ -267,7 +267,7 @@ class Runner:
         try:
             await self.offer(*name)
         except StoreUnavailable as error:  # the reaper wakes the session again
-            log.warning("claim_failed", session=name.session_id, error=str(error))
+            log.warning("session_claim_failed", session=name.session_id, error=str(error))
 
     def _update_free_slot_event(self) -> None:
         if self.free_capacity > 0:

@@ -110,7 +110,7 @@ async def _build_session_with_calls(
     except SessionUnavailable:  # put off until the archive is back
         raise
     except (StoreUnavailable, ValueError) as error:
-        log.warning("memory_not_read", task=record.task_id, error=repr(error))
+        log.warning("session_state_not_updated", task=record.task_id, error=repr(error))
         return None
     return session._replace(
         calls=ledger.select_calls_to_remember(
@@ -126,7 +126,7 @@ async def _read_calls_and_ruled_tools(
     try:
         progress = restore_latest_progress(await store.read_journal())
     except ValueError as error:
-        log.warning("progress_not_read", task=record.task_id, error=repr(error))
+        log.warning("task_progress_unreadable", task=record.task_id, error=repr(error))
         return ledger.list_past_calls_of_writes(entries), ("*",)
     if progress is None:
         return ledger.list_past_calls_of_writes(entries), ()
@@ -290,7 +290,7 @@ class SessionRun:
         except LeaseLost:
             self._parts.fault_counts.add(RepairedFault.NOT_OWNED, session=self._lease.session_id)
         except StoreUnavailable as error:
-            log.warning("store_unavailable", session=self._lease.session_id, error=str(error))
+            log.warning("session_interrupted", session=self._lease.session_id, error=str(error))
         except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
             log.exception("session_failed", session=self._lease.session_id, error=repr(error))
             await self._release(self._limits.retry_seconds_most, error=error)
@@ -318,7 +318,7 @@ class SessionRun:
         except (LeaseLost, asyncio.CancelledError):
             raise
         except TenantStopped as stopped:
-            log.info("tenant_stopped", session=lease.session_id, reason=str(stopped))
+            log.info("session_paused", session=lease.session_id, reason=str(stopped))
             await self._release(_STOPPED_PAUSE_SECONDS, handed_over=True)
             return False
         except HandedOver:
@@ -348,9 +348,7 @@ class SessionRun:
     async def _postpone_turn(self, work: TurnWork, error: SessionUnavailable) -> None:
         """Releases a session whose state could not be read. Within ``session_seconds`` this attempt does not count."""
         waited = work.waited_us / 1_000_000
-        log.warning(
-            "memory_unavailable", session=self._lease.session_id, waited_seconds=round(waited), error=str(error)
-        )
+        log.warning("turn_postponed", session=self._lease.session_id, waited_seconds=round(waited), error=str(error))
         if waited > self._limits.session_seconds:
             return await self._release(self._compute_retry_pause(work.attempts), error=error)
         pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
@@ -373,7 +371,7 @@ class SessionRun:
                 if not retry_in:
                     await self._parts.wakes.wake_ahead(lease.tenant, lease.session_id)
         except (LeaseLost, StoreUnavailable) as failure:
-            log.warning("abandon_failed", session=lease.session_id, error=str(failure))
+            log.warning("session_not_released", session=lease.session_id, error=str(failure))
 
 
 async def run_or_end_turn(parts: SessionRunDependencies, lease: Lease, work: TurnWork, store: TurnStore) -> None:
@@ -417,7 +415,7 @@ async def _settle_by_reading_or_explain(parts: SessionRunDependencies, work: Tur
     except (LeaseLost, HandedOver, StoreUnavailable):
         raise
     except Exception as error:  # the outer edge of a turn: whatever it was, the turn is given up all the same
-        log.exception("writes_not_read", turn=work.turn.turn_id, error=repr(error))
+        log.exception("open_writes_not_settled", turn=work.turn.turn_id, error=repr(error))
         return f"{type(error).__name__}: {error}"
     return "nobody could read"
 

@@ -183,7 +183,7 @@ class Notifier:
             except StoreUnavailable:
                 raise
             except Exception:  # the outermost edge of a notice: it is owed again after a while
-                log.exception("notice_failed", tenant=notice.tenant, approval=notice.approval_id)
+                log.exception("approval_notice_failed", tenant=notice.tenant, approval=notice.approval_id)
         return 0 if notices else LOOK_WITHOUT_NEWS_SECONDS
 
     async def enqueue_notice(self, notice: NoticeMember) -> None:
@@ -204,7 +204,7 @@ class Notifier:
             url, secret = self._resolve_target(target, tenant)
         except UnreadableReference as problem:
             approval_id = news.request.approval.approval_id
-            log.warning("notice_not_sent", tenant=tenant, approval=approval_id, why=str(problem))
+            log.error("approval_notice_not_sent", tenant=tenant, approval=approval_id, problem=str(problem))
             return
         await queue.enqueue(build_signed_post(news, target, url, secret, self._public_url, self._clock()))
 

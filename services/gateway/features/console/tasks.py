@@ -58,7 +58,7 @@ class LiveStreams(PageGroup):
                     yield sse_frame(json.dumps({"version": version}), event="changed")
                 shown_version = version
             except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
-                log.warning("console_look_failed", error=str(fault))
+                log.warning("console_inbox_not_read", error=str(fault))
             await asyncio.sleep(POLL_SECONDS)
 
     async def _task_frames(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[bytes, None]:
@@ -75,7 +75,7 @@ class LiveStreams(PageGroup):
                 except EventsLost:  # from the same place it would be lost again: on with what is kept
                     last_event_id = "0"
         except StoreUnavailable as fault:
-            log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
+            log.warning("stream_interrupted", task_id=record.task_id, error=str(fault))
 
 
 _PAGE_SIZE = 25
@@ -173,7 +173,7 @@ class TaskPages(PageGroup):
         try:
             details = await self._context.services.audit.read_details(record, includes_events=not events)
         except ArchiveUnavailable as fault:
-            log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
+            log.warning("archived_task_not_read", task_id=record.task_id, error=str(fault))
             return events, None
         if not events and details:
             events = [(f"{number}-0", event) for number, event in enumerate(details.events, 1)]

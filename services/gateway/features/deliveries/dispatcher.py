@@ -115,9 +115,9 @@ class DeliveryLoop:
         try:
             await self._service.deliver(claim)
         except StoreUnavailable as error:
-            log.warning("delivery_not_noted", tenant=claim.tenant, error=str(error))
+            log.warning("webhook_delivery_interrupted", tenant=claim.tenant, error=str(error))
         except Exception:  # the outermost edge of a delivery
-            log.exception("delivery_failed", tenant=claim.tenant)
+            log.exception("webhook_delivery_failed", tenant=claim.tenant)
             await self._count_failure(claim)
         finally:
             self._busy -= Counter([claim.tenant])  # whose count is zero leaves
@@ -127,4 +127,4 @@ class DeliveryLoop:
         try:
             await self._service.count_internal_failure(claim)
         except Exception:  # as above: its lease ends, and then it is tried again
-            log.exception("delivery_failure_not_noted", tenant=claim.tenant)
+            log.exception("webhook_failure_not_recorded", tenant=claim.tenant)

@@ -108,7 +108,7 @@ class CallerMiddleware:
             admitted = await self._identity.admit(headers, use)
         except errors.Unauthenticated:
             if has_credential and self._throttle.count_failure(source, credential):
-                log.warning("guesses_braked", source=source)
+                log.warning("sign_in_throttled", source=source)
             raise
         self._throttle.count_success(credential)
         return admitted

@@ -133,7 +133,7 @@ def _parse_jwk(jwk: Mapping[str, object]) -> SigningKey | None:
         log.warning("signing_key_unusable", kid=str(jwk.get("kid")), error=type(error).__name__)
         return None
     if isinstance(key, RSAPublicKey) and key.key_size < _RSA_BITS:
-        log.warning("signing_key_too_short", kid=str(jwk.get("kid")), bits=key.key_size)
+        log.warning("signing_key_unusable", kid=str(jwk.get("kid")), error=f"{key.key_size} bits are too few")
         return None
     return SigningKey(str(jwk.get("kid") or ""), algorithms, key)
 

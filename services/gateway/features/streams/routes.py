@@ -44,7 +44,7 @@ async def _event_frames(
                 task_snapshot = await tasks.read_snapshot(task_snapshot.record)
                 resumption = updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
-        log.warning("story_broken", task_id=task_snapshot.record.task_id, error=str(fault))
+        log.warning("stream_interrupted", task_id=task_snapshot.record.task_id, error=str(fault))
         yield sse_frame(json.dumps({"error": str(fault)}), event="error")
 
 

@@ -60,7 +60,7 @@ class WakingTasks(ports.Tasks):
                 case ports.TooManyWaiting(waiting=waiting):
                     if self._clock() >= self._next_log_at:
                         self._next_log_at = self._clock() + REFUSAL_LOG_SECONDS
-                        log.warning("load_shedding", waiting=waiting)
+                        log.warning("turns_refused", waiting=waiting)
                     raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from error
                 case ports.TenantIsStopped(reason=reason):
                     problem = f"tenant {record.tenant!r} is stopped and takes no messages for now: {reason}"
@@ -119,4 +119,4 @@ class BestEffortWakes(ArqWakes):
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 await super().wake(tenant, session_id)
         except (StoreUnavailable, TimeoutError) as error:  # the executors' reaper mends a lost wake
-            log.warning("wake_lost", session_id=session_id, error=f"{type(error).__name__}: {error}")
+            log.warning("wake_not_queued", session_id=session_id, error=f"{type(error).__name__}: {error}")
