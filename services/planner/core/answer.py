@@ -22,7 +22,7 @@ from services.planner.core.records import FactRecord, ToolFact, read_figure
 from services.planner.core.relations import answer_related, tell_field, tell_reference
 from services.planner.core.request import Request, as_object, objects
 from services.planner.core.selection import select_records
-from services.planner.core.situation import Situation, observe_situation, says
+from services.planner.core.situation import Situation, list_records_meant, observe_situation, says
 from services.planner.core.uninterpreted import find_uninterpreted_words
 from services.planner.core.words import (
     SENDING_FAMILIES,
@@ -278,7 +278,6 @@ def parse_list_answer(situation: Situation) -> list[Json]:
 def _listed_field(record: FactRecord, question: str) -> str | None:
     """The field that a list is of: one whose words the task uses, else the record's identifier; None without either."""
     word_stems = text_stems(question)
-    id_pair = record.own_id
     order = [stem(word) for word in text_words(question)]
     others = [
         name for name in record.fields if not is_identifier(name) and frozenset() < field_stems(name) <= word_stems
@@ -286,9 +285,7 @@ def _listed_field(record: FactRecord, question: str) -> str | None:
     others.sort(key=lambda name: min(order.index(part) for part in field_stems(name)))
     if others and not word_stems & stems(("id", "identifier", "number")):
         return others[0]
-    if id_pair is not None:
-        return id_pair[0]
-    return others[0] if others else None
+    return record.own_field or (others[0] if others else None)
 
 
 def _sort_as_asked(chosen: list[tuple[FactRecord, str]], text: str) -> list[tuple[FactRecord, str]]:
@@ -396,9 +393,8 @@ def _tell_of_record(question: str, situation: Situation) -> str:
     field = _asked_field(record, question)
     if field is None or _asks_another(question, record, situation):
         return ""
-    id_pair = record.own_id
-    is_chosen = id_pair and re.match(r"\W*which\b", question, re.I)
-    return f"{record.fields[field]} ({id_pair[1]})." if id_pair and is_chosen else tell_field(record, field)
+    is_chosen = record.own_id and re.match(r"\W*which\b", question, re.I)
+    return f"{record.fields[field]} ({record.own_id})." if is_chosen else tell_field(record, field)
 
 
 def _asks_another(question: str, record: FactRecord, situation: Situation) -> bool:
@@ -441,15 +437,12 @@ def _tell_listed(question: str, situation: Situation) -> str:
 
 
 def _name_with_field(record: FactRecord, field: str) -> str:
-    id_pair = record.own_id
-    name = str(id_pair[1]) if id_pair else " ".join(sorted(record.noun))
-    return f"{name} ({_in_words(field)} {record.fields[field]})"
+    return f"{record.called} ({_in_words(field)} {record.fields[field]})"
 
 
 def _list_with_linked_records(record: FactRecord, situation: Situation) -> list[FactRecord]:
     """A record, and those that it names by their identifier."""
-    named = {str(value) for value in record.fields.values()}
-    return [record, *(other for other in situation.records if (own := other.own_id) and str(own[1]) in named)]
+    return [record, *list_records_meant(record.values, situation)]
 
 
 def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> bool:
@@ -536,7 +529,7 @@ def _texts_of(listed: Json) -> set[str]:
 
 def _figure_name(name: str, situation: Situation) -> str:
     """A figure's name in words; the record that it is of is called as it calls itself: ``budget after of C-1``."""
-    ids = {"_".join(parts(str(own[1]))): str(own[1]) for record in situation.records if (own := record.own_id)}
+    ids = {"_".join(parts(record.own_id)): record.own_id for record in situation.records if record.own_id}
     for spoken_id, record_id in ids.items():
         if name.lower().endswith(f"_{spoken_id}"):
             return f"{name[: -len(spoken_id) - 1].replace('_', ' ')} of {record_id}"
@@ -621,7 +614,7 @@ def answer_names(question: str, situation: Situation, columns: Sequence[str] = (
 def _with_columns(record: FactRecord, columns: Sequence[str], texts: Sequence[str]) -> str:
     """A record's identifier with the text told under each column; empty without columns or without an identifier."""
     told = (text or f"{column} not known" for text, column in zip(texts, columns, strict=True))
-    return f"{record.own_id[1]} ({', '.join(told)})" if columns and record.own_id else ""
+    return f"{record.own_id} ({', '.join(told)})" if columns and record.own_id else ""
 
 
 def _column_of(record: FactRecord, column: str, situation: Situation) -> str:
@@ -660,11 +653,8 @@ def _asks_for_listed(question: str, situation: Situation) -> bool:
 
 
 def _record_name(record: FactRecord) -> str:
-    id_pair = record.own_id
-    if id_pair is None:
-        return ""
-    field = amount_field(record, "amount")
-    return f"{id_pair[1]} ({' '.join(parts(field))} {record.fields[field]})" if field else str(id_pair[1])
+    field = amount_field(record, "amount") if record.own_id else None
+    return _name_with_field(record, field) if field else record.own_id
 
 
 def compose_artifact(request: Request) -> str:

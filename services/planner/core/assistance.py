@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.planner.core.correspondence import Correspondence, ReadAppointment, ReadMessage, read_correspondence
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.spoken_times import find_time
+from services.planner.core.spoken_times import ANY_NUMBER, find_time, read_count
 from services.planner.core.tending import ReadRow
 from services.planner.core.wanted_facts import FoundFact, find_fact, is_from, said_topic
 from services.planner.core.wishes import PersonalWish, WishKind
@@ -18,10 +18,9 @@ from shared.domain.exact_json import JsonObject
 _WORDS = frozenset("body text content message".split())
 _ALL_OF_DAY = timedelta(hours=1)
 _LENGTH_PATTERN = re.compile(
-    r"\b(?:for|lasts?|takes?)\s+(?:about\s+)?(?P<n>an?|one|two|three|four|half an|\d{1,3})\s+(?P<unit>hour|minute)s?\b",
+    rf"\b(?:for|lasts?|takes?)\s+(?:about\s+)?(?P<n>half an|an?|{ANY_NUMBER}|\d{{1,3}})\s+(?P<unit>hour|minute)s?\b",
     re.I,
 )
-_COUNTS = {"a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "half an": 0.5}
 _TO_TIME = re.compile(r"\s+(?:to|until|till|on)\s+", re.I)
 _FREE_PATTERN = re.compile(r"\b(?:free|fits?)\b", re.I)
 _LEAVES_PATTERN = re.compile(r"\b(?:leaves? my|do(?:es)? not (?:collide|clash|conflict|overlap))\b", re.I)
@@ -317,8 +316,9 @@ def _parse_length(text: str) -> timedelta | None:
     match = _LENGTH_PATTERN.search(text)
     if match is None:
         return None
-    count = float(match["n"]) if match["n"].isdigit() else _COUNTS[match["n"].lower()]
-    return timedelta(hours=count) if match["unit"].lower() == "hour" else timedelta(minutes=count)
+    unit = timedelta(hours=1) if match["unit"].lower() == "hour" else timedelta(minutes=1)
+    word = match["n"].lower()
+    return unit / 2 if word == "half an" else unit * (1 if word in ("a", "an") else read_count(word))
 
 
 def _plan_appointment(

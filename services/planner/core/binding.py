@@ -1,5 +1,6 @@
 """A call with its arguments and where each value comes from, and the step of a plan that such calls carry out."""
 
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -33,8 +34,28 @@ class CallPlan(NamedTuple):
     def key(self) -> str:
         return f"{self.tool.name} {dumps(self.arguments)}"
 
+    @property
+    def values(self) -> set[str]:
+        """The values of its arguments as texts."""
+        return {str(candidate.value) for _, candidate in self.chosen}
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether one of its arguments was worked out."""
+        return any(candidate.source == "value" for _, candidate in self.chosen)
+
     def candidate(self, name: str) -> ArgumentCandidate | None:
         return next((candidate for field, candidate in self.chosen if field == name), None)
+
+    def with_values(self, values: Mapping[str, ArgumentCandidate]) -> "CallPlan":
+        """The plan with these values, of which none is missing any more."""
+        missing = tuple(name for name in self.missing if name not in values)
+        return self._replace(chosen=tuple((dict(self.chosen) | {**values}).items()), missing=missing)
+
+
+def values_of(plans: Iterable[CallPlan]) -> set[str]:
+    """The values of the arguments of all these calls as texts."""
+    return {value for plan in plans for value in plan.values}
 
 
 def kind_of(schema: JsonObject) -> str:

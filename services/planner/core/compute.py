@@ -143,7 +143,7 @@ def _counts_a_column(text: str, records: Sequence[FactRecord]) -> bool:
 
 def _is_stated_by_record(text: str, situation: Situation) -> bool:
     """Whether the very record that a text names says under that name how much it is."""
-    named_records = [record for record in subjects(situation) if (own := record.own_id) and says(text, str(own[1]))]
+    named_records = [record for record in subjects(situation) if says(text, record.own_id)]
     word_stems = frozenset(word for word in text_stems(text) if word not in SUMS)
     return any(field_stems(name) & word_stems for record in named_records for name in numeric_fields(record))
 
@@ -313,13 +313,13 @@ def subject_of(text: str, situation: Situation) -> FactRecord | None:
     """The record that a clause is about: one that it names, else a subject of the task with a noun of the clause, else
     the task's first subject; None if the task has none.
     """
-    named_here = [mention.value for mention in find_mentions(text) if mention.kind is MentionKind.ID]
+    named_here = identifiers_in(text)
     of_these = [record for value in named_here for record, _ in places_of(value, situation) if not record.in_list]
-    exact = [record for record in of_these if (id_pair := record.own_id) and str(id_pair[1]) in named_here]
+    exact = [record for record in of_these if record.own_id in named_here]
     if exact:
         return exact[0]
     records = subjects(situation)
-    own = [record for record in records if (id_pair := record.own_id) and says(text, str(id_pair[1]))]
+    own = [record for record in records if says(text, record.own_id)]
     named = own or [
         record for record in records if any(says(text, str(v)) for v in record.fields.values() if isinstance(v, str))
     ]

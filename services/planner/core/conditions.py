@@ -13,7 +13,7 @@ from services.planner.core.meant_records import MeantRecord, find_meant
 from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
 from services.planner.core.records import FactRecord
 from services.planner.core.relations import answer_related
-from services.planner.core.situation import Situation, says
+from services.planner.core.situation import Situation, list_records_meant, says
 from services.planner.core.words import (
     STOP,
     concept,
@@ -198,14 +198,7 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
 
 def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
     """The one record that a clause, or a statement without one, names by its identifier, else those of the task."""
-    named = {
-        mention.value for mention in find_mentions(intent.clause or intent.condition) if mention.kind is MentionKind.ID
-    }
-    own = [
-        candidate_record
-        for candidate_record in situation.records
-        if (id_pair := candidate_record.own_id) and str(id_pair[1]) in named
-    ]
+    own = list_records_meant({*identifiers_in(intent.clause or intent.condition)}, situation)
     return [record for record in own if not record.in_list] or own or subjects(situation)
 
 
@@ -216,7 +209,7 @@ def _names_no_other_figure(words: frozenset[str], intent: Intent, situation: Sit
     stem_groups: list[frozenset[str]] = [_OF_SUMS, text_stems(intent.clause)]
     for record in subjects(situation):
         stem_groups.append(record.noun)
-        if (own := record.own_id) and says(situation.text, str(own[1])):
+        if says(situation.text, record.own_id):
             stem_groups += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
     return words <= frozenset().union(*stem_groups)
 
@@ -237,7 +230,7 @@ def _figure_of(meant: Sequence[MeantRecord]) -> Decimal | None:
 
 def _names_another(text: str, records: Sequence[FactRecord]) -> bool:
     """Whether words name something else than these records, or something of something."""
-    own = {str(id_pair[1]) for record in records if (id_pair := record.own_id)}
+    own = {record.own_id for record in records}
     return bool({*identifiers_in(text)} - own) or (_OF_PATTERN.search(text) is not None and not text_stems(text) & LEFT)
 
 
@@ -289,18 +282,13 @@ def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondi
     for one in meant:
         if stated_word := _find_stated_word(one, match, text, word_stems):
             is_plain = _says_no_more(match["state"] if match else text, stated_word, one.record)
-            name = "it" if id(one.record) in own else _name(one.record)
+            name = "it" if id(one.record) in own else one.record.own_id or "it"
             return JudgedCondition(not negated, f"{name} is {stated_word}") if is_plain else _as_unknown(text)
     is_foreign = situation.is_translated and any(says(situation.original, word) for word in text_words(text))
     if match and not is_foreign and len(word_stems) == 1 and (other := _other_state(meant, match["state"])):
-        name = "it" if len(records) != 1 or id(records[0]) in own else _name(records[0])
+        name = "it" if len(records) != 1 or id(records[0]) in own else records[0].own_id or "it"
         return JudgedCondition(negated, f"{name} is {other}")
     return _as_unknown(text)
-
-
-def _name(record: FactRecord) -> str:
-    id_pair = record.own_id
-    return str(id_pair[1]) if id_pair else "it"
 
 
 def _says_no_more(text: str, stated_word: str, record: FactRecord) -> bool:
@@ -326,18 +314,12 @@ def _find_own(intent: Intent, situation: Situation) -> list[FactRecord]:
     """The records that the action is about; those of a statement without one are what it identifies."""
     own, known = _find_subjects(intent, situation), subjects(situation)
     if not intent.clause and len({record.own_id for record in situation.records}) > 1:
-        own = [record for record in own if any(says(situation.text, word) for word in _names_of(record))]
+        own = [record for record in own if any(says(situation.text, word) for word in record.names)]
     if intent.family == "create":  # what is only to be made is no "it", nor is one made before
         known = [record for record in known if record in own]
     said = text_stems(intent.clause) - {stem(intent.verb)}  # of "refund K-1" no refund is meant
     of_kind = [[record for record in found if record.noun & said] for found in (own, known)]
     return of_kind[0] or of_kind[1] or own
-
-
-def _names_of(record: FactRecord) -> list[str]:
-    """By what a record is called: its identifier and its name."""
-    own = record.own_id
-    return [*([str(own[1])] if own else []), *(str(record.fields[name]) for name in record.fields if name == "name")]
 
 
 def _find_alone(text: str, intent: Intent, situation: Situation) -> tuple[MeantRecord, ...]:
@@ -352,10 +334,10 @@ def _judge_doer(record: FactRecord, doer: re.Match[str], negated: bool, situatio
 
     Unknown if it names nobody, or the name may mean the same person in other words.
     """
-    own, who = record.own_id, doer["who"]
-    told = answer_related(f"who {doer['verb']} {own[1]}", situation) if own else None
+    who = doer["who"]
+    told = answer_related(f"who {doer['verb']} {record.own_id}", situation) if record.own_id else None
     text = told.text if told else ""
-    others = {*identifiers_in(text)} - {str(own[1]) if own else ""}
+    others = {*identifiers_in(text)} - {record.own_id}
     is_same, is_named = says(text, who), "(" in text or bool(others) is bool(identifiers_in(who))
     if not text or not (is_same or is_named):
         return _as_unknown(doer[0])
@@ -366,9 +348,9 @@ def _find_stated_word(meant: MeantRecord, match: re.Match[str] | None, text: str
     """The record's text that the condition contains, such as its state; never its identifier or, without an ``is``, a
     name. Empty if there is none.
     """
-    state, own = match["state"] if match else text, meant.record.own_id
+    state, own_field = match["state"] if match else text, meant.record.own_field
     for name, value in meant.told:
-        is_name = (own and own[0] == name) or (match is None and (is_identifier(name) or "name" in parts(name)))
+        is_name = own_field == name or (match is None and (is_identifier(name) or "name" in parts(name)))
         is_said = isinstance(value, str) and (says(state, value) or (value.isalpha() and stem(value) in word_stems))
         if is_said and not is_name:
             return str(value)

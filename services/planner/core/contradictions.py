@@ -41,10 +41,9 @@ def has_to_do_with(record: FactRecord, value: str, situation: Situation) -> bool
     """Whether a record names somebody or something, refers to it, or is named by it."""
     if any(says(str(held), value) for held in record.fields.values()):
         return True
-    own, held_values = record.own_id, {str(held) for held in record.fields.values()}
     others = [other for other in _find_bearers(value, situation) if other.noun != record.noun]
-    is_referred_to = any(held_values & {str(other.fields[name]) for name in _list_names(other)} for other in others)
-    return is_referred_to or any(own and own[1] in other.fields.values() for other in others)
+    is_referred_to = any(record.values & {str(other.fields[name]) for name in _list_names(other)} for other in others)
+    return is_referred_to or any(record.own_id and record.own_id in other.values for other in others)
 
 
 def _find_bearers(value: str, situation: Situation) -> list[FactRecord]:
@@ -58,21 +57,20 @@ def _find_bearers(value: str, situation: Situation) -> list[FactRecord]:
 
 def _list_names(record: FactRecord) -> list[str]:
     """The fields by which a record says what it is: its own identifier, and names."""
-    own = record.own_id
-    return [name for name in record.fields if (own and own[0] == name) or "name" in parts(name)]
+    return [name for name in record.fields if name == record.own_field or "name" in parts(name)]
 
 
 def _describe_contradiction(records: Sequence[FactRecord], value: str, situation: Situation) -> str:
     bearers = _find_bearers(value, situation)
-    shapes = {shape_of_id(value), *(shape_of_id(str(own[1])) for bearer in bearers if (own := bearer.own_id))}
+    shapes = {shape_of_id(value), *(shape_of_id(bearer.own_id) for bearer in bearers)}
     nouns = frozenset().union(*(bearer.noun for bearer in bearers))
     fields = {name for bearer in bearers for name in _list_names(bearer) if says(str(bearer.fields[name]), value)}
     for record in records:
-        own_field, own_value = record.own_id or ("", "it")
+        own_value = record.own_id or "it"
         if "name" in record.fields and any(bearer.noun == record.noun for bearer in bearers):
             return f"{own_value} is {record.fields['name']}, not {value}"
         for name, held in record.fields.items():
             is_owner = shape_of_id(str(held)) in shapes or ("name" in parts(name) and field_stems(name) & nouns)
-            if name not in (own_field, "name") and (is_owner or name in fields):
+            if name not in (record.own_field, "name") and (is_owner or name in fields):
                 return f"{own_value} is of {held}, not of {value}"
-    return f"nothing that was read says what {(records[0].own_id or ('', 'it'))[1]} has to do with {value}"
+    return f"nothing that was read says what {records[0].own_id or 'it'} has to do with {value}"

@@ -8,13 +8,15 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
+from dateutil.relativedelta import relativedelta
+
 from services.planner.core.languages import ENDED, SAME_DAY, STANDING, UNTIL_THEN
-from services.planner.core.mentions import MONTH, MONTHS
+from services.planner.core.mentions import MONTH, read_month
 from services.planner.core.records import FactRecord
+from services.planner.core.spoken_times import ANY_NUMBER, read_count
 from services.planner.core.words import STOP, are_related, field_stems, parts, stem, stems
 
-_NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
-_SPAN = rf"(?:\d{{1,3}}|{'|'.join(_NUMBERS)})\s+(?:day|week|month|year)s?"
+_SPAN = rf"(?:\d{{1,3}}|{ANY_NUMBER})\s+(?:day|week|month|year)s?"
 _STRETCH_PATTERN = re.compile(
     rf"\b(?:(?:(?:with)?in|over|during|for)\s+)?(?:the\s+)?(?:(?:next|coming|following)\s+(?P<ahead>{_SPAN})"
     rf"|(?:last|past|previous)\s+(?P<back>{_SPAN}))\b|\bwithin\s+(?P<within>{_SPAN})\b(?!\s+(?:of|after|before|from)\b)"
@@ -30,7 +32,7 @@ _OVERDUE_PATTERN = re.compile(
 _PAST_PATTERN = re.compile(r"\b(?:was|were|did|had|has been|have been|\w+ed)\b", re.I)
 _SAME_DAY = tuple(map(stems, SAME_DAY))
 _UNTIL_THEN = frozenset().union(*(group for group in _SAME_DAY if group & stems(UNTIL_THEN)))
-_STATE_WORDS = stems("status state stage".split())
+STATE_WORDS = stems("status state stage".split())
 _STANDING, _ENDED = stems(STANDING), stems(ENDED)
 _ISO_PATTERN = re.compile(r"^\d{4}-\d\d-\d\d")
 
@@ -68,9 +70,9 @@ def _read_stretch(match: re.Match[str], text: str, today: date) -> DayStretch:
     elif match["whole"]:
         first, last = _find_ends_of_whole(*match["whole"].lower().split(), today=today)
     elif match["all_year"]:
-        first, last = date(int(match["all_year"]), 1, 1), date(int(match["all_year"]), 12, 31)
+        first, last = _year(int(match["all_year"]))
     else:
-        month = next(n for n, name in enumerate(MONTHS, 1) if name[:3] == match["month"].lower()[:3])
+        month = read_month(match["month"])
         year = int(match["year"] or today.year + (month < today.month))
         earlier = _month(year - 1, month) if month != today.month and not match["year"] else None
         first, last = _month(year, month)
@@ -82,27 +84,34 @@ def _read_stretch(match: re.Match[str], text: str, today: date) -> DayStretch:
 def _add(day: date, span: str, sign: int) -> date:
     """The day a number of days, weeks, months or years before or after another."""
     word, unit = span.lower().split()
-    count = sign * (int(word) if word.isdigit() else _NUMBERS.index(word) + 1)
-    if unit.startswith(("day", "week")):
-        return day + timedelta(days=count * (7 if unit.startswith("week") else 1))
-    months = day.year * 12 + day.month - 1 + count * (12 if unit.startswith("year") else 1)
-    first, last = _month(months // 12, months % 12 + 1)
-    return first.replace(day=min(day.day, last.day))
+    return day + sign * read_count(word) * _UNITS[unit.removesuffix("s")]
+
+
+_UNITS = {
+    "day": relativedelta(days=1),
+    "week": relativedelta(weeks=1),
+    "month": relativedelta(months=1),
+    "year": relativedelta(years=1),
+}
 
 
 def _month(year: int, month: int) -> tuple[date, date]:
     first = date(year, month, 1)
-    return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    return first, first + relativedelta(day=31)
+
+
+def _year(year: int) -> tuple[date, date]:
+    return date(year, 1, 1), date(year, 12, 31)
 
 
 def _find_ends_of_whole(which: str, unit: str, *, today: date) -> tuple[date, date]:
     """The first and the last day of this, the next or the last whole ``unit``: week, month or year."""
     steps = {"this": 0, "next": 1}.get(which, -1)
+    moved = today + steps * _UNITS[unit]
     if unit == "week":
-        monday = today + timedelta(days=7 * steps - today.weekday())
+        monday = moved - timedelta(days=moved.weekday())
         return monday, monday + timedelta(days=6)
-    moved = _add(today.replace(day=1), f"1 {unit}", steps) if steps else today
-    return _month(moved.year, moved.month) if unit == "month" else (date(moved.year, 1, 1), date(moved.year, 12, 31))
+    return _month(moved.year, moved.month) if unit == "month" else _year(moved.year)
 
 
 def count_day(value: str) -> Decimal | None:
@@ -173,5 +182,5 @@ def find_state(record: FactRecord) -> str:
         for name, value in record.fields.items()
         if isinstance(value, bool) and field_stems(name) & _ENDED
     ]
-    told = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATE_WORDS]
+    told = [str(value) for name, value in record.fields.items() if field_stems(name) & STATE_WORDS]
     return " ".join([*told, *flags]).replace("_", " ")

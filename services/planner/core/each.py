@@ -8,14 +8,22 @@ from typing import NamedTuple
 from services.planner.core.binding import CallPlan
 from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.links import find_values_referring
-from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
+from services.planner.core.mentions import identifiers_in
 from services.planner.core.pages import lists_read_in_part
 from services.planner.core.phrases import drop_spans, find_target
 from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import named_owners, names_in, select_records, unknown_names
-from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, says
+from services.planner.core.situation import (
+    LIKELY,
+    ArgumentCandidate,
+    ChosenRecords,
+    Situation,
+    identify,
+    list_records_meant,
+    says,
+)
 from services.planner.core.uninterpreted import find_uninterpreted_words_of_calls
 from services.planner.core.words import concept, field_stems, is_identifier, nouns, stem, stems, text_stems
 
@@ -31,14 +39,11 @@ def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list
     """One call for each listed record that the clause means, with the other arguments of ``plan``."""
     plans = []
     for record in _order_records(_choose_things(plan, intent, situation).records, intent.clause):
-        id_pair = record.own_id
         slots = [name for name in plan.tool.required if is_reference(plan.tool, name)]
         slots = [name for name in slots if wanted_noun(plan.tool, name) & record.noun]
         slots = [name for name in slots if not _refers_to_another(record, wanted_noun(plan.tool, name))]
-        if id_pair and slots and str(id_pair[1]) not in intent.spared:
-            candidate = ArgumentCandidate(record.fields[id_pair[0]], "result", record.ref(id_pair[0]), CERTAIN)
-            chosen = dict(plan.chosen) | {slots[0]: candidate}
-            plans.append(CallPlan(plan.tool, tuple(chosen.items()), tuple(n for n in plan.missing if n != slots[0])))
+        if record.own_id and slots and record.own_id not in intent.spared:
+            plans.append(plan.with_values({slots[0]: identify(record)}))
     return plans
 
 
@@ -46,11 +51,10 @@ def _refers_to_another(record: FactRecord, wanted: frozenset[str]) -> bool:
     """Whether a record names what is wanted beside its own identifier: the item of an order is no order. What is called
     by all of those words is one itself, whatever else it has of them: an invoice has a number.
     """
-    id_pair = record.own_id
     return record.noun != wanted and any(
         is_identifier(name) and concept(name, record.noun) == wanted
         for name in record.fields
-        if id_pair and name != id_pair[0]
+        if record.own_field and name != record.own_field
     )
 
 
@@ -80,16 +84,15 @@ def _find_referred_by_earlier(things: ChosenRecords, intent: Intent, situation: 
     if not _EACH_PATTERN.search(intent.clause) or _names_something(intent.clause) or not _is_whole_list(things):
         return ()
     named = {*identifiers_in(situation.text.partition(intent.clause)[0])}
-    subjects = [record for record in situation.records if (own := record.own_id) and str(own[1]) in named]
     noun = things.records[0].noun
+    subjects = list_records_meant(named, situation)
     referred = {value for subject in subjects for value in find_values_referring(subject, noun)}
-    return tuple(record for record in things.records if (own := record.own_id) and str(own[1]) in referred)
+    return tuple(record for record in things.records if record.own_id in referred)
 
 
 def _is_whole_list(things: ChosenRecords) -> bool:
     """Whether nothing narrows a list of one kind."""
-    listed = {str(own[1]) for record in things.listed if (own := record.own_id)}
-    chosen = {str(own[1]) for record in things.records if (own := record.own_id)}
+    listed, chosen = ({record.own_id for record in records} for records in (things.listed, things.records))
     return chosen == listed and len({record.noun for record in things.records}) == 1
 
 
@@ -132,8 +135,7 @@ def _find_unclear_owner(plan: CallPlan, intent: Intent, situation: Situation) ->
     if not owner or _names_something(intent.clause):
         return ""
     subject = _clause_with_subject(intent, situation)
-    named = {str(field[1]) for record in named_owners(subject, situation) if (field := record.own_id)}
-    named |= {*identifiers_in(subject)}
+    named = {*identifiers_in(subject), *(record.own_id for record in named_owners(subject, situation))}
     return "" if len(named) == 1 or (named and owner.lower() == "their") else owner
 
 
@@ -152,7 +154,7 @@ def _clause_with_subject(intent: Intent, situation: Situation) -> str:
 
 
 def _names_something(text: str) -> bool:
-    return bool(names_in(text)) or any(mention.kind is MentionKind.ID for mention in find_mentions(text))
+    return bool(names_in(text) or identifiers_in(text))
 
 
 def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecord]:
@@ -181,11 +183,7 @@ def calls_for_each_value(plan: CallPlan, situation: Situation) -> list[CallPlan]
     values = _list_values(names_open[0], situation) if len(names_open) == 1 else []
     if not 1 < len(values) <= _MANY:
         return [plan]
-    still_missing = tuple(name for name in plan.missing if name not in names_open)
-    return [
-        CallPlan(plan.tool, tuple({**dict(plan.chosen), names_open[0]: candidate}.items()), still_missing)
-        for candidate in values
-    ]
+    return [plan.with_values({names_open[0]: candidate}) for candidate in values]
 
 
 def _is_text_open(plan: CallPlan, name: str) -> bool:
@@ -197,8 +195,8 @@ def _is_text_open(plan: CallPlan, name: str) -> bool:
 def _list_values(name: str, situation: Situation) -> list[ArgumentCandidate]:
     candidates: dict[str, ArgumentCandidate] = {}
     for record in situation.records:
-        id_pair, value = record.own_id, record.fields.get(name)
-        if id_pair and isinstance(value, str) and value and says(situation.text, str(id_pair[1])):
+        value = record.fields.get(name)
+        if isinstance(value, str) and value and says(situation.text, record.own_id):
             candidates.setdefault(value, ArgumentCandidate(value, "result", record.ref(name), LIKELY))
     return [*candidates.values()]
 
@@ -218,15 +216,15 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
     calls: list[CallPlan] = []
     left_out: list[str] = []
     for record in select_records(intent.clause, situation).records if situation.routes else ():
-        id_pair, age = record.own_id, _find_age(record)
-        if id_pair is None or age is None:
+        age = _find_age(record)
+        if not record.own_id or age is None:
             continue
         route = _find_route_of_age(age, situation)
         tool = _choose_tool(route, record, writers)
         if tool is None or (state := _state_of(record, tool)):
-            left_out.append(f"{id_pair[1]}: {f'it stands at {state} already' if tool else 'no tool takes its way'}")
+            left_out.append(f"{record.own_id}: {f'it stands at {state} already' if tool else 'no tool takes its way'}")
             continue
-        calls.append(_bind_record(tool, record, id_pair[0]))
+        calls.append(CallPlan(tool, ((_find_slot(tool, record), identify(record)),)))
     return RoutedThings(tuple(calls), tuple(left_out))
 
 
@@ -268,8 +266,3 @@ def _state_of(record: FactRecord, tool: ToolSpec) -> str:
     """The state of a record that the tool would lead to."""
     own = nouns(tool.name)
     return next((value for value in record.fields.values() if isinstance(value, str) and stem(value) in own), "")
-
-
-def _bind_record(tool: ToolSpec, record: FactRecord, field: str) -> CallPlan:
-    candidate = ArgumentCandidate(record.fields[field], "result", record.ref(field), CERTAIN)
-    return CallPlan(tool, ((_find_slot(tool, record), candidate),))

@@ -38,9 +38,13 @@ class PlannedFigure(NamedTuple):
     def value(self) -> Decimal:
         return calculate(self.operation, [amount for _, amount in self.operands])
 
-    def as_json(self) -> JsonObject:
+    def as_request(self) -> JsonObject:
+        """The arguments by which ``calculate`` works it out."""
         listed: list[Json] = [operand.written for operand, _ in self.operands]
-        return {"name": self.name, "operation": self.operation, "operands": listed, "value": format(self.value, "f")}
+        return {"name": self.name, "operation": self.operation, "operands": listed}
+
+    def as_json(self) -> JsonObject:
+        return {**self.as_request(), "value": format(self.value, "f")}
 
 
 def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:

@@ -176,7 +176,7 @@ def name_standing_out(question: str, situation: Situation) -> str:
 def _find_meant_id(meant: re.Match[str], situation: Situation) -> str:
     """The identifier of the one thing that the words mean; empty if one of them is not understood."""
     records, field = find_standing_out(f"which is {meant[0]}", situation) or StandingOut((), "")
-    ids = {str(own[1]) for record in records if (own := record.own_id)}
+    ids = {record.own_id for record in records if record.own_id}
     last_word = text_words(meant["rest"])[-1]
     said, named = text_stems(meant["rest"]), text_stems(meant["noun"] or meant["rest"])
     if len(ids) != 1 or not named & records[0].noun or (re.search(r"[^s]s$", last_word) and not meant["noun"]):

@@ -58,12 +58,11 @@ def find_linked_kinds(text: str, listed: Sequence[FactRecord], situation: Situat
 
 def _nouns_referred(listed: Sequence[FactRecord]) -> set[frozenset[str]]:
     """What the listed things refer to, by the names of their fields."""
-    owners = [(record, record.own_id) for record in listed]
     return {
         concept(name, record.noun)
-        for record, own in owners
+        for record in listed
         for name in record.fields
-        if is_identifier(name) and not (own and own[0] == name)
+        if is_identifier(name) and name != record.own_field
     }
 
 
@@ -114,14 +113,13 @@ class Linked(NamedTuple):
     def holds(self, record: FactRecord) -> bool:
         """Whether a thing is linked with one that fits."""
         if self.kind.is_held:
-            own = record.own_id
-            return any(own and str(own[1]) in find_values_referring(other, record.noun) for other in self.fitting)
-        return bool(find_values_referring(record, self.kind.noun) & _names_of(self.fitting))
+            return any(record.own_id in find_values_referring(other, record.noun) for other in self.fitting)
+        return bool(find_values_referring(record, self.kind.noun) & _names_of_all(self.fitting))
 
     def is_unknown(self, record: FactRecord) -> bool:
         """Whether nothing shows if a thing is linked with one that fits."""
         values = find_values_referring(record, self.kind.noun)
-        return not self.is_whole and (self.kind.is_held or bool(values and not values & _names_of(self.known)))
+        return not self.is_whole and (self.kind.is_held or bool(values and not values & _names_of_all(self.known)))
 
 
 def are_linked(kind: LinkedKind, listed: Sequence[FactRecord], linked: Sequence[FactRecord]) -> bool:
@@ -142,18 +140,16 @@ def is_whole_list(kind: LinkedKind, text: str, situation: Situation) -> bool:
     )
 
 
-def _names_of(records: Iterable[FactRecord]) -> set[str]:
-    names = {str(own[1]) for record in records if (own := record.own_id)}
-    return names | {str(record.fields["name"]) for record in records if "name" in record.fields}
+def _names_of_all(records: Iterable[FactRecord]) -> set[str]:
+    return {name for record in records for name in record.names}
 
 
 def find_values_referring(record: FactRecord, noun: frozenset[str]) -> set[str]:
     """The identifiers and names by which a record refers to a thing of that noun."""
-    own = record.own_id
     return {
         str(value)
         for name, value in record.fields.items()
-        if value != "" and not (own and own[0] == name) and _refers_to(name, noun)
+        if value != "" and name != record.own_field and _refers_to(name, noun)
     }
 
 

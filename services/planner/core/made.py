@@ -33,8 +33,8 @@ def made_entities(bound: CallPlan, situation: Situation) -> tuple[MadeEntity, ..
 
 def id_field(noun: frozenset[str], situation: Situation) -> str:
     """The field under which records of that noun show their identifier."""
-    id_pairs = (record.own_id for record in records_about(situation, noun) if record.noun == noun)
-    return next((id_pair[0] for id_pair in id_pairs if id_pair), "id")
+    fields = (record.own_field for record in records_about(situation, noun) if record.noun == noun)
+    return next(filter(None, fields), "id")
 
 
 def fit_to_new_thing(plan: CallPlan, situation: Situation) -> CallPlan:

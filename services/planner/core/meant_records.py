@@ -66,7 +66,7 @@ def _find_first_records(
         record = find_known(ids[0], situation) if len(ids) == 1 else None
         return ((MeantRecord(record),) if record else ()), ()
     for name in names_in(f"that {text}"):
-        named = {str(own[1]): record for record in records_named(name, situation) if (own := record.own_id)}
+        named = {record.own_id: record for record in records_named(name, situation) if record.own_id}
         left = _content(text.replace(name, " "))
         if named:
             is_one = len(named) == 1 and all(_is_of(word, next(iter(named.values())).noun) for word in left)
@@ -81,10 +81,10 @@ def _step_from(
 
     None if it has none of these, or if the words name several records, or a field that has no further step.
     """
-    record, own = meant.record, meant.record.own_id
+    record = meant.record
     if meant.fields:
         return None
-    others = [name for name in record.fields if not (own and own[0] == name)]
+    others = [name for name in record.fields if name != record.own_field]
     links = [
         name for name in others if _refers_to_another(name) and _names_all(words, concept(name, frozenset()) - _BY)
     ]
@@ -115,14 +115,13 @@ def _names_all(words: Iterable[str], own: frozenset[str]) -> bool:
 
 def _referring(record: FactRecord, words: tuple[str, ...], situation: Situation) -> MeantRecord | None:
     """The only known record of such a kind that refers to this one; None if there is none or several."""
-    own = None if _is_plural(words) else record.own_id
-    value = str(own[1]) if own else ""
+    own = "" if _is_plural(words) else record.own_id
     return _only_one(
         other
         for other in situation.records
         if own
         and other.noun == stems(words)
-        and any(str(field_value) == value for name, field_value in other.fields.items() if is_identifier(name))
+        and any(str(value) == own for name, value in other.fields.items() if is_identifier(name))
     )
 
 
@@ -147,8 +146,7 @@ def _own_words(record: FactRecord) -> set[str]:
 def _only_one(records: Iterable[FactRecord]) -> MeantRecord | None:
     by_id: dict[str, FactRecord] = {}
     for record in records:
-        own = record.own_id
-        key = str(own[1]) if own else record.ref("")
+        key = record.own_id or record.ref("")
         by_id[key] = record if key not in by_id or by_id[key].in_list else by_id[key]
     return MeantRecord(next(iter(by_id.values()))) if len(by_id) == 1 else None
 

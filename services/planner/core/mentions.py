@@ -44,8 +44,8 @@ _FIGURE = (
     r"(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++(?!,\d))?(?!\.\d)"
 )
 _SIGN = r"(?:(?<![^\s(:=])(?P<n>[-−]))?"
-MONTHS = "january february march april may june july august september october november december".split()
-MONTH = "|".join(f"{month}|{month[:3]}" for month in MONTHS)
+_MONTHS = "january february march april may june july august september october november december".split()
+MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
 
 _SHAPES: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
     (MentionKind.QUOTE, re.compile(r"[\"“](?P<v>[^\"”]+)[\"”]|(?<!\w)['‘](?P<w>[^'’]+)['’](?!\w)")),
@@ -91,8 +91,12 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
     return tuple(sorted(mentions, key=lambda mention: mention.start)[:_AT_MOST])
 
 
+def find_identifiers_said(text: str) -> list[Mention]:
+    return [mention for mention in find_mentions(text) if mention.kind is MentionKind.ID]
+
+
 def identifiers_in(text: str) -> tuple[str, ...]:
-    return tuple(mention.value for mention in find_mentions(text) if mention.kind is MentionKind.ID)
+    return tuple(mention.value for mention in find_identifiers_said(text))
 
 
 _TWO_WAYS_PATTERN = re.compile(
@@ -113,12 +117,16 @@ def drop_quotations(text: str) -> str:
     return text
 
 
+def read_month(word: str) -> int:
+    """The number of a month, from its name or the first three letters of it."""
+    return next(number for number, name in enumerate(_MONTHS, 1) if name[:3] == word.lower()[:3])
+
+
 def _build_mention(kind: MentionKind, match: re.Match[str]) -> Mention:
     named = match.groupdict()
     value = named.get("v") or named.get("w") or ""
     if kind is MentionKind.DATE and "m" in named:
-        month = next(i for i, name in enumerate(MONTHS, 1) if name[:3] == named["m"].lower()[:3])
-        value = f"{named['y']}-{month:02d}-{int(named['d']):02d}"
+        value = f"{named['y']}-{read_month(named['m']):02d}-{int(named['d']):02d}"
     if kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER):
         value = _canonical_figure(value, named.get("k"))
         value = f"-{value}" if named.get("n") else value

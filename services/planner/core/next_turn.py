@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from services.planner.core.clock_words import find_end_time, find_interval, speaks_of_later
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
 from services.planner.core.outcomes import WriteState, read_outcome
 from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, now_of, objects, read_moment
+from services.planner.core.spoken_times import find_end_time, find_interval, speaks_of_later
 from services.planner.core.toolset import Toolset
 from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
 from shared.domain.instants import format_duration

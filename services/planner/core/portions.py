@@ -161,5 +161,4 @@ def _records_meant(text: str, situation: Situation) -> list[FactRecord]:
 
 
 def _contains_id_of(record: FactRecord, target: FactRecord) -> bool:
-    id_pair = target.own_id
-    return id_pair is not None and record is not target and id_pair[1] in record.fields.values()
+    return record is not target and target.own_id != "" and target.own_id in record.values

@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import identifiers_in
 from services.planner.core.words import ID_WORDS, concept, field_stems, is_identifier, nouns, parts
 from shared.domain.exact_json import Json, JsonObject
 
@@ -29,7 +29,7 @@ class ToolFact(NamedTuple):
 
 class FactRecord(NamedTuple):
     """One thing that a fact speaks of. ``path`` leads to it within the result; ``noun`` says what it is, and
-    ``own_id`` which one (``find_own_id``).
+    ``own_id`` which one. That is the value of ``own_field`` (``find_own_field``); both are empty if it has none.
     """
 
     fact: ToolFact
@@ -37,7 +37,23 @@ class FactRecord(NamedTuple):
     noun: frozenset[str]
     fields: Mapping[str, Scalar]
     in_list: bool
-    own_id: tuple[str, Scalar] | None
+    own_field: str
+    own_id: str
+
+    @property
+    def called(self) -> str:
+        """Its identifier, else the words for what it is."""
+        return self.own_id or " ".join(sorted(self.noun))
+
+    @property
+    def names(self) -> list[str]:
+        """Its identifier and its name; without those that it has not."""
+        return [*filter(None, (self.own_id, str(self.fields.get("name", ""))))]
+
+    @property
+    def values(self) -> set[str]:
+        """The values of its fields as texts."""
+        return {*map(str, self.fields.values())}
 
     def path_of(self, field: str) -> str:
         return f"{self.path}.{field}" if self.path else field
@@ -75,7 +91,8 @@ def _walk_records(fact: ToolFact, path: str, value: Json, noun: frozenset[str], 
     if fields.get("error") or fields.get("found") is False:
         return
     if fields and not (_is_wrapping(nested) and not any(is_identifier(key) for key in fields)):
-        yield FactRecord(fact, path, noun, fields, in_list, find_own_id(noun, fields))
+        own_field = find_own_field(noun, fields)
+        yield FactRecord(fact, path, noun, fields, in_list, own_field, str(fields[own_field]) if own_field else "")
     for key, item in nested.items():
         own = noun if key in _WRAPPER_WORDS else frozenset(field_stems(key))
         yield from _walk_records(fact, f"{path}.{key}" if path else key, item, own, in_list)
@@ -113,16 +130,14 @@ def _keep_usual(figure: Decimal) -> Decimal | None:
     return figure if abs(figure.adjusted()) <= _LARGEST else None
 
 
-def find_own_id(noun: frozenset[str], fields: Mapping[str, Scalar]) -> tuple[str, Scalar] | None:
-    """The name and value of the field that identifies a thing; None if there is none. It is ``id``, or the thing's
-    noun with ``id``, else the first identifier field.
+def find_own_field(noun: frozenset[str], fields: Mapping[str, Scalar]) -> str:
+    """The field that identifies a thing: ``id``, or the thing's noun with ``id``, else the first identifier field.
 
     If no identifier field names the thing itself, the only other field whose value looks like an identifier does.
+    Empty if there is none.
     """
     named, own = _identifier_names(noun, tuple(fields))
-    for name in (*own, *(() if own else _find_odd_identifier(fields)), *named):
-        return name, fields[name]
-    return None
+    return next(iter((*own, *(() if own else _find_odd_identifier(fields)), *named)), "")
 
 
 @lru_cache(maxsize=5_000)
@@ -147,9 +162,7 @@ def _identifies_another_thing(name: str) -> bool:
 
 
 def _looks_like_an_id(value: Scalar) -> bool:
-    return isinstance(value, str) and any(
-        mention.kind is MentionKind.ID and mention.value == value for mention in find_mentions(value)
-    )
+    return isinstance(value, str) and value in identifiers_in(value)
 
 
 def id_fields(record: FactRecord, noun: frozenset[str]) -> list[str]:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from services.planner.core.binding import CallPlan
 from services.planner.core.mentions import Mention, MentionKind, identifiers_in
-from services.planner.core.records import FactRecord, Scalar, id_fields
+from services.planner.core.records import FactRecord, id_fields
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import select_records
 from services.planner.core.situation import (
@@ -15,9 +16,12 @@ from services.planner.core.situation import (
     ArgumentCandidate,
     Situation,
     best,
+    identify,
+    list_records_meant,
     places_of,
     rank,
     records_about,
+    take_field,
 )
 from services.planner.core.words import (
     ID_WORDS,
@@ -47,6 +51,11 @@ def wanted_noun(tool: ToolSpec, name: str) -> frozenset[str]:
 def is_reference(tool: ToolSpec, name: str) -> bool:
     """Whether a field holds an identifier: by its name, or by an example of one in its description or pattern."""
     return is_identifier(name) or bool(_find_examples(tool, name))
+
+
+def references_of(plan: CallPlan) -> list[str]:
+    """The identifiers among a call's arguments."""
+    return [str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)]
 
 
 def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[ArgumentCandidate]:
@@ -193,16 +202,13 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
     candidates: list[ArgumentCandidate] = []
     own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
-    if len(own) == 1 and (id_pair := own[0].own_id) and concept(id_pair[0], own[0].noun) & noun:
-        candidates.append(_candidate_of_field(own[0], id_pair[0], CERTAIN))
+    if len(own) == 1 and own[0].own_id and concept(own[0].own_field, own[0].noun) & noun:
+        candidates.append(identify(own[0]))
     candidates += _find_only_fitting_thing(noun, situation) if not own else []
     for record in _subjects(situation):
-        candidates += [
-            _candidate_of_field(record, field, LIKELY) for field in id_fields(record, noun) if record.fields[field]
-        ]
-        candidates += [
-            _candidate_of_field(record, field, LIKELY) for field in _fields_of_shape(record, noun, examples, situation)
-        ]
+        fields = [field for field in id_fields(record, noun) if record.fields[field]]
+        fields += _fields_of_shape(record, noun, examples, situation)
+        candidates += [take_field(record, field, LIKELY) for field in fields]
     return candidates or _linked_identifiers(noun, situation)
 
 
@@ -211,10 +217,8 @@ def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[Argu
     pointed = {
         str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
     }
-    linked = [r for r in situation.records if (id_pair := r.own_id) and str(id_pair[1]) in pointed]
-    candidates = [
-        _candidate_of_field(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]
-    ]
+    linked = list_records_meant(pointed, situation)
+    candidates = [take_field(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]]
     return candidates[:1] if len({str(candidate.value) for candidate in candidates}) == 1 else []
 
 
@@ -227,7 +231,7 @@ def _find_only_fitting_thing(noun: frozenset[str], situation: Situation) -> list
     }
     narrowed = len({str(record.own_id) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
-    return [_candidate_of_field(record, id_pair[0], LIKELY) for record in chosen if (id_pair := record.own_id)]
+    return [identify(record, LIKELY) for record in chosen if record.own_id]
 
 
 def _subjects(situation: Situation) -> list[FactRecord]:
@@ -250,17 +254,12 @@ def _fields_of_shape(record: FactRecord, noun: frozenset[str], examples: list[st
     shapes = {_shape(example) for example in examples} | {
         _shape(str(other.fields[field])) for other in records_about(situation, noun) for field in id_fields(other, noun)
     }
-    id_pair = record.own_id
-    others = [name for name in record.fields if is_identifier(name) and not (id_pair and name == id_pair[0])]
     return [
         name
-        for name in others
-        if (noun_asked := concept(name, record.noun)) & situation.stems
+        for name in record.fields
+        if is_identifier(name)
+        and name != record.own_field
+        and (noun_asked := concept(name, record.noun)) & situation.stems
         and not records_about(situation, noun_asked)
         and _shape(str(record.fields[name])) in shapes
     ]
-
-
-def _candidate_of_field(record: FactRecord, field: str, sure: int) -> ArgumentCandidate:
-    value: Scalar = record.fields[field]
-    return ArgumentCandidate(value, "result", record.ref(field), sure)

@@ -106,7 +106,7 @@ def name_record(question: str, situation: Situation) -> str:
     """The question with the one thing that the task identified before in place of ``it`` and ``that claim``."""
     place = situation.text.find(question)
     before = {m.value: m for m in situation.of_kind(MentionKind.ID) if place < 0 or m.start < place}
-    if len(before) != 1 or any(mention.kind is MentionKind.ID for mention in find_mentions(question)):
+    if len(before) != 1 or identifiers_in(question):
         return question
     ((value, mention),) = before.items()
     noun = re.search(r"(\w+)\s+$", situation.text[: mention.start])
@@ -127,8 +127,8 @@ def _name_person(question: str, situation: Situation) -> str:
         return question
     before = [text for text in situation.reading.questions if 0 <= situation.text.find(text) < place]
     asked = answer_related(before[-1], situation) if before else None
-    own = asked.record.own_id if asked and asked.record else None
-    return f"{question[: match.start()]}{own[1]}'s{question[match.end() :]}" if own else question
+    own = asked.record.own_id if asked and asked.record else ""
+    return f"{question[: match.start()]}{own}'s{question[match.end() :]}" if own else question
 
 
 def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, int, int]:
@@ -142,16 +142,16 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
         return record, ids[0].start, ids[0].end
     spoken: dict[str, tuple[FactRecord, int, int]] = {}
     for record in situation.records:
-        name, own = record.fields.get("name"), record.own_id
+        name = record.fields.get("name")
         place = text.rfind(name) if isinstance(name, str) and len(name) > 2 else -1
-        if own and place >= 0:
-            spoken.setdefault(str(own[1]), (record, place, place + len(str(name))))
+        if record.own_id and place >= 0:
+            spoken.setdefault(record.own_id, (record, place, place + len(str(name))))
     return next(iter(spoken.values())) if len(spoken) == 1 else (None, 0, 0)
 
 
 def find_known(value: str, situation: Situation) -> FactRecord | None:
     """The record with that identifier, or None; of several, one that was read by itself before one from a list."""
-    records = [r for r, field in places_of(value, situation) if (own := r.own_id) and own[0] == field]
+    records = [record for record, field in places_of(value, situation) if record.own_field == field]
     return min(records, key=lambda record: record.in_list, default=None)
 
 
@@ -209,11 +209,11 @@ def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) 
     is_chain, is_strict = len(steps) > 1, len(steps) > 1 or bool(steps[0].verb)
     waiting = [*steps]
     while waiting:
-        step, own = waiting.pop(0), record.own_id
+        step = waiting.pop(0)
         field = _choose_field(record, step, situation)
         if field is None:
             what = " ".join(filter(None, (*step.words, step.verb)))
-            why = f"what {own[1] if own else 'it'} says of {what}" if is_chain else ""
+            why = f"what {record.own_id or 'it'} says of {what}" if is_chain else ""
             return RelatedAnswer(why=why) if is_strict else None
         target = find_known(str(record.fields[field]), situation)
         own_stems = field_stems(field) | record.noun | (target.noun if target else frozenset())
@@ -243,8 +243,7 @@ def _is_of(word: str, known_stems: Iterable[str]) -> bool:
 
 def _choose_field(record: FactRecord, step: _Step, situation: Situation) -> str | None:
     """The one field by which a record says what a step asks for; None if it has none, or several."""
-    own = record.own_id
-    names = [name for name, value in record.fields.items() if value != "" and not (own and own[0] == name)]
+    names = [name for name, value in record.fields.items() if value != "" and name != record.own_field]
     if step.verb and stem(step.verb) in record.noun:  # who has it
         return _choose_named_field(names, step.words) if step.words else _person_field(record, situation)
     if step.verb:
@@ -294,11 +293,10 @@ def _author_field(record: FactRecord, verb: str, situation: Situation) -> str | 
 
 def _person_field(record: FactRecord, situation: Situation) -> str | None:
     """The one thing with a name to which a record refers; None if it refers to another that may have one, too."""
-    own, name_stems = record.own_id, stems(("name",))
     bases = {
-        name: concept(name, frozenset()) - name_stems
+        name: concept(name, frozenset()) - stems(("name",))
         for name in record.fields
-        if (is_identifier(name) or _is_name(name)) and not (own and own[0] == name)
+        if (is_identifier(name) or _is_name(name)) and name != record.own_field
     }
     others = [name for name, base in bases.items() if base and not base <= record.noun]
     named = {name for name in others if _is_name(name) or _name_of(record, name, situation)}
@@ -337,8 +335,7 @@ def tell_field(record: FactRecord, field: str) -> str:
     """A sentence on a record's field, such as ``The state of K-1 is open.`` or ``K-1 was mended on 2026-03-02.``; a sum
     in minor units is told in major ones.
     """
-    own = record.own_id
-    name = str(own[1]) if own else " ".join(sorted(record.noun))
+    name = record.called
     is_minor = bool(MINOR.intersection(parts(field)))
     words = " ".join(part for part in parts(field) if part not in MINOR)
     if (day := _DAY_FIELD.match(words)) and day_columns([record._replace(fields={field: record.fields[field]})]):

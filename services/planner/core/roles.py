@@ -4,17 +4,7 @@ it.
 
 from collections.abc import Callable, Mapping
 
-from services.planner.core import (
-    checks,
-    document,
-    facts,
-    general,
-    improve,
-    new_process,
-    summarize,
-    tool_making,
-    translate,
-)
+from services.planner.core import checks, facts, general, improve, tool_making, translate
 from services.planner.core.answer import compose_artifact
 from services.planner.core.request import PlannerReply, Request
 from services.planner.core.situation import observe_situation
@@ -23,10 +13,10 @@ from shared.domain.exact_json import JsonObject, dumps
 
 _STRUCTURED: Mapping[str, Callable[[Request], JsonObject]] = {
     "COVERAGE": checks.find_uncovered_parts,
-    "DOCUMENT": lambda request: document.fill_document(request, observe_situation(request)),
+    "DOCUMENT": lambda request: improve.fill_document(request, observe_situation(request)),
     "FACTS": facts.extract_facts,
     "MAKE TOOL": tool_making.make_function,
-    "NEW PROCESS": new_process.draft_process,
+    "NEW PROCESS": general.draft_process,
     "STAND IN": checks.find_substitute_read,
     "TOOL CASES": tool_making.make_cases,
     "TOOL GAP": tool_making.find_gaps,
@@ -35,7 +25,7 @@ _STRUCTURED: Mapping[str, Callable[[Request], JsonObject]] = {
 _TEXTS: Mapping[str, Callable[[Request], str]] = {
     "ARTIFACT": compose_artifact,
     "IMPROVE": lambda request: improve.improve_answer(request, observe_situation(request)),
-    "SUMMARIZE": summarize.summarize,
+    "SUMMARIZE": general.summarize,
 }
 
 

@@ -171,8 +171,7 @@ class _ReadExclusions(NamedTuple):
     uninterpreted: tuple[str, ...]
 
     def leaves_out(self, record: FactRecord) -> bool:
-        id_pair = record.own_id
-        return bool(id_pair and str(id_pair[1]) in self.ids) or any(other.fits(record) for other in self.others)
+        return record.own_id in self.ids or any(other.fits(record) for other in self.others)
 
 
 def _read_exclusions(
@@ -285,8 +284,7 @@ def _is_no_state(word: str, situation: Situation) -> bool:
 def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:
     unique: dict[str, FactRecord] = {}
     for record in records:
-        id_pair = record.own_id
-        unique.setdefault(f"{sorted(record.noun)} {id_pair[1] if id_pair else record.ref('')}", record)
+        unique.setdefault(f"{sorted(record.noun)} {record.own_id or record.ref('')}", record)
     return list(unique.values())
 
 
@@ -307,7 +305,7 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
     named: dict[str, set[str]] = {}
     for value in [value for value in mentioned if value in text] or (mentioned if pointing else []):
         named.setdefault(shape_of_id(value), set()).add(value)
-    owner_ids = [(owner.noun, str(field[1])) for owner in named_owners(text, situation) if (field := owner.own_id)]
+    owner_ids = [(owner.noun, owner.own_id) for owner in named_owners(text, situation)]
     shapes = {*named, *(shape_of_id(value) for _, value in owner_ids)}
     columns: dict[tuple[str, str], set[str]] = {}
     for record in situation.records if shapes else ():

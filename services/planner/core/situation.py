@@ -42,6 +42,16 @@ class ArgumentCandidate(NamedTuple):
     sure: int
 
 
+def take_field(record: FactRecord, field: str, sure: int) -> ArgumentCandidate:
+    """The value of a record's field, as a candidate."""
+    return ArgumentCandidate(record.fields[field], "result", record.ref(field), sure)
+
+
+def identify(record: FactRecord, sure: int = CERTAIN) -> ArgumentCandidate:
+    """The own identifier of a record that has one, as a candidate."""
+    return take_field(record, record.own_field, sure)
+
+
 class MadeEntity(NamedTuple):
     """A thing that a planned call makes. ``key``: the call's; ``field``: the identifier's in the call's result."""
 
@@ -67,7 +77,7 @@ class SituationMemo:
     """A cache of what was computed from one situation's records and text."""
 
     def __init__(self) -> None:
-        self.ranks: dict[tuple[str, str], int] = {}
+        self.ranks: dict[tuple[str, str], int] = {}  # by the ref of the fact and the path of the record
         self.selections: dict[str, ChosenRecords] = {}
         self.subjects: list[FactRecord] | None = None
         self.held: dict[str, list[ArgumentCandidate]] = {}
@@ -205,8 +215,8 @@ def _find_absent(
     request: Request, mentions: Iterable[Mention], writers: Iterable[str], records: Iterable[FactRecord]
 ) -> tuple[str, ...]:
     """The task's identifiers that some read was asked for and reported as absent, and that no record contains."""
-    record_values = {str(value) for record in records for value in record.fields.values()}
-    named = {mention.value for mention in mentions if mention.kind is MentionKind.ID} - record_values
+    named = {mention.value for mention in mentions if mention.kind is MentionKind.ID}
+    named = named.difference(*(record.values for record in records))
     others = {*writers, *LOCAL}
     names_by_call = [
         (call, named & set(map(str, call.arguments.values()))) for call in request.calls if call.tool not in others
@@ -383,8 +393,7 @@ def best(records: Iterable[FactRecord], situation: Situation) -> list[FactRecord
     chosen: dict[object, FactRecord] = {}
     for score, record in ranked:
         if score == top and top > 0:
-            id_pair = record.own_id
-            chosen.setdefault(id_pair[1] if id_pair else record.path, record)
+            chosen.setdefault(record.own_id or record.path, record)
     return list(chosen.values())
 
 
@@ -393,26 +402,22 @@ def records_about(situation: Situation, noun: frozenset[str]) -> list[FactRecord
     return [record for record in situation.records if noun & record.noun]
 
 
-def list_records_meant(ids: Set[str], situation: Situation) -> list[FactRecord]:
+def list_records_meant(ids: Iterable[str], situation: Situation) -> list[FactRecord]:
     """The records of the things that have these identifiers."""
     places_by_own_id = situation.memo.places_by_own_id
     if places_by_own_id is None:
         places_by_own_id = situation.memo.places_by_own_id = {}
         for place, record in enumerate(situation.records):
-            if own := record.own_id:
-                places_by_own_id.setdefault(str(own[1]), []).append(place)
-    places = sorted(place for one in ids for place in places_by_own_id.get(one, ()))
+            if record.own_id:
+                places_by_own_id.setdefault(record.own_id, []).append(place)
+    places = sorted(place for one in {*ids} for place in places_by_own_id.get(one, ()))
     return [situation.records[place] for place in places]
 
 
 def list_records_judged(ids: Set[str], situation: Situation) -> list[FactRecord]:
     """The records of these things, those to which they refer, and those that refer to them."""
     meant = list_records_meant(ids, situation)
-    own_ids = {str(own[1]) for record in meant if (own := record.own_id)}
-    referred = {str(value) for record in meant for value in record.fields.values()}
-    others = [
-        record
-        for record in situation.records
-        if ((own := record.own_id) and str(own[1]) in referred) or own_ids & {*map(str, record.fields.values())}
-    ]
+    own_ids = {record.own_id for record in meant if record.own_id}
+    referred = {value for record in meant for value in record.values if value}
+    others = [record for record in situation.records if record.own_id in referred or own_ids & record.values]
     return [*meant, *(record for record in others if record not in meant)]

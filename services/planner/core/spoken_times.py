@@ -1,27 +1,33 @@
-"""Days and hours as people write them: ``Friday, 25 September, 17:00``, ``tomorrow at 9 am``, ``2026-09-25 17:00``."""
+"""Days, hours and stretches of time as people write them: ``Friday, 25 September, 17:00``, ``tomorrow at 9 am``,
+``every hour until noon``; and the words that put something off, which no call at once can heed.
+"""
 
 import re
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
-from services.planner.core.mentions import MONTH, MONTHS
+from services.planner.core.mentions import MONTH, read_month
 
+NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+ANY_NUMBER = "|".join(NUMBERS)
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_WEEKDAY = "|".join(_WEEKDAYS)
 _DAY_PATTERN = re.compile(
     rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?<!-)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{MONTH})\b"
     rf"|(?P<m2>{MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<near>today|tonight|tomorrow)\b"
-    rf"|(?P<week>{'|'.join(_WEEKDAYS)})s?\b)",
+    rf"|(?P<week>{_WEEKDAY})s?\b)",
     re.I,
 )
-_HOUR_PATTERN = re.compile(
-    r"(?<![\d.,$€£-])(?P<h>[01]?\d|2[0-3])[:.h](?P<min>[0-5]\d)(?![\d.]\d)\s*(?P<half>[ap]\.?m\b)?"
-    r"|\b(?P<h2>1[0-2]|[1-9])\s*(?P<half2>[ap]\.?m\b)|\bat\s+(?P<h3>1?\d|2[0-3])(?:\s*o['’]clock)?(?![\d:.])"
-    r"|\b(?P<noon>noon|midday)\b",
-    re.I,
+_HALF_DAY = r"(?P<half_day>[ap]\.?m\b)"
+_HOUR_PATTERNS = (
+    re.compile(rf"(?<![\d.,$€£-])(?P<h>[01]?\d|2[0-3])[:.h](?P<m>[0-5]\d)(?![\d.]\d)\s*{_HALF_DAY}?", re.I),
+    re.compile(rf"\b(?P<h>1[0-2]|[1-9])\s*{_HALF_DAY}", re.I),
+    re.compile(r"\bat\s+(?P<h>1?\d|2[0-3])(?:\s*o['’]clock)?(?![\d:.])", re.I),
+    re.compile(r"\b(?P<noon>noon|midday)\b", re.I),
 )
 _YEAR_PATTERN = re.compile(r"\.?,?\s+\d{4}\b")
 _BEHIND = timedelta(days=30)  # a date without a year may lie so far back; what lies further back is next year's
-_WORKING_DAY = 8
+_WORKING_DAY = 8  # an hour below that, without am or pm, is one of the afternoon
 
 
 class SpokenTime(NamedTuple):
@@ -42,17 +48,15 @@ def find_time(text: str, now: datetime) -> SpokenTime:
     """
     days = list(_DAY_PATTERN.finditer(text))
     dated = [match for match in days if not match["week"]]
-    day = _day(next(iter((*dated, *days))), now.date()) if days else None
-    hour = next(
-        (time_of_day for match in _HOUR_PATTERN.finditer(text) if (time_of_day := _hour(match)) is not None), None
-    )
-    return SpokenTime(day, hour)
+    day = _read_day(next(iter((*dated, *days))), now.date()) if days else None
+    hours = sorted((match for pattern in _HOUR_PATTERNS for match in pattern.finditer(text)), key=re.Match.start)
+    return SpokenTime(day, next(filter(None, map(_read_hour, hours)), None))
 
 
 def find_days_without_year(text: str, now: datetime) -> list[tuple[date, int, int]]:
     """Each day that a text names by day and month alone, in the year that is meant, with start and end of its words."""
     dated = [match for match in _DAY_PATTERN.finditer(text) if match["m"] or match["m2"]]
-    days = [(_day(match, now.date()), match) for match in dated if not _YEAR_PATTERN.match(text, match.end())]
+    days = [(_read_day(match, now.date()), match) for match in dated if not _YEAR_PATTERN.match(text, match.end())]
     return [(day, match.start(), match.end()) for day, match in days if day is not None]
 
 
@@ -66,29 +70,114 @@ def say_time(start: datetime, end: datetime | None = None) -> str:
     return f"{start:%A}, {start.day} {start:%B} {start.year}, {hours}{zone}"
 
 
-def _day(match: re.Match[str], today: date) -> date | None:
+def _read_day(match: re.Match[str], today: date) -> date | None:
     try:
         if match["iso"]:
             return date.fromisoformat(match["iso"])
         if match["near"]:
             return today + timedelta(days=match["near"].lower() == "tomorrow")
         if match["week"]:
-            ahead = (_WEEKDAYS.index(match["week"].lower()) - today.weekday()) % 7
-            return today + timedelta(days=ahead)
-        month = next(n for n, name in enumerate(MONTHS, 1) if name[:3] == (match["m"] or match["m2"]).lower()[:3])
-        day = date(today.year, month, int(match["d"] or match["d2"]))
+            return today + timedelta(days=(_WEEKDAYS.index(match["week"].lower()) - today.weekday()) % 7)
+        day = date(today.year, read_month(match["m"] or match["m2"]), int(match["d"] or match["d2"]))
         return day.replace(year=today.year + 1) if day < today - _BEHIND else day
     except ValueError:
         return None
 
 
-def _hour(match: re.Match[str]) -> time | None:
-    if match["noon"]:
+def _read_hour(match: re.Match[str]) -> time | None:
+    said = match.groupdict()
+    if said.get("noon"):
         return time(12)
-    half = (match["half"] or match["half2"] or "").lower()[:1]
-    hour, minute = int(match["h"] or match["h2"] or match["h3"]), int(match["min"] or 0)
-    if half:
-        hour = hour % 12 + 12 * (half == "p")
-    elif match["h3"] and 0 < hour < _WORKING_DAY:
+    hour, minute = read_count(said["h"]), 30 if said.get("half") else int(said.get("m") or 0)
+    if half_day := said.get("half_day"):
+        hour = hour % 12 + 12 * (half_day[0].lower() == "p")
+    elif not said.get("m") and 0 < hour < _WORKING_DAY:
         hour += 12
-    return time(hour, minute) if hour < 24 else None
+    return time(hour, minute) if hour < 24 and minute < 60 else None
+
+
+def read_count(word: str) -> int:
+    """The number that digits or a word up to twelve are."""
+    return int(word) if word.isdigit() else NUMBERS.index(word.lower()) + 1
+
+
+_EVERY_PATTERN = re.compile(
+    rf"\b(?:every|each)\s+(?:(?P<half>half(?: an)?)|(?P<n>\d{{1,3}}|{ANY_NUMBER})(?: or \w+)?)?\s*"
+    r"(?P<unit>minute|hour)s?\b|\b(?P<hourly>hourly)\b",
+    re.I,
+)
+_UNTIL_PATTERN = re.compile(
+    r"\b(?:until|till|up to)\s+(?:about\s+|around\s+)?(?P<half>half past\s+)?"
+    rf"(?:(?P<h>\d{{1,2}}|{ANY_NUMBER})(?:[:.](?P<m>\d\d))?\s*(?P<half_day>[ap]\.?m\.?)?|(?P<noon>noon|midday))\b",
+    re.I,
+)
+SENTENCE_END = re.compile(r"\n+|(?<=[.!?])\s+")
+_OF_USER = re.compile(r"(?:today |tomorrow )?(?:i|we|my|our)\b", re.I)
+_FROM_HERE_ON = re.compile(
+    r"\b(?:keep (?:an eye|watch\w*)|watch|look after|every(?! (?:\w+ )?(?:that|which|whose|who)\b)|until|till"
+    r"|wait(?:s|ing)?|as (?:they|it) comes?|later"
+    r"|(?:this|in the) (?:morning|afternoon|evening)|at the end|will (?:write|answer|reply|come)"
+    r"|when (?:all|everybody|everyone|they|he|she|nothing)|once|after|tonight|today|tomorrow|remind)\b",
+    re.I,
+)
+
+
+def find_interval(text: str) -> timedelta | None:
+    """``every hour or so``, ``every 30 minutes``, ``every half hour``; None where nothing is said."""
+    match = _EVERY_PATTERN.search(text)
+    if match is None:
+        return None
+    unit = timedelta(minutes=1) if (match["unit"] or "").lower() == "minute" else timedelta(hours=1)
+    return unit / 2 if match["half"] else unit * read_count(match["n"] or "1")
+
+
+def find_end_time(text: str, now: datetime) -> datetime | None:
+    """The latest time of the present day until which something is to be done; None where none is named.
+
+    Until when the user is somewhere says nothing of that: ``I am in a meeting until noon``.
+    """
+    wishes = [part for part in SENTENCE_END.split(text) if not _OF_USER.match(part.strip())]
+    named = [at for part in wishes for match in _UNTIL_PATTERN.finditer(part) if (at := _read_hour(match)) is not None]
+    return datetime.combine(now.date(), max(named), now.tzinfo) if named else None
+
+
+def speaks_of_later(text: str) -> bool:
+    """Whether a text speaks of anything that comes later."""
+    return _FROM_HERE_ON.search(text) is not None
+
+
+_UNIT = r"(?:minute|hour|day|week|weekend|month|quarter|year|morning|afternoon|evening)s?"
+_COUNT = rf"an?|a few|a couple of|some|{ANY_NUMBER}|\d{{1,3}}"
+_LATER_PATTERN = re.compile(
+    r"\b(?:(?:the day after )?tomorrow|tonight|(?:a (?:bit|little) )?later(?! than\b)|(?<!as )soon|eventually|some ?day"
+    rf"|(?:(?:on|by|from|until|till|before|after|next|this|coming|every|each)\s+)?(?:{_WEEKDAY})s?"
+    rf"|(?:next|coming|following|every|each)\s+{_UNIT}|(?:this|in the)\s+(?:morning|afternoon|evening|weekend)"
+    rf"|in\s+(?:{_COUNT})\s+{_UNIT}(?:['’]s? time)?|(?:at|by|until|till|before|after)\s+(?:noon|midday|midnight|lunch)"
+    rf"|(?:at|by|until|till|before|after)?\s*(?:the )?end of (?:the |this |next )?{_UNIT})\b",
+    re.I,
+)
+_QUOTED_PATTERN = re.compile(r"[\"“][^\"”]*[\"”]")
+_TELLS_PATTERN = re.compile(
+    r":\s|\b(?:that|about|of|with|saying|why|how|when|whether|if)\b"
+    r"|\bto\s+(?=[a-z])(?!(?:the|an?|all|every|each|both|our|its|their|his|her|my|it|them)\b)",
+    re.I,
+)
+
+
+def find_later(text: str, given: str = "") -> list[str]:
+    """The words of a text that name a later time, apart from those that a call has: ``given``."""
+    found = (" ".join(match[0].split()) for match in _LATER_PATTERN.finditer(text))
+    return [words for words in found if words.casefold() not in given.casefold()]
+
+
+def find_later_of_notice(clause: str, given: str) -> list[str]:
+    """The same of a clause that has somebody told something: what stands before that, or behind its quotation."""
+    quoted = [*_QUOTED_PATTERN.finditer(clause)]
+    tail = clause[quoted[-1].end() :] if quoted else ""
+    head = clause[: quoted[0].start()] if quoted else clause
+    return find_later(f"{_TELLS_PATTERN.split(head)[0]} {tail}", given if not quoted else "")
+
+
+def drop_later(text: str) -> str:
+    """The text without the words that name a later time."""
+    return _LATER_PATTERN.sub(" ", text)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.planner.core.clock_words import SENTENCE_END, find_end_time, find_interval
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
+from services.planner.core.spoken_times import SENTENCE_END, find_end_time, find_interval
 from services.planner.core.tending import ReadRow, rows_of, tells_somebody
 from services.planner.core.words import parts, text_stems
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.planner.core.assistance import DueWish, find_due_wishes
-from services.planner.core.clock_words import speaks_of_later
 from services.planner.core.correspondence import ReadMessage, read_correspondence
 from services.planner.core.intents import understand
 from services.planner.core.mentions import MentionKind
@@ -26,6 +25,7 @@ from services.planner.core.parts_of_task import (
 from services.planner.core.process import GENERAL, process_name
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object, now_of
 from services.planner.core.situation import Situation
+from services.planner.core.spoken_times import speaks_of_later
 from services.planner.core.telling import telling_calls
 from services.planner.core.tending import TendedRows, tend_rows
 from services.planner.core.tending_rules import find_standing_rules

@@ -1,24 +1,16 @@
 """Calculators made for a task: those whose definition states a formula are written and judged; others need a model."""
 
-import re
 from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 
-from services.planner.core.compute import subjects
-from services.planner.core.figures import FigureOperand, numeric_fields, operand as operand_of
 from services.planner.core.formula import NoFormula, as_function, compute_terms, parse_formula
 from services.planner.core.general import NEEDS_A_MODEL
-from services.planner.core.request import CALCULATE, Request, as_object
-from services.planner.core.situation import Situation
-from services.planner.core.words import field_stems
+from services.planner.core.request import Request, as_object
 from shared.domain.exact_json import Json, JsonObject
 
 _CASES = 4
 _SIZES = ("1250", "40.5", "7", "310.25", "18", "2600", "3", "95.75", "12", "508")
-MADE_HERE = "made for this:"
-_MADE_PATTERN = re.compile(r"\b(?P<name>[a-z]\w*)\((?P<arguments>[^()]+)\):")
 _EXACT_ENOUGH = Decimal("1E-12")
-_FIGURE = r"(?P<figure>(?:(?<=[a-z=:]\s)[-+])?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
 
 
 def find_gaps(_request: Request) -> JsonObject:
@@ -61,26 +53,6 @@ def make_cases(request: Request) -> JsonObject:
     return {"cases": listed[:_CASES], "cannot": "" if len(listed) >= _CASES else NEEDS_A_MODEL}
 
 
-def list_made_tool_calculations(request: Request, situation: Situation) -> list[JsonObject]:
-    """The ``calculate`` requests for made tools whose arguments the task or a record gives completely."""
-    requests: list[JsonObject] = []
-    for operation, names in _list_offered(request):
-        operands = [_find_operand(name.strip(), situation) for name in names.split(",")]
-        if all(operands):
-            figures: list[Json] = [operand.written for operand in operands if operand]
-            requests.append({"operation": operation, "operands": figures})
-    return requests
-
-
-def _list_offered(request: Request) -> list[tuple[str, str]]:
-    """The made tools that ``calculate`` names after those that are built in, each with its arguments."""
-    tool = request.tool(CALCULATE)
-    description = str(tool.properties.get("operation", {}).get("description", "")) if tool else ""
-    return [
-        (match["name"], match["arguments"]) for match in _MADE_PATTERN.finditer(description.partition(MADE_HERE)[2])
-    ]
-
-
 def _argument_names(spec: JsonObject) -> list[str]:
     names = spec.get("arguments")
     return [str(name) for name in names] if isinstance(names, list) else []
@@ -90,21 +62,3 @@ def _trial_inputs(number: int) -> Iterator[tuple[str, ...]]:
     """Ways to fill so many arguments, each with figures of different sizes."""
     for start in range(len(_SIZES)):
         yield tuple(_SIZES[(start + 3 * index) % len(_SIZES)] for index in range(number))
-
-
-def _find_operand(name: str, situation: Situation) -> FigureOperand | None:
-    """The figure that the task states for a name (``cost is 800``), else the one field of that name.
-
-    None if no field has the name, or several.
-    """
-    words = re.escape(name).replace("_", r"[\s_-]")
-    match = re.search(rf"\b{words}\s*(?:is|are|was|of|at|being|=|:)?\s*{_FIGURE}", situation.text, re.IGNORECASE)
-    if match:
-        return FigureOperand("task", literal=match["figure"])
-    having = [
-        operand_of(record, field)[0]
-        for record in subjects(situation)
-        for field in numeric_fields(record)
-        if field_stems(field) == field_stems(name)
-    ]
-    return having[0] if len(having) == 1 else None

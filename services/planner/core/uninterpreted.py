@@ -15,7 +15,6 @@ from services.planner.core.mentions import (
     identifiers_in,
 )
 from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions, find_negations
-from services.planner.core.put_off import find_later
 from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.selection import (
     NO_STATES,
@@ -25,7 +24,14 @@ from services.planner.core.selection import (
     shape_of_id,
     unknown_state,
 )
-from services.planner.core.situation import ChosenRecords, Situation, list_records_judged, says
+from services.planner.core.situation import (
+    ChosenRecords,
+    Situation,
+    list_records_judged,
+    list_records_meant,
+    says,
+)
+from services.planner.core.spoken_times import find_later
 from services.planner.core.words import (
     are_related,
     family,
@@ -80,10 +86,9 @@ def _find_unexplained(
 
 def _may_own(owner: FactRecord, records: Sequence[FactRecord]) -> bool:
     """Whether records of a kind have a place for the identifier, or for the name, of an owner."""
-    own_field, own_value = owner.own_id or ("", "")
-    values = {str(value) for record in records for value in record.fields.values()}
-    names = {str(value) for name, value in owner.fields.items() if name != own_field}
-    return shape_of_id(str(own_value)) in map(shape_of_id, values) or not names.isdisjoint(values)
+    values = {value for record in records for value in record.values}
+    names = {str(value) for name, value in owner.fields.items() if name != owner.own_field}
+    return shape_of_id(owner.own_id) in map(shape_of_id, values) or not names.isdisjoint(values)
 
 
 def _relating_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
@@ -303,10 +308,9 @@ _OF_NO_STATE = frozenset({None, "read", "create", "update", "send", "schedule", 
 def _find_records_of(plans: Sequence[CallPlan], situation: Situation) -> list[FactRecord]:
     """The records of the things that calls are about, and of those to which these refer."""
     given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
-    own = [record for record in situation.records if (id_pair := record.own_id) and str(id_pair[1]) in given]
+    own = list_records_meant(given, situation)
     linked = {str(value) for record in own for name, value in record.fields.items() if is_identifier(name)}
-    others = [record for record in situation.records if (id_pair := record.own_id) and str(id_pair[1]) in linked]
-    return [*own, *others]
+    return [*own, *list_records_meant(linked, situation)]
 
 
 def _list_states_of_others(

@@ -2,37 +2,35 @@
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from services.planner.core.compute import subjects
-from services.planner.core.figures import FigureOperand, PlannedFigure, numeric_fields, operand
+from services.planner.core.figures import PlannedFigure, numeric_fields, operand
 from services.planner.core.groups import all_figures
-from services.planner.core.request import CALCULATE, Request, ToolSpec
+from services.planner.core.request import CALCULATE, Call, Request, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tool_making import MADE_HERE, list_made_tool_calculations as made_calculations
 from services.planner.core.toolset import Toolset
 from services.planner.core.words import field_stems, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 
-def list_calculate_calls(
-    request: Request, situation: Situation, toolset: Toolset
-) -> tuple[tuple[str, JsonObject], ...]:
+def list_calculate_calls(request: Request, situation: Situation, toolset: Toolset) -> tuple[Call, ...]:
     """The ``calculate`` calls still to make; calls of one reply never depend on each other, and none is repeated."""
     if not toolset.has(CALCULATE):
         return ()
     tried = {str(call.arguments.get("name")) for call in request.calls if call.tool == CALCULATE}
-    requests = [_as_request(figure) for figure in all_figures(situation)]
-    requests += [
-        _as_named(calculation)
-        for calculation in (*made_calculations(request, situation), *list_known_calculations(request, situation))
+    wanted: list[JsonObject] = [figure.as_request() for figure in all_figures(situation)]
+    wanted += [
+        {"name": calculation["operation"], **calculation}
+        for calculation in (*_list_made_calculations(request, situation), *list_known_calculations(request, situation))
     ]
-    fresh = {str(calculation["name"]): calculation for calculation in requests if calculation["name"] not in tried}
-    known_names = {str(value.get("name")) for value in situation.values}
-    ready = [
-        calculation for calculation in fresh.values() if not _waits_for_others(calculation, {*fresh} - known_names)
-    ]
-    return tuple((CALCULATE, calculation) for calculation in ready)
+    fresh = {str(calculation["name"]): calculation for calculation in wanted if calculation["name"] not in tried}
+    others = {*fresh} - {str(value.get("name")) for value in situation.values}
+    return tuple((CALCULATE, one) for one in fresh.values() if not others.intersection(_operands_in(one)))
+
+
+def _operands_in(calculation: JsonObject) -> list[str]:
+    operands = calculation.get("operands")
+    return [*map(str, operands)] if isinstance(operands, list) else []
 
 
 def with_figures(situation: Situation, figures: Sequence[PlannedFigure]) -> Situation:
@@ -42,52 +40,42 @@ def with_figures(situation: Situation, figures: Sequence[PlannedFigure]) -> Situ
     return situation._replace(values=(*situation.values, *own))
 
 
-def _as_request(figure: PlannedFigure) -> JsonObject:
-    operands: list[Json] = [operand.written for operand, _ in figure.operands]
-    return {"name": figure.name, "operation": figure.operation, "operands": operands}
-
-
-def _as_named(value: JsonObject) -> JsonObject:
-    operands = value.get("operands")
-    return {"name": value["operation"], "operation": value["operation"], "operands": operands}
-
-
-def _waits_for_others(request: JsonObject, others: set[str]) -> bool:
-    operands = request.get("operands")
-    return any(str(operand) in others for operand in operands) if isinstance(operands, list) else False
-
-
+_MADE_HERE = "made for this:"
 _OFFERED_PATTERN = re.compile(r"\b([a-z][a-z_/]*)\(([^()]*)\)")
-_FIGURE = r"[-+]?[$€£]?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d-]|\.\d)"
+_FIGURE = r"[+]?[$€£]?((?:(?<=[\s=:])-)?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?))(?![\d-]|\.\d)"
 _IS = r"\s*(?:is|are|was|were|of|at|being|=|:)?\s*"
 _SAID_OR_NOT = stems(("percent", "total", "used", "part"))  # words of a formula's name that a task may leave out
 _BRITISH_PATTERN = re.compile(r"is(?=e\b|ed\b|es\b|ing\b|ation\b)")
 
 
-class _BoundOperands(NamedTuple):
-    operands: list[FigureOperand]
-    text: str  # what is left to be read: no figure is taken for two arguments
-
-
 def list_known_calculations(request: Request, situation: Situation) -> list[JsonObject]:
-    """The ``calculate`` requests for the formula that the task names, if the task or a record gives all its
-    arguments.
-    """
+    """The ``calculate`` request for the formula that the task names, if the task or records give all its arguments."""
     tool = request.tool(CALCULATE)
-    formulas_by_name = find_formulas(tool) if tool else {}
-    for name in _formulas_named(situation.text, formulas_by_name):
-        operands = _bind_operands(formulas_by_name[name], situation)
-        if operands:
-            listed: list[Json] = [operand.written for operand in operands]
-            return [{"operation": name, "operands": listed}]
-    return []
+    formulas = find_formulas(tool) if tool else {}
+    named = ((name, _bind_operands(formulas[name], situation)) for name in _formulas_named(situation.text, formulas))
+    return [_name_operation(name, operands) for name, operands in named if operands][:1]
+
+
+def _list_made_calculations(request: Request, situation: Situation) -> list[JsonObject]:
+    """The ``calculate`` requests for the tools that were made for the task, as far as all their arguments are given."""
+    tool = request.tool(CALCULATE)
+    made = _described_operations(tool).partition(_MADE_HERE)[2] if tool else ""
+    offered = ((match[1], _bind_operands(match[2], situation)) for match in _OFFERED_PATTERN.finditer(made))
+    return [_name_operation(name, operands) for name, operands in offered if operands]
+
+
+def _name_operation(name: str, operands: list[Json]) -> JsonObject:
+    return {"operation": name, "operands": operands}
+
+
+def _described_operations(tool: ToolSpec) -> str:
+    return str(tool.properties.get("operation", {}).get("description") or "")
 
 
 def find_formulas(tool: ToolSpec) -> dict[str, str]:
     """The formulas that the tool's ``operation`` may be, each with its arguments: ``npv(rate %, flow...)``."""
-    operation = tool.properties.get("operation", {})
-    description, offered = str(operation.get("description") or ""), operation.get("enum")
-    matches = _OFFERED_PATTERN.findall(description.split(MADE_HERE)[0])
+    offered = tool.properties.get("operation", {}).get("enum")
+    matches = _OFFERED_PATTERN.findall(_described_operations(tool).split(_MADE_HERE)[0])
     listed = {name: arguments for names, arguments in matches for name in names.split("/")}
     return {name: listed[name] for name in listed if not isinstance(offered, list) or name in offered}
 
@@ -100,19 +88,18 @@ def _formulas_named(text: str, formulas_by_name: dict[str, str]) -> list[str]:
     return sorted(named, key=lambda name: (-len(words[name] & word_stems), len(words[name] - word_stems), name))
 
 
-def _bind_operands(signature: str, situation: Situation) -> list[FigureOperand] | None:
-    """The operands in the order of the signature; None if one is missing.
+def _bind_operands(signature: str, situation: Situation) -> list[Json] | None:
+    """The operands in the order of the signature, as ``calculate`` takes them; None if one is missing.
 
     Those with the longest names are looked for first.
     """
     names = [name.strip() for name in signature.split(",")]
-    operands_by_name: dict[str, list[FigureOperand]] = {}
+    operands_by_name: dict[str, list[Json]] = {}
     text = situation.text
     for name in sorted(names, key=lambda name: (-len(_spoken_name(name)), name)):
-        bound = _find_stated(name, text) or _find_recorded(name, text, situation)
-        if bound is None:
+        operands_by_name[name], text = _find_stated(name, text) or (_find_recorded(name, situation), text)
+        if not operands_by_name[name]:
             return None
-        operands_by_name[name], text = bound
     return [operand for name in names for operand in operands_by_name[name]]
 
 
@@ -121,31 +108,28 @@ def _spoken_name(name: str) -> str:
     return re.split(r"%| of |\.\.\.", name)[0].strip()
 
 
-def _find_stated(name: str, text: str) -> _BoundOperands | None:
+def _find_stated(name: str, text: str) -> tuple[list[Json], str] | None:
     """The figure that a text states for a name (``principal 2,500``, ``a life of 10``, ``12 months``), several for a
-    list; None unless it is clear.
+    list, and the text without them, so that none is taken for two names; None unless it is clear.
     """
-    words = re.escape(_spoken_name(name)).replace(r"\ ", r"[\s-]+")
+    words = r"[\s_-]+".join(map(re.escape, re.split(r"[\s_]+", _spoken_name(name))))
     if name.endswith("..."):
         match = re.search(rf"\b{words}s?{_IS}((?:{_FIGURE}(?:\s*(?:,|and|,\s*and)\s*)?)+)", text, re.I)
-        figures = re.findall(_FIGURE, match[1]) if match else []
+        figures: list[Json] = [*re.findall(_FIGURE, match[1])] if match else []
     else:
         after = rf"\b{words}(?:\s+(?:rate|interest|price|value|amount))?{_IS}{_FIGURE}"
         before = rf"(?<![\w.,-]){_FIGURE}\s*%?\s*(?:\w+\s+)?{words}\b"
         match = re.search(after, text, re.I) or re.search(before, text, re.I)
         figures = [next(group for group in match.groups() if group)] if match else []
-    if match is None or not figures:
-        return None
-    remaining_text = text[: match.start()] + " ; " + text[match.end() :]
-    return _BoundOperands([FigureOperand("task", literal=figure) for figure in figures], remaining_text)
+    return (figures, f"{text[: match.start()]} ; {text[match.end() :]}") if match and figures else None
 
 
-def _find_recorded(name: str, text: str, situation: Situation) -> _BoundOperands | None:
-    """The one field of that name that the task's records have, and the text; None if there is none or several."""
-    having = [
-        operand(record, field)[0]
+def _find_recorded(name: str, situation: Situation) -> list[Json]:
+    """The one field of that name that the task's records have; empty if there is none or several."""
+    having: list[Json] = [
+        operand(record, field)[0].written
         for record in subjects(situation)
         for field in numeric_fields(record)
-        if field_stems(field) == field_stems(_spoken_name(name).replace(" ", "_"))
+        if field_stems(field) == field_stems(_spoken_name(name))
     ]
-    return _BoundOperands(having, text) if len(having) == 1 and not name.endswith("...") else None
+    return having if len(having) == 1 and not name.endswith("...") else []

@@ -5,24 +5,23 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from services.planner.core.arguments import bind_arguments
-from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep
+from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep, values_of
 from services.planner.core.compute import requested_figures
 from services.planner.core.conditions import judge_condition
 from services.planner.core.contradictions import find_contradiction
-from services.planner.core.counted_days import find_state, is_state
+from services.planner.core.counted_days import STATE_WORDS, find_state, is_state
 from services.planner.core.each import calls_for_each, route_listed, why_not_all_known
 from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, does_whole, fill_known, fill_whole, takes_figure
 from services.planner.core.made import fit_to_new_thing, link_to_made, made_entities
-from services.planner.core.mentions import MentionKind, find_ambiguous_figures, find_mentions, identifiers_in
+from services.planner.core.mentions import find_ambiguous_figures, find_identifiers_said, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.phrases import TELLS_PATTERN
-from services.planner.core.put_off import find_later_of_notice
 from services.planner.core.records import read_figure
-from services.planner.core.references import is_reference, wanted_noun
+from services.planner.core.references import is_reference, references_of, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import are_same_state
+from services.planner.core.selection import are_same_state, shape_of_id
 from services.planner.core.situation import (
     CERTAIN,
     LIKELY,
@@ -31,6 +30,7 @@ from services.planner.core.situation import (
     list_records_meant,
     places_of,
 )
+from services.planner.core.spoken_times import find_later_of_notice
 from services.planner.core.toolmatch import thing_of_other_tools, tools_for
 from services.planner.core.uninterpreted import find_choice, find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
@@ -40,9 +40,7 @@ _RESULT_PATTERN = re.compile(
     r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I
 )
 
-_DIGITS_PATTERN = re.compile(r"\d+")
 _DECISION_WORDS = frozenset({"approve", "reject"})
-_STATE_WORDS = text_stems("status state")
 
 
 def plan_steps(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> tuple[WriteStep, ...]:
@@ -135,15 +133,10 @@ def _find_later_of_notice(chosen: Sequence[CallPlan], intent: Intent) -> list[st
 
 def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
     """The identifiers of a clause that no call has, although they have the form of an identifier that a call has."""
-    given_values = [str(candidate.value) for bound in chosen for _, candidate in bound.chosen]
-    alike = {_DIGITS_PATTERN.sub("9", value) for value in given_values} if allowed else set()
-    named = [mention.value for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID]
-    left_out = [
-        value
-        for value in named
-        if _DIGITS_PATTERN.sub("9", value) in alike and not any(value in given_value for given_value in given_values)
-    ]
-    return [value for value in left_out if value not in intent.spared]
+    given_values = values_of(chosen)
+    alike = {*map(shape_of_id, given_values)} if allowed else set()
+    named = [value for value in identifiers_in(intent.clause) if value not in intent.spared]
+    return [v for v in named if shape_of_id(v) in alike and not any(v in given_value for given_value in given_values)]
 
 
 def _find_calls(
@@ -225,12 +218,8 @@ def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolS
     """One call for each of several recipients of a message, by the one tool that reaches it; empty unless all are
     reached.
     """
-    recipient_text = TELLS_PATTERN.split(intent.clause)[0]
-    named = [
-        mention.value
-        for mention in find_mentions(recipient_text)
-        if mention.kind is MentionKind.ID and mention.value not in intent.spared
-    ]
+    recipients = identifiers_in(TELLS_PATTERN.split(intent.clause)[0])
+    named = [value for value in recipients if value not in intent.spared]
     tools = [tool for tool in writers if family(parts(tool.name)[0]) == intent.family]
     plans: list[CallPlan] = []
     for value in named if len(named) > 1 else ():
@@ -243,11 +232,7 @@ def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolS
 
 def _reaches_named(plans: Sequence[CallPlan], intent: Intent) -> bool:
     """Whether a notice goes to one of those whom its clause names by an identifier, if it names any."""
-    named = {
-        mention.value
-        for mention in find_mentions(TELLS_PATTERN.split(intent.clause)[0])
-        if mention.kind is MentionKind.ID
-    }
+    named = identifiers_in(TELLS_PATTERN.split(intent.clause)[0])
     return not (intent.sends_message and named) or any(_goes_to(plan, value) for plan in plans for value in named)
 
 
@@ -293,18 +278,16 @@ def _list_alternatives(plans: list[CallPlan], intent: Intent, situation: Situati
     """
     before, own = situation.text.partition(intent.clause)[0], {*identifiers_in(intent.clause)} - {*intent.spared}
     later = {*identifiers_in(situation.text)} - {*identifiers_in(before)} - own
-    plans = [plan for plan in plans if own & {str(candidate.value) for _, candidate in plan.chosen}] or plans
+    plans = [plan for plan in plans if own & plan.values] or plans
     alike = [plan for plan in plans if plan.sureness == plans[0].sureness and plan.missing == plans[0].missing]
-    alike = [plan for plan in alike if later.isdisjoint(str(candidate.value) for _, candidate in plan.chosen)] or alike
+    alike = [plan for plan in alike if later.isdisjoint(plan.values)] or alike
     undecided = [plan for plan in alike if not _why_decided(plan, intent, situation)] if len(alike) > 1 else []
     return [plan for plan in undecided if not _why_already_done(plan, intent, situation)] or plans[:1]
 
 
 def _is_about_exception(plan: CallPlan, intent: Intent) -> bool:
     """Whether a call is about something that the clause names as an exception, or as mere evidence."""
-    return any(
-        str(candidate.value) in intent.spared for name, candidate in plan.chosen if is_reference(plan.tool, name)
-    )
+    return any(value in intent.spared for value in references_of(plan))
 
 
 def _names_all(plan: CallPlan, intent: Intent) -> bool:
@@ -338,11 +321,7 @@ def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPl
         return plan
     name = str(values[0].get("name"))
     candidate = ArgumentCandidate(as_field_type(amount, plan.tool, slot), "value", name, CERTAIN)
-    chosen = dict(plan.chosen) | {slot: candidate}
-    return plan._replace(
-        chosen=tuple(chosen.items()),
-        missing=tuple(missing_name for missing_name in plan.missing if missing_name != slot),
-    )
+    return plan.with_values({slot: candidate})
 
 
 def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
@@ -383,7 +362,7 @@ def _check_plans(
     unknown = why_not_all_known(plans[0], intent, situation) if intent.means_every else ""
     if unknown := unknown or _why_ambiguous(plans, intent):
         return [], WhyUnplanned(unknown)
-    if len(plans) > 1 and any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
+    if len(plans) > 1 and any(plan.is_computed for plan in plans):
         return [], WhyUnplanned("what was worked out is of one of several things")
     if contradiction := "" if intent.means_every else find_contradiction(plans, intent, situation):
         return [], WhyUnplanned(contradiction)
@@ -418,11 +397,9 @@ _PARTING_WORDS = frozenset("after before once until till while when like unless 
 
 def _find_between(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> list[str]:
     """The words between two things of a clause that make no list of them: ``A-1 after A-2``."""
-    given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
-    ids = [
-        mention for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID and mention.value in given
-    ]
-    records = [record for record in situation.records if (own := record.own_id) and str(own[1]) in given]
+    given = values_of(plans)
+    ids = [mention for mention in find_identifiers_said(intent.clause) if mention.value in given]
+    records = list_records_meant(given, situation)
     words: list[str] = []
     for mention, after in pairwise(ids if len(plans) > 1 and not intent.sends_message else ()):
         text = intent.clause[mention.end : after.start]
@@ -435,9 +412,7 @@ def _why_ambiguous(plans: Sequence[CallPlan], intent: Intent) -> str:
     """A sentence on which of several things a clause may mean, if it names none of them and not all; else empty."""
     if intent.means_every or len(plans) == 1 or any(_names_all(plan, intent) for plan in plans):
         return ""
-    values = [
-        str(candidate.value) for plan in plans for name, candidate in plan.chosen if is_reference(plan.tool, name)
-    ]
+    values = [value for plan in plans for value in references_of(plan)]
     once = [value for value in dict.fromkeys(values) if values.count(value) < len(plans)]
     return f"it could mean {' or '.join(once)}, and the task does not say which"
 
@@ -457,8 +432,7 @@ def _why_not_found(plan: CallPlan, situation: Situation, readers: Sequence[ToolS
 
 def _why_nothing_changes(plan: CallPlan, situation: Situation) -> str:
     """A call that would write what its own record has, and the task does not say: what is meant was not understood."""
-    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
-    records = list_records_meant(ids, situation)
+    records = list_records_meant(references_of(plan), situation)
     other_values = [(name, candidate) for name, candidate in plan.chosen if not is_reference(plan.tool, name)]
     same = [
         name
@@ -474,19 +448,13 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
     """Why nothing is to be done, if a record is in the state that the action leads to, such as ``approved``; else
     empty.
     """
-    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
     verb_stem = stem(intent.verb)
     nouns_wanted = frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
-    for record in list_records_meant(ids, situation):
-        if nouns_wanted.isdisjoint(record.noun):
-            continue
+    for record in list_records_meant(references_of(plan), situation):
         states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
-        state = next(
-            (value for value in states if stem(value) == verb_stem and value != verb_stem and value.endswith("d")), ""
-        )
-        id_pair = record.own_id
-        if state and id_pair:
-            return f"{id_pair[1]} is already {state}"
+        done = [value for value in states if stem(value) == verb_stem and value != verb_stem and value.endswith("d")]
+        if done and not nouns_wanted.isdisjoint(record.noun):
+            return f"{record.own_id} is already {done[0]}"
     return ""
 
 
@@ -501,36 +469,29 @@ def _find_other_state(plan: CallPlan, situation: Situation) -> str:
     states = [word for word in text_words(match["states"]) if word != "or"] if match else []
     if not match or stem(match["thing"]) not in nouns(plan.tool.name) or not states or not all(map(is_state, states)):
         return ""
-    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
-    for record in list_records_meant(ids, situation):
-        state, id_pair = find_state(record), record.own_id
+    for record in list_records_meant(references_of(plan), situation):
+        state = find_state(record)
         is_of_thing = stem(match["thing"]) in record.noun and is_state(state)
-        if id_pair and is_of_thing and not any(are_same_state(state, other) for other in states):
-            return f"{plan.tool.name} is for what is {' or '.join(states)}, and {id_pair[1]} is {state}"
+        if is_of_thing and not any(are_same_state(state, other) for other in states):
+            return f"{plan.tool.name} is for what is {' or '.join(states)}, and {record.own_id} is {state}"
     return ""
 
 
 def _why_decided(plan: CallPlan, intent: Intent, situation: Situation) -> str:
     """Why nothing is to be done, if the thing is decided otherwise: ``approve`` for a rejected one; else empty."""
-    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
-    for record in list_records_meant(ids, situation) if intent.family in _DECISION_WORDS else ():
-        id_pair = record.own_id
-        states = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATE_WORDS]
-        decided = next(
-            (state for state in states if state.endswith("ed") and family(state) in _DECISION_WORDS - {intent.family}),
-            "",
-        )
-        if id_pair and decided:
-            return f"{id_pair[1]} is already {decided}"
+    others = _DECISION_WORDS - {intent.family}
+    for record in list_records_meant(references_of(plan), situation) if intent.family in _DECISION_WORDS else ():
+        states = [str(value) for name, value in record.fields.items() if field_stems(name) & STATE_WORDS]
+        if decided := [state for state in states if state.endswith("ed") and family(state) in others]:
+            return f"{record.own_id} is already {decided[0]}"
     return ""
 
 
 def _is_forbidden(bound: CallPlan, situation: Situation) -> bool:
     """Whether a ``do not`` of the task forbids the call; one that names things forbids calls on these alone."""
-    given_values = {str(argument.value) for _, argument in bound.chosen}
     return any(
-        _speaks_of_call(intent, given_values)
-        and (_leaves_alone(intent, given_values) or bool(tools_for(intent, situation, [bound.tool])))
+        _speaks_of_call(intent, bound.values)
+        and (_leaves_alone(intent, bound.values) or bool(tools_for(intent, situation, [bound.tool])))
         for intent in situation.reading.forbidden
         if not intent.condition
     )
@@ -546,5 +507,5 @@ def _leaves_alone(intent: Intent, given_values: set[str]) -> bool:
 
 
 def _speaks_of_call(intent: Intent, given_values: set[str]) -> bool:
-    named = {mention.value for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID}
-    return not named or bool(named & given_values)
+    named = identifiers_in(intent.clause)
+    return not named or not given_values.isdisjoint(named)
