@@ -1,7 +1,7 @@
 """A user's wishes carried out on messages and appointments that were read: the calls that are due, and what is left."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -9,11 +9,11 @@ from services.planner.core.correspondence import Correspondence, ReadAppointment
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.spoken_times import ANY_NUMBER, find_time, read_count
-from services.planner.core.tending import ReadRow
-from services.planner.core.wanted_facts import FoundFact, find_fact, is_from, said_topic
+from services.planner.core.tending import REPLYING_VERBS, ReadRow
+from services.planner.core.wanted_facts import FoundFact, find_fact, is_from, list_most, said_topic
 from services.planner.core.wishes import PersonalWish, WishKind
 from services.planner.core.words import nouns, parts, text_stems
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
 
 _WORDS = frozenset("body text content message".split())
 _ALL_OF_DAY = timedelta(hours=1)
@@ -58,19 +58,7 @@ def _plan_wish(
 ) -> DueWish:
     if wish.condition:
         return DueWish(wish, why=f'whether "{wish.condition}" holds is not for rules to say')
-    match wish.kind:
-        case WishKind.TELL:
-            return _plan_telling(wish, correspondence, writers, now)
-        case WishKind.FORWARD:
-            return _plan_forwarding(wish, correspondence, writers)
-        case WishKind.MOVE:
-            return _plan_move(wish, correspondence, writers, now)
-        case WishKind.CREATE:
-            return _plan_appointment(wish, correspondence, writers, now)
-        case WishKind.CANCEL:
-            return _plan_cancelling(wish, correspondence, writers)
-        case WishKind.RESPOND:
-            return _plan_responses(wish, correspondence, writers)
+    return _PLANNERS[wish.kind](wish, correspondence, writers, now)
 
 
 def _plan_telling(
@@ -102,19 +90,15 @@ def _find_their_latest_messages(
     Either is None if there is none, or several people may be meant; the first also if the wish waits for no answer.
     """
     name = wish.who or wish.asker
-    their_messages = [
-        message
-        for message in correspondence.incoming
-        if name and _is_by(message, name) and wish.by_mail in (None, message.by_mail)
-    ]
-    about = [message for message in their_messages if wish.topic_stems & message.stems]
-    return _find_latest_of_one_sender(about) if _is_answer(wish) else None, _find_latest_of_one_sender(their_messages)
+    theirs = [one for one in correspondence.incoming if name and _is_by(one, name)]
+    theirs = [message for message in theirs if wish.by_mail in (None, message.by_mail)]
+    about = [message for message in theirs if wish.topic_stems & message.stems]
+    return _find_latest_of_one_sender(about) if _is_answer(wish) else None, _find_latest_of_one_sender(theirs)
 
 
 def _find_latest_of_one_sender(messages: Sequence[ReadMessage]) -> ReadMessage | None:
-    if len({message.sender for message in messages}) != 1:
-        return None
-    return max(messages, key=lambda message: message.at.timestamp() if message.at else 0.0)
+    is_one = len({message.sender for message in messages}) == 1
+    return max(messages, key=lambda message: message.sent_at) if is_one else None
 
 
 def _is_by(message: ReadMessage, name: str) -> bool:
@@ -143,12 +127,9 @@ def _find_address(
     if len(addresses) == 1:
         return addresses.pop(), ""
     kind, kinds = ("mail address", "mail addresses") if by_mail else ("telephone number", "telephone numbers")
-    return (
-        "",
-        f"no {kind} of {name} is known"
-        if not addresses
-        else f"several {kinds} may be {name}'s: {', '.join(sorted(addresses))}",
-    )
+    if not addresses:
+        return "", f"no {kind} of {name} is known"
+    return "", f"several {kinds} may be {name}'s: {', '.join(sorted(addresses))}"
 
 
 def _is_told(address: str, fact: FoundFact, question: ReadMessage | None, correspondence: Correspondence) -> bool:
@@ -185,20 +166,12 @@ def _reply_call(question: ReadMessage | None, body: str, writers: Sequence[ToolS
     """
     if question is None or question.by_mail is not by_mail:
         return None
-    for tool in writers:
-        words = [name for name in tool.required if name != question.row.id_field and _is_text_field(name)]
-        if (
-            len(tool.required) == 2
-            and question.row.id_field in tool.required
-            and words
-            and _replies_to_kind_of(tool, question.row)
-        ):
-            return tool.name, {question.row.id_field: question.row.identifier, words[0]: body}
+    row = question.row
+    for tool in (one for one in writers if parts(one.name)[0] in REPLYING_VERBS and nouns(one.name) & row.noun):
+        words = [name for name in tool.required if name != row.id_field and _is_text_field(name)]
+        if words and {*tool.required} == {row.id_field, words[0]}:
+            return tool.name, {row.id_field: row.identifier, words[0]: body}
     return None
-
-
-def _replies_to_kind_of(tool: ToolSpec, row: ReadRow) -> bool:
-    return bool(nouns(tool.name) & row.noun) and parts(tool.name)[0] in ("reply", "answer", "respond")
 
 
 def _is_text_field(name: str) -> bool:
@@ -214,11 +187,9 @@ def _send_call(address: str, subject: str, body: str, writers: Sequence[ToolSpec
         words = [name for name in tool.required if _is_text_field(name)]
         if len(to) != 1 or len(words) != 1 or _takes_mail(tool, to[0]) is not by_mail:
             continue
-        arguments: JsonObject = {to[0]: [address] if tool.properties[to[0]].get("type") == "array" else address}
-        arguments |= {name: subject for name in tool.required if "subject" in parts(name)}
-        arguments[words[0]] = body
-        if {*tool.required} <= {*arguments}:
-            return tool.name, arguments
+        subjects: JsonObject = {name: subject for name in tool.required if "subject" in parts(name)}
+        if {*tool.required} == {to[0], words[0], *subjects}:
+            return tool.name, {to[0]: _as_recipient(address, tool, to[0]), **subjects, words[0]: body}
     return None
 
 
@@ -227,30 +198,23 @@ def _takes_mail(tool: ToolSpec, field: str) -> bool:
     return bool(word_stems & text_stems("email mail address")) and not word_stems & text_stems("sms telephone phone")
 
 
-def _plan_forwarding(wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+def _plan_forwarding(
+    wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], _now: datetime
+) -> DueWish:
     address, reason = _find_address(wish, correspondence, None, by_mail=True)
     if not address:
         return DueWish(wish, why=reason)
-    forwardable = [
-        message
-        for message in correspondence.incoming
-        if message.by_mail and (not wish.source or is_from(message, wish.source))
-    ]
-    scored = [(len(wish.topic_stems & message.stems), message) for message in forwardable]
-    most = max((score for score, _ in scored), default=0)
-    best_messages = [message for score, message in scored if score == most and (score or wish.source)]
-    if len(best_messages) != 1:
-        return DueWish(wish, why=f"{len(best_messages)} mails may be the one that is to be forwarded")
-    mail = best_messages[0]
-    if any(
-        message.own and address in message.to and mail.body.strip() in message.body
-        for message in correspondence.messages
-    ):
+    mails = [mail for mail in correspondence.incoming if mail.by_mail]
+    mails = [mail for mail in mails if (is_from(mail, wish.source) if wish.source else wish.topic_stems & mail.stems)]
+    best = list_most(mails, lambda mail: (len(wish.topic_stems & mail.stems),))
+    if len(best) != 1:
+        return DueWish(wish, why=f"{len(best)} mails may be the one that is to be forwarded")
+    mail = best[0]
+    own = [message for message in correspondence.messages if message.own and address in message.to]
+    if any(mail.body.strip() in message.body for message in own):
         return DueWish(wish, is_done=True)
-    body = f"Forwarded from {mail.sender}:\n\n{mail.body}"
-    call = _forward_call(mail, address, writers) or _send_call(
-        address, f"Fwd: {mail.subject}", body, writers, by_mail=True
-    )
+    body, subject = f"Forwarded from {mail.sender}:\n\n{mail.body}", f"Fwd: {mail.subject}"
+    call = _forward_call(mail, address, writers) or _send_call(address, subject, body, writers, by_mail=True)
     return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool forwards mail")
 
 
@@ -258,9 +222,13 @@ def _forward_call(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]) 
     for tool in writers:
         to = [name for name in tool.required if parts(name)[0] == "to"]
         if parts(tool.name)[0] == "forward" and len(to) == 1 and {*tool.required} == {mail.row.id_field, to[0]}:
-            is_list = tool.properties[to[0]].get("type") == "array"
-            return tool.name, {mail.row.id_field: mail.row.identifier, to[0]: [address] if is_list else address}
+            return tool.name, {mail.row.id_field: mail.row.identifier, to[0]: _as_recipient(address, tool, to[0])}
     return None
+
+
+def _as_recipient(address: str, tool: ToolSpec, field: str) -> Json:
+    """The address as a tool's field takes it: alone, or as a list of one."""
+    return [address] if tool.properties[field].get("type") == "array" else address
 
 
 def _find_appointment(wish: PersonalWish, correspondence: Correspondence) -> tuple[ReadAppointment | None, str]:
@@ -269,12 +237,9 @@ def _find_appointment(wish: PersonalWish, correspondence: Correspondence) -> tup
     Or None, and why there is not just one.
     """
     wanted_stems = text_stems(wish.topic)
-    scored = [(len(wanted_stems & appointment.stems), appointment) for appointment in correspondence.appointments]
-    most = max((score for score, _ in scored), default=0)
-    best_appointments = [appointment for score, appointment in scored if score == most and score]
-    if len(best_appointments) == 1:
-        return best_appointments[0], ""
-    return None, f"{len(best_appointments)} appointments may be {wish.topic.strip()}"
+    about = [entry for entry in correspondence.appointments if wanted_stems & entry.stems]
+    best = list_most(about, lambda entry: (len(wanted_stems & entry.stems),))
+    return (best[0], "") if len(best) == 1 else (None, f"{len(best)} appointments may be {wish.topic.strip()}")
 
 
 def _plan_move(
@@ -288,28 +253,14 @@ def _plan_move(
     start = datetime.combine(when.day or entry.start.date(), when.hour or entry.start.timetz(), entry.start.tzinfo)
     if start == entry.start:
         return DueWish(wish, is_done=True)
-    tool = _find_changing_tool(entry.row, writers, ("start", "end"))
+    id_field, times_taken = entry.row.id_field, {"start", "end"}
+    moving = [one for one in writers if id_field in one.required and times_taken <= {*one.properties}]
+    tool = next((one for one in moving if {*one.required} <= {id_field, *times_taken}), None)
     if tool is None:
         return DueWish(wish, why="no tool changes when an appointment is")
     end = start + (_parse_length(wish.quote) or entry.end - entry.start)
-    arguments: JsonObject = {
-        entry.row.id_field: entry.row.identifier,
-        "start": start.isoformat(),
-        "end": end.isoformat(),
-    }
-    return DueWish(wish, ((tool.name, arguments),))
-
-
-def _find_changing_tool(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -> ToolSpec | None:
-    """A tool that changes a row of that kind, and takes these fields besides its identifier; None if there is none."""
-    for tool in writers:
-        if (
-            {*tool.required} <= {row.id_field, *fields}
-            and row.id_field in tool.required
-            and {*fields} <= {*tool.properties}
-        ):
-            return tool
-    return None
+    times: JsonObject = {"start": start.isoformat(), "end": end.isoformat()}
+    return DueWish(wish, ((tool.name, {entry.row.id_field: entry.row.identifier, **times}),))
 
 
 def _parse_length(text: str) -> timedelta | None:
@@ -358,39 +309,43 @@ def _appointment_title(wish: PersonalWish) -> str:
     return _capitalize(quoted["title"] if quoted else re.sub(r"^(?:an?|the|my)\s+", "", bare).strip(" ,;"))
 
 
-def _plan_cancelling(wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+def _plan_cancelling(
+    wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], _now: datetime
+) -> DueWish:
     entry, reason = _find_appointment(wish, correspondence)
     if entry is None:
         return DueWish(wish, is_done="0 appointments" in reason, why=reason)
-    verbs = ("delete", "cancel", "remove")
-    named = [
-        writer for writer in writers if parts(writer.name)[0] in verbs and writer.required == (entry.row.id_field,)
-    ]
-    call = (named[0].name, {entry.row.id_field: entry.row.identifier}) if named else None
-    return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool takes an appointment out of the calendar")
+    removing = [tool for tool in writers if parts(tool.name)[0] in ("delete", "cancel", "remove")]
+    for tool in removing:
+        if tool.required == (entry.row.id_field,):
+            return DueWish(wish, ((tool.name, {entry.row.id_field: entry.row.identifier}),))
+    return DueWish(wish, why="no tool takes an appointment out of the calendar")
 
 
-def _plan_responses(wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+def _plan_responses(
+    wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], _now: datetime
+) -> DueWish:
     """Each open invitation by the clause that speaks of it: what collides, what leaves others alone, or all."""
-    invited = [
-        appointment
-        for appointment in correspondence.appointments
-        if appointment.answer and _is_by_person(appointment, wish.source)
-    ]
-    open_ones = [appointment for appointment in invited if appointment.is_unanswered]
+    entries = correspondence.appointments
+    invited = [entry for entry in entries if entry.answer and _is_by_person(entry, wish.source)]
+    open_ones = [entry for entry in invited if entry.is_unanswered]
     if not open_ones:
         return DueWish(wish, is_done=bool(invited), why="" if invited else "no invitation is open")
-    own = [
-        appointment
-        for appointment in correspondence.appointments
-        if appointment not in open_ones and appointment.answer != "declined"
-    ]
-    calls: list[Call] = []
-    for entry in open_ones:
-        response = _answer_to(entry, wish, own)
-        tool = _find_answering_tool(entry.row, response, writers) if response else None
-        calls += [(tool[0].name, {entry.row.id_field: entry.row.identifier, tool[1]: response})] if tool else []
-    return DueWish(wish, tuple(calls), "" if calls else "what to answer does not follow from its words")
+    own = [entry for entry in entries if entry not in open_ones and entry.answer != "declined"]
+    answers = ((entry.row, _answer_to(entry, wish, own)) for entry in open_ones)
+    calls = (_answer_call(row, response, writers) for row, response in answers if response)
+    due = tuple(call for call in calls if call)
+    return DueWish(wish, due, "" if due else "what to answer does not follow from its words")
+
+
+_PLANNERS: Mapping[WishKind, Callable[[PersonalWish, Correspondence, Sequence[ToolSpec], datetime], DueWish]] = {
+    WishKind.TELL: _plan_telling,
+    WishKind.FORWARD: _plan_forwarding,
+    WishKind.MOVE: _plan_move,
+    WishKind.CREATE: _plan_appointment,
+    WishKind.CANCEL: _plan_cancelling,
+    WishKind.RESPOND: _plan_responses,
+}
 
 
 def _is_by_person(entry: ReadAppointment, name: str) -> bool:
@@ -414,13 +369,13 @@ def _answer_to(entry: ReadAppointment, wish: PersonalWish, own: Iterable[ReadApp
     return ""
 
 
-def _find_answering_tool(row: ReadRow, response: str, writers: Iterable[ToolSpec]) -> tuple[ToolSpec, str] | None:
-    """The tool that answers an invitation, and its field for the answer, whose ``enum`` contains it; None if there is
-    none.
+def _answer_call(row: ReadRow, response: str, writers: Iterable[ToolSpec]) -> Call | None:
+    """The call of a tool that answers an invitation and has a field whose ``enum`` contains the answer; None if there
+    is none.
     """
-    for tool in writers:
+    for tool in (one for one in writers if row.id_field in one.required):
         for name in tool.required:
             listed = tool.properties[name].get("enum")
-            if row.id_field in tool.required and isinstance(listed, list) and response in listed:
-                return tool, name
+            if isinstance(listed, list) and response in listed:
+                return tool.name, {row.id_field: row.identifier, name: response}
     return None

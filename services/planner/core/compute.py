@@ -11,7 +11,7 @@ from services.planner.core.mentions import MentionKind, find_mentions, identifie
 from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
 from services.planner.core.records import FactRecord, is_unsearched_list
 from services.planner.core.selection import before_comparison, proper_names, select_records
-from services.planner.core.situation import ChosenRecords, Situation, best, places_of, rank, says
+from services.planner.core.situation import ChosenRecords, Situation, best, group_by_noun, places_of, rank, says
 from services.planner.core.words import (
     STOP,
     field_stems,
@@ -299,14 +299,9 @@ def _refers_to(record: FactRecord, target: FactRecord) -> bool:
 
 def subjects(situation: Situation) -> list[FactRecord]:
     """The records the task is about: the best known of each noun it speaks of."""
-    nouns_known = {record.noun for record in situation.records}
-    chosen = [
-        best([r for r in situation.records if r.noun == noun], situation) for noun in sorted(nouns_known, key=sorted)
-    ]
-    return sorted(
-        (r for chosen_record in chosen if len(chosen_record) == 1 for r in chosen_record),
-        key=lambda r: -rank(r, situation),
-    )
+    groups = sorted(group_by_noun(situation.records).items(), key=lambda group: sorted(group[0]))
+    chosen = [best(of_kind, situation) for _, of_kind in groups]
+    return sorted((few[0] for few in chosen if len(few) == 1), key=lambda record: -rank(record, situation))
 
 
 def subject_of(text: str, situation: Situation) -> FactRecord | None:

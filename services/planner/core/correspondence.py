@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from services.planner.core.request import objects
+from services.planner.core.request import objects, read_moment
 from services.planner.core.situation import Situation
 from services.planner.core.tending import ReadRow, rows_of
 from services.planner.core.words import parts, text_stems, text_words
@@ -36,6 +36,11 @@ class ReadMessage(NamedTuple):
     @property
     def by_mail(self) -> bool:
         return "@" in self.sender
+
+    @property
+    def sent_at(self) -> float:
+        """When it was sent, in seconds; 0 if that is not known."""
+        return self.at.timestamp() if self.at else 0.0
 
     @property
     def stems(self) -> frozenset[str]:
@@ -87,15 +92,10 @@ class Correspondence(NamedTuple):
         return self._mail_addresses(name_words) if by_mail else self._phone_numbers_of(name_words)
 
     def _mail_addresses(self, name_words: set[str]) -> set[str]:
-        addresses = {
-            address for message in self.messages for address in (message.sender, *message.to) if "@" in address
-        }
+        addresses = {address for message in self.messages for address in (message.sender, *message.to)}
         addresses |= {match for entry in self.appointments for match in _MAIL_PATTERN.findall(entry.text)}
-        return {
-            address
-            for address in addresses - self.own_addresses
-            if name_words <= set(text_words(address.partition("@")[0]))
-        }
+        named = [(address, text_words(address.partition("@")[0])) for address in addresses if "@" in address]
+        return {address for address, words in named if name_words <= {*words}} - self.own_addresses
 
     def _phone_numbers_of(self, name_words: set[str]) -> set[str]:
         """The phone numbers of a person: senders of a text message whose last words contain the name."""
@@ -148,32 +148,23 @@ def _sender(fields: JsonObject) -> str:
 
 
 def _recipients(fields: JsonObject) -> tuple[str, ...]:
-    recipients: list[str] = []
-    for name, value in fields.items():
-        if parts(name)[:1] and parts(name)[0] in (*_LEAD, "cc"):
-            recipients += [str(recipient).casefold() for recipient in (value if isinstance(value, list) else [value])]
-    return tuple(recipients)
+    named = [value for name, value in fields.items() if {*parts(name)[:1]} & {*_LEAD, "cc"}]
+    each = [one for value in named for one in (value if isinstance(value, list) else [value])]
+    return tuple(str(recipient).casefold() for recipient in each)
 
 
 def _message_time(fields: JsonObject) -> datetime | None:
-    for name in _TIMES:
-        if (moment := as_moment(fields.get(name))) is not None:
-            return moment
-    return None
+    return next(filter(None, (_read_aware_moment(fields.get(name)) for name in _TIMES)), None)
 
 
-def as_moment(value: Json) -> datetime | None:
-    """The value as an aware datetime; None if it is none."""
-    try:
-        moment = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
+def _read_aware_moment(value: Json) -> datetime | None:
+    moment = read_moment(value)
+    return moment if moment and moment.tzinfo else None
 
 
 def _build_appointment(row: ReadRow, own: frozenset[str]) -> ReadAppointment | None:
     fields = row.fields
-    start, end = as_moment(fields.get("start")), as_moment(fields.get("end"))
+    start, end = _read_aware_moment(fields.get("start")), _read_aware_moment(fields.get("end"))
     if start is None or end is None:
         return None
     title, organizer = str(fields.get("title") or ""), str(fields.get("organizer") or "").casefold()

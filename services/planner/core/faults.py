@@ -1,7 +1,7 @@
 """Deliberate faults: replies as an erring model would give them, to test that the guards hold."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from services.planner.core.records import read_figure
@@ -63,26 +63,19 @@ def _spoil_reads(calls: Sequence[Call], faults: Faults, toolset: Toolset) -> tup
 
 
 def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
-    spoilt_calls = list(calls)
-    if "invented_tool" in faults:
-        spoilt_calls = [("invented_write", arguments) for _, arguments in spoilt_calls]
-    if "wrong_arithmetic" in faults:
-        spoilt_calls = [
-            (name, {field: _add_one(value, request) for field, value in arguments.items()})
-            for name, arguments in spoilt_calls
-        ]
-    if "wrong_record" in faults:
-        spoilt_calls = [
-            (name, {field: _next_record(value) for field, value in arguments.items()})
-            for name, arguments in spoilt_calls
-        ]
-    if "stale_column" in faults:
-        spoilt_calls = [(name, _rename_arguments(arguments)) for name, arguments in spoilt_calls]
+    spoilers: dict[str, Callable[[JsonObject], JsonObject]] = {
+        "wrong_arithmetic": lambda arguments: {name: _add_one(value, request) for name, value in arguments.items()},
+        "wrong_record": lambda arguments: {name: _next_record(value) for name, value in arguments.items()},
+        "stale_column": _rename_arguments,
+    }
+    spoilt = [("invented_write" if "invented_tool" in faults else name, arguments) for name, arguments in calls]
+    for spoil in (spoilers[fault] for fault in spoilers if fault in faults):
+        spoilt = [(name, spoil(arguments)) for name, arguments in spoilt]
     if "repeated_write" in faults and not _has_failed_write(request, toolset):
-        spoilt_calls = [*spoilt_calls, *spoilt_calls]
+        spoilt = [*spoilt, *spoilt]
     if "unasked_write" in faults:
-        spoilt_calls = [*spoilt_calls, _unasked_write(spoilt_calls, faults["unasked_write"], toolset)]
-    return tuple(spoilt_calls)
+        spoilt = [*spoilt, _unasked_write(spoilt, faults["unasked_write"], toolset)]
+    return tuple(spoilt)
 
 
 def _has_failed_write(request: Request, toolset: Toolset) -> bool:

@@ -1,30 +1,21 @@
 """Arithmetic formulas: parsed, written as a Python function, and evaluated."""
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 _FORMULA_PATTERN = re.compile(r"[:=]\s*(?P<terms>[^:=]+?)\s*\.?$")
-_PART_PATTERN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[-+*/^()]))")
-_STRONGER = (("+", "-"), ("*", "/"))
+_FIGURE_PATTERN = re.compile(r"\d+(?:\.\d+)?")
 _CONTEXT = Context(prec=60)
-_DEEPEST = 50
+_SIGNS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+
+Terms: TypeAlias = Decimal | str | tuple["Terms", str, "Terms"]  # a name is a text; a negated term is 0 minus the term
 
 
 class NoFormula(ValueError):
     """The text holds no formula of plain arithmetic over the given names."""
-
-
-class AppliedSign(NamedTuple):
-    """Two terms and the operator between them; a negated term is 0 minus the term."""
-
-    one: "Terms"
-    sign: str
-    other: "Terms"
-
-
-Terms: TypeAlias = AppliedSign | Decimal | str  # a name is a text
 
 
 def parse_formula(text: str, names: Sequence[str]) -> Terms:
@@ -32,18 +23,46 @@ def parse_formula(text: str, names: Sequence[str]) -> Terms:
     arithmetic.
     """
     match = _FORMULA_PATTERN.search(text)
-    if match is None:
+    source = " ".join(match["terms"].replace("^", "**").split()) if match else ""
+    try:
+        tree = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # as it is nested too deeply, for one
+        raise NoFormula(text) from error
+    if {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} != set(names):
         raise NoFormula(text)
-    reader = _Reader(match["terms"])
-    terms = reader.read_all()
-    if reader.names != set(names):
-        raise NoFormula(text)
-    return terms
+    return _read_terms(tree, source)
+
+
+def _read_terms(node: ast.expr, source: str) -> Terms:
+    """The terms of a part of a formula; raises ``NoFormula`` if it is more than arithmetic."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Constant() if _FIGURE_PATTERN.fullmatch(figure := ast.get_source_segment(source, node) or ""):
+            return Decimal(figure)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
+            return _read_terms(left, source), _SIGNS[type(sign)], _read_terms(right, source)
+        case ast.UnaryOp(op=ast.USub(), operand=negated):
+            return Decimal(0), "-", _read_terms(negated, source)
+        case ast.UnaryOp(op=ast.UAdd(), operand=term):
+            return _read_terms(term, source)
+        case _:
+            raise NoFormula(source)
 
 
 def as_function(name: str, names: Sequence[str], terms: Terms) -> str:
     """The formula as source of a Python function over decimals."""
     return f"def {name}({', '.join(names)}):\n    return {_write_terms(terms)}"
+
+
+def _write_terms(terms: Terms) -> str:
+    match terms:
+        case str():
+            return terms
+        case Decimal():
+            return f"{terms:f}" if terms == terms.to_integral_value() else f'Decimal("{terms:f}")'
+        case (left, sign, right):
+            return f"({_write_terms(left)} {sign} {_write_terms(right)})"
 
 
 def compute_terms(terms: Terms, values: Mapping[str, Decimal]) -> Decimal:
@@ -53,97 +72,6 @@ def compute_terms(terms: Terms, values: Mapping[str, Decimal]) -> Decimal:
             return values[terms]
         case Decimal():
             return terms
-        case AppliedSign(one, sign, other):
-            return _apply_sign(compute_terms(one, values), sign, compute_terms(other, values))
-
-
-class _Reader:
-    """Reads terms from left to right; ``names`` are those it came by."""
-
-    def __init__(self, text: str) -> None:
-        self._text, self._at, self._depth = text.strip(), 0, 0
-        self.names: set[str] = set()
-
-    def read_all(self) -> Terms:
-        terms = self._read_operations(0)
-        if self._at != len(self._text):
-            raise NoFormula(self._text)
-        return terms
-
-    def _read_operations(self, level: int) -> Terms:
-        """Reads terms with the operators of this level between them; a higher level binds more strongly."""
-        if level == len(_STRONGER):
-            return self._read_signed()
-        terms = self._read_operations(level + 1)
-        while (sign := self._take_if("sign", _STRONGER[level])) is not None:
-            terms = AppliedSign(terms, sign, self._read_operations(level + 1))
-        return terms
-
-    def _read_signed(self) -> Terms:
-        """Reads a term with the signs before it. A power binds more strongly than a sign.
-
-        Raises ``NoFormula`` if the formula is nested too deeply, or no term follows.
-        """
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise NoFormula(self._text)
-        sign = self._take_if("sign", ("-", "+"))
-        if sign is not None:
-            terms: Terms = self._read_signed()
-            terms = AppliedSign(Decimal(0), "-", terms) if sign == "-" else terms
-        else:
-            terms = self._read_single()
-            if self._take_if("sign", ("**", "^")) is not None:
-                terms = AppliedSign(terms, "**", self._read_signed())
-        self._depth -= 1
-        return terms
-
-    def _read_single(self) -> Terms:
-        number, name = self._take_if("number"), self._take_if("name")
-        if number is not None and name is None:
-            return Decimal(number)
-        if name is not None and number is None:
-            self.names.add(name)
-            return name
-        if number is not None or self._take_if("sign", ("(",)) is None:
-            raise NoFormula(self._text)
-        terms = self._read_operations(0)
-        if self._take_if("sign", (")",)) is None:
-            raise NoFormula(self._text)
-        return terms
-
-    def _take_if(self, kind: str, texts: Sequence[str] = ()) -> str | None:
-        """The next part, which is taken, if it is of that kind; None if it is not.
-
-        ``texts``: those that it may be; any without them.
-        """
-        match = _PART_PATTERN.match(self._text, self._at)
-        part = match[kind] if match else None
-        if match is None or part is None or (texts and part not in texts):
-            return None
-        self._at = match.end()
-        return part
-
-
-def _apply_sign(left: Decimal, sign: str, right: Decimal) -> Decimal:
-    match sign:
-        case "+":
-            return _CONTEXT.add(left, right)
-        case "-":
-            return _CONTEXT.subtract(left, right)
-        case "*":
-            return _CONTEXT.multiply(left, right)
-        case "/":
-            return _CONTEXT.divide(left, right)
-        case _:
-            return _CONTEXT.power(left, right)
-
-
-def _write_terms(terms: Terms) -> str:
-    match terms:
-        case str():
-            return terms
-        case Decimal():
-            return f"{terms:f}" if terms == terms.to_integral_value() else f'Decimal("{terms:f}")'
-        case AppliedSign(one, sign, other):
-            return f"({_write_terms(one)} {sign} {_write_terms(other)})"
+        case (left, sign, right):
+            compute = {"+": _CONTEXT.add, "-": _CONTEXT.subtract, "*": _CONTEXT.multiply, "/": _CONTEXT.divide}
+            return compute.get(sign, _CONTEXT.power)(compute_terms(left, values), compute_terms(right, values))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.planner.core.foreign import sentences_of
 from services.planner.core.intents import Intent
 from services.planner.core.process import last_understand_result, process_name
-from services.planner.core.request import Request, ToolSpec, objects
+from services.planner.core.request import LEAVE_PART, Request, ToolSpec, objects
 from services.planner.core.situation import Situation
 from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import parts, text_stems
@@ -24,37 +24,20 @@ class ParsedPart(NamedTuple):
 
 def parts_of(situation: Situation, writers: Sequence[ToolSpec]) -> list[ParsedPart]:
     """Each clause once, in the task's order; a task of which nothing is understood is one part to find out."""
-    text = situation.original
-    task_parts = [
-        ParsedPart(original_words(intent.clause, situation), DO, intent.clause)
-        for intent in find_asked(situation, writers)
-    ]
-    known_clauses = {part.clause for part in task_parts}
-    task_parts += [
-        ParsedPart(original_words(clause, situation), DO, clause)
-        for clause in situation.reading.unknown
-        if clause not in known_clauses
-    ]
-    task_parts += [
-        ParsedPart(original_words(clause, situation), FIND_OUT, clause) for clause in situation.reading.questions
-    ]
-    unique: dict[str, ParsedPart] = {}
-    for part in sorted(task_parts, key=lambda part: (text.find(part.quote), part.kind)):
-        unique.setdefault(f"{part.kind} {part.quote} {part.clause}", part)
-    return [*unique.values()] or [ParsedPart(text.strip(), FIND_OUT, text)]
+    text, reading = situation.original, situation.reading
+    asked = dict.fromkeys((*(intent.clause for intent in find_asked(situation, writers)), *reading.unknown))
+    clauses = [*((DO, clause) for clause in asked), *((FIND_OUT, clause) for clause in reading.questions)]
+    task_parts = [ParsedPart(original_words(clause, situation), kind, clause) for kind, clause in clauses]
+    ordered = sorted(dict.fromkeys(task_parts), key=lambda part: (text.find(part.quote), part.kind))
+    return ordered or [ParsedPart(text.strip(), FIND_OUT, text)]
 
 
 def original_words(clause: str, situation: Situation) -> str:
     """The words of the task that a clause was read from."""
     if sentences := sentences_of(situation.original):
-        word_stems = text_stems(clause)
-        of = next(
-            (foreign_sentence for foreign_sentence in sentences if clause.rstrip(" .!;") in foreign_sentence.english),
-            None,
-        )
-        return (
-            of or max(sentences, key=lambda foreign_sentence: len(text_stems(foreign_sentence.english) & word_stems))
-        ).said.rstrip(" .!;")
+        of = next((one for one in sentences if clause.rstrip(" .!;") in one.english), None)
+        of = of or max(sentences, key=lambda one: len(text_stems(one.english) & text_stems(clause)))
+        return of.said.rstrip(" .!;")
     clause, text = situation.as_said(clause), situation.original
     if clause in text:
         return clause
@@ -73,47 +56,48 @@ def as_understood(situation: Situation, writers: Sequence[ToolSpec]) -> JsonObje
     }
 
 
-def number_of_clause(
-    clause: str, request: Request, situation: Situation, writers: Sequence[ToolSpec], kind: str = DO
-) -> int:
-    """The number of the task's part of that kind that has this clause: as the loop counts parts, else by its place in
-    the task.
-
-    An action without a clause of its own (a notice that the process wants) belongs to the first change.
+class TaskParts(NamedTuple):
+    """The parts of a task. ``own``: as they were parsed; ``numbered``: number, quote and kind of each, as the loop
+    counts them (``is_told``), else by place; ``left``: the numbers of those that were left.
     """
-    told_parts = objects(last_understand_result(request).get("parts"))
-    own = [(part.quote, part.kind) for part in parts_of(situation, writers)]
-    quotes_and_kinds = [(str(part_kind.get("quote")), str(part_kind.get("kind"))) for part_kind in told_parts] or own
-    numbers = [_int_or(part_kind.get("part"), place) for place, part_kind in enumerate(told_parts, 1)] or [
-        *range(1, len(own) + 1)
-    ]
-    alike_in_kind = [
-        (number, words)
-        for number, (words, part_kind) in zip(numbers, quotes_and_kinds, strict=True)
-        if part_kind == kind
-    ]
-    exact = [number for number, words in alike_in_kind if words == original_words(clause, situation)]
-    if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
-        alike = [
-            part.clause
-            for part in parts_of(situation, writers)
-            if (part.kind, part.quote) == (kind, original_words(clause, situation))
-        ]
-        exact = exact[alike.index(clause) :] if clause in alike else exact
-    near = [number for number, words in alike_in_kind if clause in words or words in clause]
-    word_stems = text_stems(clause)
-    close = sorted(alike_in_kind, key=lambda part_kind: -len(text_stems(part_kind[1]) & word_stems))
-    return next(iter([*exact, *near, *(number for number, _ in close)]), 1)
+
+    situation: Situation
+    own: Sequence[ParsedPart]
+    numbered: Sequence[tuple[int, str, str]]
+    is_told: bool
+    left: Sequence[Json]
+
+    def list_open(self, kind: str) -> list[int]:
+        """The numbers of that kind, ``DO`` or ``FIND_OUT``, that were not left; none unless the loop counts them."""
+        numbers = [number for number, _, own_kind in self.numbered if own_kind == kind and self.is_told]
+        return [number for number in numbers if number not in self.left]
+
+    def number_of(self, clause: str, kind: str = DO) -> int:
+        """The number of the part of that kind that has this clause.
+
+        An action without a clause of its own (a notice that the process wants) belongs to the first change.
+        """
+        words = original_words(clause, self.situation)
+        of_kind = [(number, quote) for number, quote, own_kind in self.numbered if own_kind == kind]
+        exact = [number for number, quote in of_kind if quote == words]
+        if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
+            alike = [part.clause for part in self.own if (part.kind, part.quote) == (kind, words)]
+            exact = exact[alike.index(clause) :] if clause in alike else exact
+        near = [number for number, quote in of_kind if clause in quote or quote in clause]
+        close = sorted(of_kind, key=lambda part: -len(text_stems(part[1]) & text_stems(clause)))
+        return next(iter((*exact, *near, *(number for number, _ in close))), 1)
 
 
-def list_part_numbers(request: Request, kind: str) -> list[int]:
-    """The numbers of the parts of that kind, ``DO`` or ``FIND_OUT``, as the loop counts them."""
-    told_parts = objects(last_understand_result(request).get("parts"))
-    return [
-        _int_or(told_part.get("part"), place)
-        for place, told_part in enumerate(told_parts, 1)
-        if told_part.get("kind") == kind
+def read_parts(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> TaskParts:
+    own = parts_of(situation, writers)
+    told = objects(last_understand_result(request).get("parts"))
+    numbered = [
+        (_int_or(part.get("part"), place), str(part.get("quote")), str(part.get("kind")))
+        for place, part in enumerate(told, 1)
     ]
+    numbered = numbered or [(place, part.quote, part.kind) for place, part in enumerate(own, 1)]
+    left = [call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART]
+    return TaskParts(situation, own, numbered, bool(told), left)
 
 
 def _int_or(value: Json, otherwise: int) -> int:
@@ -132,12 +116,11 @@ def wants_list(text: str) -> bool:
 def find_asked(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
     """The actions, and the clauses whose verb only a tool knows, in the task's order."""
     reading = situation.reading
+    tools = {intent: tools_for(intent, situation, writers) for intent in reading.unnamed}
     known_intents = [
         intent
-        for intent in reading.unnamed
-        if any(
-            parts(tool.name)[:1] == (intent.verb,) for tier in tools_for(intent, situation, writers) for tool in tier
-        )
+        for intent, tiers in tools.items()
+        if any(parts(tool.name)[:1] == (intent.verb,) for tier in tiers for tool in tier)
     ]
     if not known_intents:
         return [*reading.actions]

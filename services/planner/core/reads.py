@@ -7,11 +7,10 @@ from services.planner.core.arguments import bind_arguments
 from services.planner.core.binding import CallPlan
 from services.planner.core.each import calls_for_each_value
 from services.planner.core.intents import Intent, find_spared
-from services.planner.core.mentions import MentionKind
 from services.planner.core.pages import is_paging, next_parts
 from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.process import process_of
-from services.planner.core.references import abbreviates, find_identifiers, is_reference, wanted_noun
+from services.planner.core.references import abbreviates, find_identifiers, is_reference, references_of, wanted_noun
 from services.planner.core.request import Request, ToolSpec
 from services.planner.core.selection import named_owners, names_in, unknown_names
 from services.planner.core.situation import (
@@ -80,12 +79,11 @@ def _next_part_call(tool: ToolSpec, arguments: JsonObject) -> CallPlan:
 def _nouns_identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
     """The nouns of which the task gives an identifier, and means it."""
     spared_ids = find_spared(situation.text)
+    fields = [(tool, name) for tool in tools for name in tool.required if is_reference(tool, name)]
     return frozenset().union(
         *(
             wanted_noun(tool, name)
-            for tool in tools
-            for name in tool.required
-            if is_reference(tool, name)
+            for tool, name in fields
             for candidate in find_identifiers(tool, name, situation, situation.text)
             if candidate.source == "task" and candidate.sure == CERTAIN and str(candidate.value) not in spared_ids
         )
@@ -98,25 +96,24 @@ def _worthwhile_calls(
     if not tool.required and not (spoken_stems and _wants_list(tool, situation, identified)):
         return []
     bound = bind_arguments(tool, situation, Intent("", situation.text), POSSIBLE if spoken_stems else LIKELY)
-    plans = [
-        value_plan for plan in bound for value_plan in calls_for_each_value(plan, situation) if not value_plan.missing
-    ]
+    plans = [plan for one in bound for plan in calls_for_each_value(one, situation) if not plan.missing]
     if sum(is_reference(tool, name) for name in tool.required) > 1:
-        plans = [value_plan for value_plan in plans if value_plan.sureness == max(plan.sureness for plan in plans)]
+        plans = [plan for plan in plans if plan.sureness == max(other.sureness for other in plans)]
     if not tool.required:
         return _choose_lists(plans)
-    if situation.reading.reads_only and not spoken_stems:
-        plans = [
-            value_plan
-            for value_plan in plans
-            if all(candidate.source == "task" for _, candidate in value_plan.chosen) or _is_asked(value_plan, situation)
-        ]
-    return [value_plan for value_plan in plans if spoken_stems or _looks_up(value_plan)]
+    if spoken_stems:
+        return plans
+    return [
+        plan for plan in plans if _looks_up(plan) and (not situation.reading.reads_only or _is_asked(plan, situation))
+    ]
 
 
 def _is_asked(plan: CallPlan, situation: Situation) -> bool:
-    """Whether the field that an argument comes from is one that the task asks about."""
-    return all(text_stems(candidate.ref.replace("_", " ")) & situation.stems for _, candidate in plan.chosen)
+    """Whether the task itself gives all arguments, or asks about the fields from which they come."""
+    candidates = [candidate for _, candidate in plan.chosen]
+    return all(candidate.source == "task" for candidate in candidates) or all(
+        text_stems(candidate.ref.replace("_", " ")) & situation.stems for candidate in candidates
+    )
 
 
 def _looks_up(plan: CallPlan) -> bool:
@@ -221,18 +218,10 @@ def _search_calls(
     unknown = unknown_names(situation, tools) or _list_unreached(situation, writers)
     if not unknown:
         return []
-    call_plans = [
-        plan
-        for name in unknown
-        for tool in tools
-        if tool.required
-        for plan in bind_arguments(tool, situation, Intent("", f'"{name}"'), LIKELY)
-    ]
-    plans = [
-        plan
-        for plan in call_plans
-        if not plan.missing and not any(is_reference(plan.tool, name) for name, _ in plan.chosen)
-    ]
+    searches = [tool for tool in tools if tool.required]
+    intents = [Intent("", f'"{name}"') for name in unknown]
+    plans = [plan for one in intents for tool in searches for plan in bind_arguments(tool, situation, one, LIKELY)]
+    plans = [plan for plan in plans if not plan.missing and not references_of(plan)]
     referred = _nouns_most_referred_to(situation)
     lists = [CallPlan(tool, ()) for tool in tools if not tool.required and nouns(tool.name) in referred]
     fitting = [plan for plan in plans if nouns(plan.tool.name) in referred]
@@ -242,8 +231,7 @@ def _search_calls(
 
 def _lists_of_unplaced(tools: tuple[ToolSpec, ...], situation: Situation) -> list[CallPlan]:
     """The lists of things that an unknown identifier of the task abbreviates, where no tool looks them up by one."""
-    named = [mention.value for mention in situation.of_kind(MentionKind.ID)]
-    unplaced = [value for value in named if not places_of(value, situation)]
+    unplaced = [value for value in situation.identifiers if not places_of(value, situation)]
     looked_up = frozenset().union(
         *(wanted_noun(tool, name) for tool in tools for name in tool.required if is_identifier(name))
     )
@@ -254,10 +242,8 @@ def _lists_of_unplaced(tools: tuple[ToolSpec, ...], situation: Situation) -> lis
 def _list_unreached(situation: Situation, writers: Sequence[ToolSpec]) -> list[str]:
     """The proper names of those to whom a notice is to go, where no tool for it can be called with what is known."""
     names: list[str] = []
-    for intent in situation.reading.actions:
-        tools = (
-            [tool for tier in tools_for(intent, situation, writers) for tool in tier] if intent.sends_message else []
-        )
+    for intent in (action for action in situation.reading.actions if action.sends_message):
+        tools = [tool for tier in tools_for(intent, situation, writers) for tool in tier]
         plans = [plan for tool in tools for plan in bind_arguments(tool, situation, intent, LIKELY)]
         if plans and all(plan.missing for plan in plans):
             names += names_in(TELLS_PATTERN.split(intent.clause)[0])
@@ -315,7 +301,5 @@ def _bind_to_subject(tool: ToolSpec, situation: Situation) -> CallPlan | None:
 def _choose_reference(tool: ToolSpec, name: str, situation: Situation) -> ArgumentCandidate | None:
     if is_paging(tool, name) or not is_reference(tool, name):
         return None
-    candidates = [
-        candidate for candidate in find_identifiers(tool, name, situation, situation.text) if candidate.sure >= LIKELY
-    ]
-    return candidates[0] if len({str(candidate.value) for candidate in candidates}) == 1 else None
+    sure = [one for one in find_identifiers(tool, name, situation, situation.text) if one.sure >= LIKELY]
+    return sure[0] if len({str(one.value) for one in sure}) == 1 else None

@@ -1,7 +1,7 @@
 """Which identifier a field of a schema wants: from the words around an identifier, its shape, or a record."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 
 from services.planner.core.binding import CallPlan
@@ -16,6 +16,7 @@ from services.planner.core.situation import (
     ArgumentCandidate,
     Situation,
     best,
+    group_by_noun,
     identify,
     list_records_meant,
     places_of,
@@ -60,26 +61,20 @@ def references_of(plan: CallPlan) -> list[str]:
 
 def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[ArgumentCandidate]:
     """Identifiers for one field, the surest first, no value twice. A clause's own identifiers come before the rest."""
-    noun = wanted_noun(tool, name)
-    candidates = [
+    noun, shapes = wanted_noun(tool, name), {*map(_shape, _find_examples(tool, name))}
+    stated = [
         ArgumentCandidate(mention.value, "task", "", sure)
         for mention in situation.of_kind(MentionKind.ID)
-        if (sure := _sureness(mention, noun, tool, name, situation))
+        if (sure := _sureness(mention, noun, name, shapes, situation))
     ]
-    own = [candidate for candidate in candidates if str(candidate.value).lower() in clause.lower()]
+    own = [candidate for candidate in stated if str(candidate.value).lower() in clause.lower()]
     judged = set() if _POINTS_PATTERN.search(clause) else _find_only_judged(situation, clause)
-    ordered = (
-        sorted(own, key=_doubtfulness)
-        + sorted(candidates, key=_doubtfulness)
-        + _from_records(noun, situation, _find_examples(tool, name))
-    )
-    shapes = {_shape(example) for example in _find_examples(tool, name)}
     unique: dict[str, ArgumentCandidate] = {}
-    for candidate in ordered:
-        if (shapes and _shape(str(candidate.value)) not in shapes) or str(candidate.value) in judged:
-            continue
-        unique.setdefault(str(candidate.value), candidate)
-    return sorted(unique.values(), key=_doubtfulness)
+    for candidate in (*own, *stated, *_from_records(noun, situation, shapes)):
+        value = str(candidate.value)
+        if value not in judged and not (shapes and _shape(value) not in shapes):
+            unique.setdefault(value, candidate)
+    return sorted(unique.values(), key=lambda candidate: -candidate.sure)
 
 
 _POINTS_PATTERN = re.compile(r"\b(?:it|its|them|their|they|this|that|these|those)\b", re.I)
@@ -92,29 +87,25 @@ def _find_only_judged(situation: Situation, clause: str) -> set[str]:
     return named - {*identifiers_in(f"{situation.text_without_conditions} {clause}")} if named else named
 
 
-def _doubtfulness(candidate: ArgumentCandidate) -> int:
-    return -candidate.sure
-
-
-def _sureness(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, situation: Situation) -> int:
-    examples = _find_examples(tool, name)
-    if any(_shape(example) == _shape(mention.value) for example in examples):
+def _sureness(mention: Mention, noun: frozenset[str], name: str, shapes: Container[str], situation: Situation) -> int:
+    """How sure it is that a field takes an identifier; 0 if it does not. ``shapes``: those of the field's examples."""
+    places = places_of(mention.value, situation)
+    if _shape(mention.value) in shapes or any(field in id_fields(record, noun) for record, field in places):
         return CERTAIN
-    if any(field in id_fields(record, noun) for record, field in places_of(mention.value, situation)):
-        return CERTAIN
-    if examples:
+    if shapes:
         return 0
     if _is_introduced(mention, noun, situation.text):
         return CERTAIN
-    if _belongs_elsewhere(mention.value, noun, situation):
-        return 0
+    if any(is_identifier(field) and not concept(field, record.noun) & noun for record, field in places):
+        return 0  # a record says that it is of something else
     if len(noun) == 1 and abbreviates(mention.value, noun):
         return CERTAIN
     if _abbreviates_words(mention.value, [word for word in parts(name) if word not in ID_WORDS]):
         return CERTAIN
-    if len(noun) > 1 and noun & {*_words_before(mention, situation.text)}:
+    before = _words_before(mention, situation.text)
+    if len(noun) > 1 and noun & {*before}:
         return 0  # "order X-1" is no "purchase order"
-    return 0 if _is_of_another_noun(mention, situation) else POSSIBLE
+    return 0 if before and not is_verb(before[-1]) else POSSIBLE  # right behind a noun, it is that noun's
 
 
 @lru_cache(maxsize=20_000)
@@ -135,25 +126,16 @@ def _identifiers_in(text: str) -> list[str]:
     return re.findall(r"\b[A-Za-z]{1,10}[-_#]?\d{2,}\b|\b[A-Za-z]{2,10}-[A-Za-z0-9]*\d[A-Za-z0-9]*\b", text)
 
 
-def _belongs_elsewhere(value: str, noun: frozenset[str], situation: Situation) -> bool:
-    """Whether a record says that this identifier belongs to something else."""
-    places = places_of(value, situation)
-    return any(is_identifier(field) and not concept(field, record.noun) & noun for record, field in places)
-
-
 @lru_cache(maxsize=2_000)
 def _words_before(mention: Mention, text: str) -> list[str]:
     """The few words that introduce an identifier; other identifiers of an enumeration are passed over."""
     clause = re.split(r"[.;:!?]\s", text[: mention.start])[-1]
     clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
     words = re.split(rf"\b(?:{_LINKS})\b", clause, flags=re.I)[-1]
-    word_stems = text_words(words)
-    sending_index = max(
-        (index for index, word in enumerate(word_stems) if family(word) in SENDING_FAMILIES), default=-1
-    )
-    return [stem(word) for word in word_stems[sending_index + 1 :]][
-        -3:
-    ]  # "of this one and notify that one" says nothing of that one
+    said = text_words(words)
+    sending = [place for place, word in enumerate(said) if family(word) in SENDING_FAMILIES]
+    start = sending[-1] + 1 if sending else 0  # "of this one and notify that one" says nothing of that one
+    return [stem(word) for word in said[start:]][-3:]
 
 
 @lru_cache(maxsize=20_000)
@@ -163,16 +145,9 @@ def _is_introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
     return bool(noun) and (noun <= {*words} or (len(noun) == 1 and bool(noun & {*words[-2:]})) or noun <= {*after})
 
 
-def _is_of_another_noun(mention: Mention, situation: Situation) -> bool:
-    """Whether the word right before an identifier is a noun: then it is that noun's identifier."""
-    words = _words_before(mention, situation.text)
-    return bool(words) and not is_verb(words[-1])
-
-
 def abbreviates(value: str, noun: frozenset[str]) -> bool:
     """Whether an identifier's letters begin one of the words or occur in it in their order, as those of ``ABC-1``."""
-    letters = re.match(r"[A-Za-z]+", value)
-    prefix = letters[0].lower() if letters else ""
+    prefix = _letters_of(value)
     return len(prefix) >= 2 and any(_is_subsequence(prefix, word) for word in noun)
 
 
@@ -180,10 +155,14 @@ def _abbreviates_words(value: str, words: Sequence[str]) -> bool:
     """Whether an identifier's letters abbreviate all words, as those of ``SHB-1`` a shuttle booking: in order, with
     each word's first.
     """
-    letters = re.match(r"[A-Za-z]+", value)
-    prefix = letters[0].lower() if letters else ""
-    initials = "".join(word[0] for word in words)
+    prefix, initials = _letters_of(value), "".join(word[0] for word in words)
     return len(words) > 1 and _is_subsequence(initials, prefix) and _is_subsequence(prefix, "".join(words))
+
+
+def _letters_of(value: str) -> str:
+    """The letters that an identifier begins with, in lower case."""
+    letters = re.match(r"[A-Za-z]+", value)
+    return letters[0].lower() if letters else ""
 
 
 def _is_subsequence(letters: str, word: str) -> bool:
@@ -191,14 +170,14 @@ def _is_subsequence(letters: str, word: str) -> bool:
     return word[:1] == letters[:1] and all(letter in remaining_letters for letter in letters)
 
 
-def _from_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[ArgumentCandidate]:
-    key = f"{sorted(noun)} {examples}"
+def _from_records(noun: frozenset[str], situation: Situation, shapes: set[str]) -> list[ArgumentCandidate]:
+    key = f"{sorted(noun)} {sorted(shapes)}"
     if key not in situation.memo.held:
-        situation.memo.held[key] = _held_by_records(noun, situation, examples)
+        situation.memo.held[key] = _held_by_records(noun, situation, shapes)
     return situation.memo.held[key]
 
 
-def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[ArgumentCandidate]:
+def _held_by_records(noun: frozenset[str], situation: Situation, shapes: set[str]) -> list[ArgumentCandidate]:
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
     candidates: list[ArgumentCandidate] = []
     own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
@@ -207,7 +186,7 @@ def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[
     candidates += _find_only_fitting_thing(noun, situation) if not own else []
     for record in _subjects(situation):
         fields = [field for field in id_fields(record, noun) if record.fields[field]]
-        fields += _fields_of_shape(record, noun, examples, situation)
+        fields += _fields_of_shape(record, noun, shapes, situation)
         candidates += [take_field(record, field, LIKELY) for field in fields]
     return candidates or _linked_identifiers(noun, situation)
 
@@ -242,18 +221,16 @@ def _subjects(situation: Situation) -> list[FactRecord]:
 
 def _records_most_spoken_of(situation: Situation) -> list[FactRecord]:
     """The few records that the task speaks of most, of every noun; many that fit equally are nobody's subject."""
-    groups: dict[frozenset[str], list[FactRecord]] = {}
-    for record in situation.records:
-        groups.setdefault(record.noun, []).append(record)
-    chosen = [candidate for group in groups.values() if len(candidate := best(group, situation)) <= _FEW]
-    return sorted((record for candidate in chosen for record in candidate), key=lambda record: -rank(record, situation))
+    found = [best(of_kind, situation) for of_kind in group_by_noun(situation.records).values()]
+    return sorted(
+        (record for few in found if len(few) <= _FEW for record in few), key=lambda record: -rank(record, situation)
+    )
 
 
-def _fields_of_shape(record: FactRecord, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
+def _fields_of_shape(record: FactRecord, noun: frozenset[str], shapes: set[str], situation: Situation) -> list[str]:
     """Fields the task asks about whose value has the shape of what is wanted, whatever their name."""
-    shapes = {_shape(example) for example in examples} | {
-        _shape(str(other.fields[field])) for other in records_about(situation, noun) for field in id_fields(other, noun)
-    }
+    others = records_about(situation, noun)
+    shapes = shapes | {_shape(str(other.fields[field])) for other in others for field in id_fields(other, noun)}
     return [
         name
         for name in record.fields

@@ -21,7 +21,7 @@ from services.planner.core.mentions import Mention, MentionKind, find_mentions, 
 from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import ChosenRecords, Situation, says
+from services.planner.core.situation import ChosenRecords, Situation, group_by_noun, says
 from services.planner.core.words import STOP, nouns, stem, stems, text_stems, text_words
 
 
@@ -40,9 +40,7 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     normalised_text = _replace_states_by_shown_ones(kept_text, listed)
     links = _read_links(normalised_text, listed, situation)
     normalised_text = drop_spans(normalised_text, links.spans)
-    kinds: dict[frozenset[str], list[FactRecord]] = {}
-    for record in listed:
-        kinds.setdefault(record.noun, []).append(record)
+    kinds = group_by_noun(listed)
     read = {
         kind: read_criteria(normalised_text, of_kind, _days_in(normalised_text, situation), situation.today)
         for kind, of_kind in kinds.items()
@@ -300,7 +298,7 @@ class _Meant(NamedTuple):
 
 def _meant_ids(text: str, situation: Situation) -> _Meant:
     """The identifiers of the task that a text means, and those of the things that it calls by a proper name."""
-    mentioned = [mention.value for mention in situation.of_kind(MentionKind.ID)]
+    mentioned = situation.identifiers
     pointing = bool(re.search(r"\b(?:its|their)\b", text, re.I))
     named: dict[str, set[str]] = {}
     for value in [value for value in mentioned if value in text] or (mentioned if pointing else []):

@@ -144,6 +144,11 @@ class Situation(NamedTuple):
     def of_kind(self, *kinds: MentionKind) -> list[Mention]:
         return [mention for mention in self.mentions if mention.kind in kinds]
 
+    @property
+    def identifiers(self) -> list[str]:
+        """Those that the task names, in its order."""
+        return [mention.value for mention in self.of_kind(MentionKind.ID)]
+
 
 def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situation:
     """The situation that the request shows. Earlier turns count only if the task itself names nothing.
@@ -395,6 +400,13 @@ def best(records: Iterable[FactRecord], situation: Situation) -> list[FactRecord
         if score == top and top > 0:
             chosen.setdefault(record.own_id or record.path, record)
     return list(chosen.values())
+
+
+def group_by_noun(records: Iterable[FactRecord]) -> dict[frozenset[str], list[FactRecord]]:
+    groups: dict[frozenset[str], list[FactRecord]] = {}
+    for record in records:
+        groups.setdefault(record.noun, []).append(record)
+    return groups
 
 
 def records_about(situation: Situation, noun: frozenset[str]) -> list[FactRecord]:

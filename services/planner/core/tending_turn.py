@@ -10,24 +10,15 @@ from typing import NamedTuple
 from services.planner.core.assistance import DueWish, find_due_wishes
 from services.planner.core.correspondence import ReadMessage, read_correspondence
 from services.planner.core.intents import understand
-from services.planner.core.mentions import MentionKind
 from services.planner.core.next_turn import build_done_line, is_limit, is_turn, open_wishes, read_first_turn_time
 from services.planner.core.outcomes import WriteState, outcome_of, read_outcome
 from services.planner.core.pages import next_parts
-from services.planner.core.parts_of_task import (
-    DO,
-    FIND_OUT,
-    list_part_numbers,
-    number_of_clause,
-    original_words,
-    parts_of,
-)
+from services.planner.core.parts_of_task import DO, FIND_OUT, TaskParts, original_words, parts_of
 from services.planner.core.process import GENERAL, process_name
-from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object, now_of
+from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Called, Request, ToolSpec, as_object, now_of
 from services.planner.core.situation import Situation
 from services.planner.core.spoken_times import speaks_of_later
-from services.planner.core.telling import telling_calls
-from services.planner.core.tending import TendedRows, tend_rows
+from services.planner.core.tending import DueCall, TendedRows, telling_calls, tend_rows
 from services.planner.core.tending_rules import find_standing_rules
 from services.planner.core.toolset import Toolset
 from services.planner.core.wanted_facts import is_from
@@ -39,7 +30,7 @@ _AT_ONCE = 8
 _MOST_CHARACTERS_SHOWN = 60  # characters of a value, in the account of a turn
 _IDLE = "nothing that was read calls for it now"
 _TO_USER = re.compile(r"\b(?:tell|let|remind) me\b", re.I)
-_OF_TIMES = frozenset(stem(word) for word in "calendar appointment event meeting".split())
+_OF_TIMES = stems("calendar appointment event meeting".split())
 _OF_CHAT = frozenset({"chat"})
 _IN_CALENDAR = (AskedFact.WHEN, AskedFact.WHERE)
 _TIMED = frozenset({WishKind.MOVE, WishKind.CREATE, WishKind.CANCEL, WishKind.RESPOND})
@@ -57,9 +48,7 @@ def has_standing_instructions(request: Request, situation: Situation, toolset: T
         return False
     if is_turn(request):
         return True
-    if situation.of_kind(MentionKind.ID) or not any(
-        _ARRIVING_WORDS & stems(parts(tool.name)) for tool in toolset.readers
-    ):
+    if situation.identifiers or not any(_ARRIVING_WORDS & stems(parts(tool.name)) for tool in toolset.readers):
         return False
     verbs = {stem(parts(tool.name)[0]) for tool in toolset.writers if parts(tool.name)}
     steps = [step for rule in find_standing_rules(situation.text) for step in rule.steps if stem(step.verb) in verbs]
@@ -92,10 +81,8 @@ def _calls_for_earlier_messages(wishes: Sequence[PersonalWish], lists: Sequence[
     """
     people = [name for wish in wishes for name in (wish.who, wish.asker, wish.source) if name and "@" not in name]
     calls: list[Call] = []
-    for tool in lists:
-        if not people or _is_chat(tool) or _is_calendar(tool):
-            continue
-        sender = next((property for property in tool.properties if {"from", "address"} <= set(parts(property))), "")
+    for tool in (one for one in lists if not (_is_chat(one) or _is_calendar(one))):
+        sender = next((name for name in tool.properties if {"from", "address"} <= {*parts(name)}), "")
         calls += [(tool.name, {sender: name.split()[-1].lower()} if sender else {}) for name in people]
     return list({dumps([*call]): call for call in calls}.values())
 
@@ -142,23 +129,18 @@ class DueTurn(NamedTuple):
 
 def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> DueTurn:
     """The work that the user's wishes and standing instructions make due now; the answer names what no rule can do."""
-    now = now_of(request)
-    wishes = read_wishes(situation.text)
+    now, wishes = now_of(request), read_wishes(situation.text)
     remaining = _without_wishes(situation, wishes)
-    tended_rows = tend_rows(remaining, toolset.writers)
+    tended = tend_rows(remaining, toolset.writers)
     if now is None:
-        return DueTurn(tended_rows)
+        return DueTurn(tended)
     asked_at = read_first_turn_time(request) or now
-    due_wishes_found = find_due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked_at)
-    telling = telling_calls(remaining, toolset.writers, now, tended_rows.calls)
-    calls = [(call, due_wish.wish.quote) for due_wish in due_wishes_found for call in due_wish.calls]
-    not_done = [f"{due_wish.wish.quote.rstrip(' .')}: {due_wish.why}" for due_wish in due_wishes_found if due_wish.why]
-    tended = TendedRows(
-        (*(call for call, _ in calls), *tended_rows.calls, *telling.calls),
-        (*not_done, *tended_rows.undone, *telling.untold),
-        (*(quote for _, quote in calls), *tended_rows.clauses),
-    )
-    return DueTurn(tended, due_wishes_found)
+    due_wishes = find_due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked_at)
+    telling = telling_calls(remaining, toolset.writers, now, tended.calls)
+    calls = [DueCall(call, due.wish.quote) for due in due_wishes for call in due.calls]
+    undone = [f"{due.wish.quote.rstrip(' .')}: {due.why}" for due in due_wishes if due.why]
+    all_calls, all_undone = (*calls, *tended.calls, *telling.calls), (*undone, *tended.undone, *telling.undone)
+    return DueTurn(TendedRows(all_calls, all_undone), due_wishes)
 
 
 def _without_wishes(situation: Situation, wishes: tuple[PersonalWish, ...]) -> Situation:
@@ -172,16 +154,13 @@ def describe_parts_by_wishes(request: Request, situation: Situation, writers: Se
     What the task forbids is not among them.
     """
     wishes = read_wishes(situation.text)
-    quotes = [original_words(wish.quote, situation) for wish in open_wishes(request, wishes)]
     remaining_text = _without_wishes(situation, wishes).text
     rules = [rule.piece for rule in find_standing_rules(remaining_text) if rule.steps]
+    clauses = [*(wish.quote for wish in open_wishes(request, wishes)), *rules]
     others = parts_of(situation._replace(reading=understand(remaining_text)), writers)
-    quotes += [original_words(rule_text, situation) for rule_text in rules]
-    quotes += [
-        part.quote
-        for part in others
-        if part.kind == DO and not is_limit(part.clause) and not any(part.clause in rule_text for rule_text in rules)
-    ]
+    others = [part for part in others if part.kind == DO and not any(part.clause in rule for rule in rules)]
+    quotes = [original_words(clause, situation) for clause in clauses]
+    quotes += [part.quote for part in others if not is_limit(part.clause)]
     ordered_quotes = sorted(dict.fromkeys(quotes), key=situation.original.find)
     quote_parts: list[Json] = [{"quote": quote_text, "kind": DO} for quote_text in ordered_quotes]
     whole_task_part: list[Json] = [{"quote": situation.original.strip(), "kind": FIND_OUT}]
@@ -189,43 +168,38 @@ def describe_parts_by_wishes(request: Request, situation: Situation, writers: Se
     return {"parts": quote_parts or whole_task_part, "process": process, "answer_form": "prose"}
 
 
-def list_due_calls(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> list[Call]:
+def list_due_calls(request: Request, task_parts: TaskParts, toolset: Toolset, due_now: DueTurn) -> list[Call]:
     """The calls that are due and were not made yet, each with the task's part it carries out if the loop takes
     proposals.
 
-    A call whose outcome asks for a new proposal is due again. A call without a known clause belongs to the part that
-    matches its tool's name.
+    A call whose outcome asks for a new proposal is due again.
     """
     tools = {tool.name: tool for tool in toolset.writers}
     calls: list[Call] = []
-    for index, (name, arguments) in enumerate(due_now.tended.calls):
-        if outcome_of(tools[name], arguments, request).state is not WriteState.OPEN:
-            continue
-        clause = due_now.tended.clauses[index] if index < len(due_now.tended.clauses) else " ".join(parts(name))
-        number = number_of_clause(clause, request, situation, toolset.writers) if toolset.loop_takes_proposals else 0
-        note: JsonObject = {CALL_NOTE: {"part": number}} if number else {}
-        calls.append((name, {**arguments, **note}))
+    for (name, arguments), clause in due_now.tended.calls:
+        if outcome_of(tools[name], arguments, request).state is WriteState.OPEN:
+            note: JsonObject = (
+                {CALL_NOTE: {"part": task_parts.number_of(clause)}} if toolset.loop_takes_proposals else {}
+            )
+            calls.append((name, {**arguments, **note}))
     return calls
 
 
-def leave_idle_parts(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> tuple[Call, ...]:
+def leave_idle_parts(
+    situation: Situation, task_parts: TaskParts, toolset: Toolset, due_now: DueTurn
+) -> tuple[Call, ...]:
     """A call of ``leave_part`` for each part of the task for which nothing is due now."""
-    left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
     ref = situation.facts[-1].ref if situation.facts else ""
     if not toolset.has(LEAVE_PART) or not ref:
         return ()
-    clauses = [
-        *due_now.tended.clauses,
-        *(" ".join(parts(name)) for name, _ in due_now.tended.calls[len(due_now.tended.clauses) :]),
-    ]
-    busy = {number_of_clause(clause, request, situation, toolset.writers) for clause in clauses}
-    idle = [number for number in list_part_numbers(request, DO) if number not in left_parts | busy]
-    reasons = {
-        number_of_clause(due_wish.wish.quote, request, situation, toolset.writers): due_wish.why or "it is done already"
-        for due_wish in due_now.wishes
-        if not due_wish.calls
-    }
-    return tuple((LEAVE_PART, {"part": number, "because": reasons.get(number, _IDLE), "ref": ref}) for number in idle)
+    busy = {task_parts.number_of(clause) for _, clause in due_now.tended.calls}
+    idle = [due for due in due_now.wishes if not due.calls]
+    reasons = {task_parts.number_of(due.wish.quote): due.why or "it is done already" for due in idle}
+    return tuple(
+        (LEAVE_PART, {"part": number, "because": reasons.get(number, _IDLE), "ref": ref})
+        for number in task_parts.list_open(DO)
+        if number not in busy
+    )
 
 
 def tell_turn(request: Request, due_now: DueTurn, loop_takes_proposals: bool) -> str:
@@ -233,43 +207,33 @@ def tell_turn(request: Request, due_now: DueTurn, loop_takes_proposals: bool) ->
 
     ``loop_takes_proposals``: whether the loop itself reports the parts that were left, and why.
     """
-    by_quote: dict[str, list[DueWish]] = {}
-    for due_wish in due_now.wishes:
-        by_quote.setdefault(due_wish.wish.quote, []).append(due_wish)
-    done_quotes = [quoted for quoted, ones in by_quote.items() if all(_is_done(due_wish, request) for due_wish in ones)]
-    told_calls = {
-        dumps([*call]) for due_wish in due_now.wishes if due_wish.wish.quote in done_quotes for call in due_wish.calls
-    }
-    lines = [build_done_line(quoted) + "." for quoted in done_quotes]
-    lines += [_describe_call(call, request) for call in due_now.tended.calls if dumps([*call]) not in told_calls]
-    of_wishes = tuple(due_wish.wish.quote.rstrip(" .") for due_wish in due_now.wishes) if loop_takes_proposals else ()
+    undone = {due.wish.quote for due in due_now.wishes if not _is_done(due, request)}
+    done = [quote for quote in dict.fromkeys(due.wish.quote for due in due_now.wishes) if quote not in undone]
+    lines = [f"{build_done_line(quote)}." for quote in done]
+    lines += [_describe_call(call, request) for call, clause in due_now.tended.calls if clause not in done]
+    of_wishes = tuple(due.wish.quote.rstrip(" .") for due in due_now.wishes) if loop_takes_proposals else ()
     lines += [f"Left alone: {words}." for words in due_now.tended.undone if not words.startswith(of_wishes)]
     return " ".join(lines) or "Nothing is due now."
 
 
-def _is_done(due_wish: DueWish, request: Request) -> bool:
-    return due_wish.is_done or (
-        bool(due_wish.calls) and not due_wish.why and all(_is_made(call, request) for call in due_wish.calls)
-    )
+def _is_done(due: DueWish, request: Request) -> bool:
+    made = [_find_made(call, request) for call in due.calls]
+    are_made = bool(made) and all(past and read_outcome(past, request).state is WriteState.DONE for past in made)
+    return due.is_done or (not due.why and are_made)
 
 
-def _is_made(call: Call, request: Request) -> bool:
-    equal_calls = [
-        past_call for past_call in request.calls if past_call.tool == call[0] and past_call.arguments == call[1]
-    ]
-    return (
-        bool(equal_calls)
-        and not equal_calls[-1].failed
-        and read_outcome(equal_calls[-1], request).state is WriteState.DONE
-    )
+def _find_made(call: Call, request: Request) -> Called | None:
+    """The last call that equals this one; None if there is none or it failed."""
+    equal = [past for past in request.calls if (past.tool, past.arguments) == call]
+    return equal[-1] if equal and not equal[-1].failed else None
 
 
-def _describe_call(call: tuple[str, JsonObject], request: Request) -> str:
+def _describe_call(call: Call, request: Request) -> str:
     name, arguments = call
-    equal_calls = [past for past in request.calls if past.tool == name and past.arguments == arguments]
     texts = (f"{field} {' '.join(str(value).split())[:_MOST_CHARACTERS_SHOWN]}" for field, value in arguments.items())
     call_text = f"{' '.join(parts(name))} ({', '.join(texts)})"
-    if not equal_calls or equal_calls[-1].failed:
+    made = _find_made(call, request)
+    if made is None:
         return f"Not done: {call_text}."
-    status = as_object(equal_calls[-1].result).get("status") if request.loop_takes_proposals else None
+    status = as_object(made.result).get("status") if request.loop_takes_proposals else None
     return f"Done{f' and {status}' if status else ''}: {call_text}."

@@ -6,7 +6,7 @@ from functools import partial
 
 from services.planner.core import improve
 from services.planner.core.answer import ToldAnswer, compose_answer, find_unanswered, is_list_wanted
-from services.planner.core.binding import WriteStep
+from services.planner.core.binding import WriteStep, values_of
 from services.planner.core.compute import subject_of
 from services.planner.core.contradictions import has_to_do_with
 from services.planner.core.finding import find_tools_calls, wrap_searched_calls
@@ -14,7 +14,7 @@ from services.planner.core.groups import all_figures, name_standing_out
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import build_next_line, is_turn
 from services.planner.core.outcomes import WriteState, read_outcome
-from services.planner.core.parts_of_task import FIND_OUT, as_understood, list_part_numbers, number_of_clause
+from services.planner.core.parts_of_task import FIND_OUT, TaskParts, as_understood, read_parts
 from services.planner.core.process import Process, last_understand_result, process_of
 from services.planner.core.proposals import encode_calls, next_moves, plan_moves
 from services.planner.core.reads import next_reads
@@ -77,16 +77,17 @@ def _next_reply(request: Request, heedless: bool) -> PlannerReply:
     steps = _plan_steps(request, situation, toolset)
     moves = plan_moves(steps, request)
     coming = next_moves(moves, toolset.loop_takes_proposals)
-    numbers = [number_of_clause(move.step.intent.clause, request, situation, toolset.writers) for move in coming]
-    leave_calls = leave_unmet_parts(request, situation, steps, toolset)
+    task_parts = read_parts(request, situation, toolset.writers)
+    numbers = [task_parts.number_of(move.step.intent.clause) for move in coming]
+    leave_calls = leave_unmet_parts(task_parts, steps, toolset)
     if calls := (*leave_calls, *encode_calls(coming, numbers, toolset.loop_takes_proposals)):
         return PlannerReply(calls=calls)
     if any(move.outcome.state == WriteState.HELD for move in moves):
         return PlannerReply("Proposed.")
     told_answer = ToldAnswer(tuple(steps), tuple(moves))
-    if calls := calls_leaving_questions(request, situation, told_answer, toolset):
-        return PlannerReply(calls=calls)
     as_a_list = is_list_wanted(request)
+    if calls := leave_unanswered_parts(task_parts, told_answer, toolset, as_a_list=as_a_list):
+        return PlannerReply(calls=calls)
     text = compose_answer(situation, told_answer, as_a_list=as_a_list)
     return PlannerReply(improve.add_missing_outputs(request, situation, text) if moves and not as_a_list else text)
 
@@ -115,9 +116,9 @@ def _reply_for_standing_work(request: Request, situation: Situation, toolset: To
         *lists,
     ):
         return PlannerReply(calls=calls)
-    due_now = plan_due_work(request, situation, toolset)
-    fresh = list_due_calls(request, situation, toolset, due_now)
-    if calls := (*leave_idle_parts(request, situation, toolset, due_now), *fresh):
+    due_now, task_parts = plan_due_work(request, situation, toolset), read_parts(request, situation, toolset.writers)
+    fresh = list_due_calls(request, task_parts, toolset, due_now)
+    if calls := (*leave_idle_parts(situation, task_parts, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)
     turn_text = tell_turn(request, due_now, toolset.has(LEAVE_PART))
     return PlannerReply(
@@ -156,7 +157,7 @@ def _plan_steps(request: Request, situation: Situation, toolset: Toolset) -> tup
 
 def _concerns_its_recipients(notice: WriteStep, steps: Sequence[WriteStep], situation: Situation) -> bool:
     """Whether records of the planned calls have to do with all to whom a notice goes that nobody asked for."""
-    changed_ids = {str(candidate.value) for step in steps for plan in step.calls for _, candidate in plan.chosen}
+    changed_ids = values_of(plan for step in steps for plan in step.calls)
     recipients = [
         candidate.value
         for plan in notice.calls
@@ -176,54 +177,40 @@ def _without_conditions(situation: Situation) -> Situation:
     return situation._replace(reading=reading._replace(actions=actions, forbidden=()))
 
 
-def leave_unmet_parts(
-    request: Request, situation: Situation, steps: Sequence[WriteStep], toolset: Toolset
-) -> tuple[tuple[str, JsonObject], ...]:
+def leave_unmet_parts(task_parts: TaskParts, steps: Sequence[WriteStep], toolset: Toolset) -> tuple[Call, ...]:
     """A call of ``leave_part`` for each part whose condition a result shows not to be met; each part once, and none of
     which something was done.
     """
     if not toolset.has(LEAVE_PART):
         return ()
-    left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
-    busy = {number_of_clause(step.intent.clause, request, situation, toolset.writers) for step in steps if step.calls}
-    arguments_by_part: dict[int, JsonObject] = {}
-    for step in steps:
-        intent = step.intent
-        if step.calls or not (step.reason.settled and intent.condition):
-            continue
-        part, ref = (
-            number_of_clause(intent.clause, request, situation, toolset.writers),
-            _find_shown_by(intent, situation),
-        )
-        if ref and part not in left_parts | busy:
-            arguments_by_part.setdefault(
-                part, {"part": part, "because": f"{intent.condition}: {step.reason.why}", "ref": ref}
-            )
-    return tuple((LEAVE_PART, arguments) for arguments in arguments_by_part.values())
+    numbered = [(task_parts.number_of(step.intent.clause), step) for step in steps]
+    busy = {*task_parts.left, *(number for number, step in numbered if step.calls)}
+    reasons: dict[int, JsonObject] = {}
+    for number, step in numbered:
+        condition, reason = step.intent.condition, step.reason
+        ref = _find_shown_by(step.intent, task_parts.situation) if condition and reason.settled else ""
+        if ref and number not in busy:
+            reasons.setdefault(number, {"part": number, "because": f"{condition}: {reason.why}", "ref": ref})
+    return tuple((LEAVE_PART, arguments) for arguments in reasons.values())
 
 
 _UNANSWERED = "nothing that was read answers it"
 
 
-def calls_leaving_questions(
-    request: Request, situation: Situation, told_answer: ToldAnswer, toolset: Toolset
-) -> tuple[tuple[str, JsonObject], ...]:
+def leave_unanswered_parts(
+    task_parts: TaskParts, told_answer: ToldAnswer, toolset: Toolset, *, as_a_list: bool
+) -> tuple[Call, ...]:
     """A call of ``leave_part`` for each question that the answer leaves open; each once.
 
     A document, which another role writes, is no such question.
     """
-    if not toolset.has(LEAVE_PART) or not list_part_numbers(request, FIND_OUT):
+    open_numbers, situation = task_parts.list_open(FIND_OUT), task_parts.situation
+    if not (toolset.has(LEAVE_PART) and open_numbers):
         return ()
-    unanswered = find_unanswered(situation, told_answer, as_a_list=is_list_wanted(request))
-    mine = [
-        question for question in unanswered if not any(words in question.casefold() for words in situation.documents)
-    ]
-    parts = [number_of_clause(question, request, situation, toolset.writers, FIND_OUT) for question in mine]
-    left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
-    fresh = [
-        part for part in dict.fromkeys(parts) if part not in left_parts and part in list_part_numbers(request, FIND_OUT)
-    ]
-    return tuple((LEAVE_PART, {"part": part, "because": _UNANSWERED}) for part in fresh)
+    unanswered = find_unanswered(situation, told_answer, as_a_list=as_a_list)
+    mine = [text for text in unanswered if not any(words in text.casefold() for words in situation.documents)]
+    numbers = dict.fromkeys(task_parts.number_of(question, FIND_OUT) for question in mine)
+    return tuple((LEAVE_PART, {"part": number, "because": _UNANSWERED}) for number in numbers if number in open_numbers)
 
 
 def _find_shown_by(intent: Intent, situation: Situation) -> str:

@@ -1,13 +1,13 @@
 """Finds the fact that a wish wants told to somebody, in the calendar or in messages; or why it is not found."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from services.planner.core.correspondence import Correspondence, ReadAppointment, ReadMessage
 from services.planner.core.mentions import Mention, MentionKind, find_mentions
-from services.planner.core.spoken_times import SpokenTime, find_time, say_time
+from services.planner.core.spoken_times import find_time, say_time
 from services.planner.core.wishes import AskedFact, PersonalWish
 from services.planner.core.words import stem, text_stems, text_words
 
@@ -22,6 +22,9 @@ _OUTDATED_PATTERN = re.compile(
 _CLAUSE_PATTERN = re.compile(r"(?<=[.;!?])\s+|\n+")
 _SENTENCE_PATTERN = re.compile(r"(?<=[.!?])\s+|\n+")
 _PLACE_PATTERN = re.compile(r"\b(?:in|at)\s+(?:the\s+)?(?P<place>(?:[Rr]oom|[Hh]all|[A-ZÀ-Þ])[^.,;!?]*)")
+
+
+_Thing = TypeVar("_Thing")
 
 
 class FoundFact(NamedTuple):
@@ -71,34 +74,35 @@ def _find_time(wish: PersonalWish, correspondence: Correspondence, now: datetime
             return FoundFact(why=f"{len(entries)} appointments are as much about {topic}")
         if "calendar" in wish.quote.lower():
             return FoundFact(why=f"no appointment is about {topic}")
-    for message in _messages_about(wish, correspondence):
-        settled_time = _settled_time(message, now)
-        if settled_time is not None and settled_time.day and settled_time.hour:
-            value = say_time(datetime.combine(settled_time.day, settled_time.hour))
+    for message, sentence in _list_sure_sentences(wish, correspondence):
+        day, hour = find_time(sentence, message.at or now)
+        if day and hour:
+            value = say_time(datetime.combine(day, hour))
             return FoundFact(f"{topic} is on {value}.", value)
     return _fact_not_found(wish, f"nobody has said for certain when {topic} is")
 
 
-def _settled_time(message: ReadMessage, now: datetime) -> SpokenTime | None:
-    """The first whole time (day and hour) that a sentence states without a doubt; None if no sentence does."""
-    for sentence in _SENTENCE_PATTERN.split(message.body):
-        time = find_time(sentence, message.at or now)
-        if time.is_whole and not _UNSURE_PATTERN.search(sentence):
-            return time
-    return None
+def _list_sure_sentences(wish: PersonalWish, correspondence: Correspondence) -> Iterator[tuple[ReadMessage, str]]:
+    """Yields each sentence about the wish's topic that states something without a doubt, with its message."""
+    for message in _messages_about(wish, correspondence):
+        for sentence in _SENTENCE_PATTERN.split(message.body):
+            if not _UNSURE_PATTERN.search(sentence):
+                yield message, sentence
 
 
 def entries_about(wish: PersonalWish, correspondence: Correspondence) -> list[ReadAppointment]:
     """The appointments that match the topic best, then the people of the wish; all of them if several tie."""
     people = {stem(word) for name in (wish.asker, wish.who) if "@" not in name for word in text_words(name)}
     wanted_stems = wish.topic_stems
-    scored = [
-        ((len(wanted_stems & appointment.stems), len(people & appointment.stems)), appointment)
-        for appointment in correspondence.appointments
-    ]
-    scored_entries = [(score, appointment) for score, appointment in scored if score[0]]
-    most = max((score for score, _ in scored_entries), default=(0, 0))
-    return [appointment for score, appointment in scored_entries if score == most]
+    about = [entry for entry in correspondence.appointments if wanted_stems & entry.stems]
+    return list_most(about, lambda entry: (len(wanted_stems & entry.stems), len(people & entry.stems)))
+
+
+def list_most(things: Iterable[_Thing], score: Callable[[_Thing], tuple[int, ...]]) -> list[_Thing]:
+    """Those of the things with the highest score."""
+    scored = [(score(thing), thing) for thing in things]
+    most = max((own for own, _ in scored), default=())
+    return [thing for own, thing in scored if own == most]
 
 
 def _messages_about(wish: PersonalWish, correspondence: Correspondence) -> list[ReadMessage]:
@@ -115,18 +119,12 @@ def _messages_about(wish: PersonalWish, correspondence: Correspondence) -> list[
         messages = [message for message in messages if is_from(message, wish.source)]
     if wish.waits and correspondence.begun is not None:
         messages = [message for message in messages if message.at is not None and message.at > correspondence.begun]
-    most = max((len(wanted_stems & _thread_stems(message, messages)) for message in messages), default=0)
-    messages = [message for message in messages if len(wanted_stems & _thread_stems(message, messages)) == most]
-    return sorted(messages, key=lambda message: message.at.timestamp() if message.at else 0.0, reverse=True)
+    best = list_most(messages, lambda message: (len(wanted_stems & _thread_stems(message, messages)),))
+    return sorted(best, key=lambda message: message.sent_at, reverse=True)
 
 
 def _thread_stems(message: ReadMessage, among: Iterable[ReadMessage]) -> frozenset[str]:
-    of_thread = [
-        other_message.stems
-        for other_message in among
-        if other_message.thread and other_message.thread == message.thread
-    ]
-    return message.stems.union(*of_thread)
+    return message.stems.union(*(other.stems for other in among if other.thread and other.thread == message.thread))
 
 
 def is_from(message: ReadMessage, name: str) -> bool:
@@ -159,15 +157,12 @@ def _topic_of_costs(topic: str) -> str:
 def _valid_mentions(message: ReadMessage, kinds: Sequence[MentionKind]) -> list[Mention]:
     """What a message states for certain: neither doubted nor taken back."""
     unsure = [sentence for sentence in _SENTENCE_PATTERN.split(message.body) if _UNSURE_PATTERN.search(sentence)]
-    mentions = [
-        mention
-        for mention in find_mentions(message.body)
-        if mention.kind in kinds and not _OUTDATED_PATTERN.search(message.body[: mention.start])
-    ]
     return [
         mention
-        for mention in mentions
-        if not any(message.body[mention.start : mention.end] in sentence for sentence in unsure)
+        for mention in find_mentions(message.body)
+        if mention.kind in kinds
+        and not _OUTDATED_PATTERN.search(message.body[: mention.start])
+        and not any(message.body[mention.start : mention.end] in sentence for sentence in unsure)
     ]
 
 
@@ -195,8 +190,7 @@ def _find_place(wish: PersonalWish, correspondence: Correspondence) -> FoundFact
     entries = [entry for entry in entries_about(wish, correspondence) if entry.place]
     if len(entries) == 1 and not wish.waits:
         return FoundFact(f"{topic} is at {entries[0].place}.", entries[0].place)
-    for message in _messages_about(wish, correspondence):
-        for sentence in _SENTENCE_PATTERN.split(message.body):
-            if (match := _PLACE_PATTERN.search(sentence)) and not _UNSURE_PATTERN.search(sentence):
-                return FoundFact(f"{topic} is {match[0]}.", match["place"])
+    for _, sentence in _list_sure_sentences(wish, correspondence):
+        if match := _PLACE_PATTERN.search(sentence):
+            return FoundFact(f"{topic} is {match[0]}.", match["place"])
     return _fact_not_found(wish, f"nobody has said where {topic} is")

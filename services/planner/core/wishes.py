@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import zip_longest
 from typing import NamedTuple
 
 from services.planner.core.spoken_times import find_time
@@ -120,38 +121,24 @@ _WAITS_PATTERN = re.compile(
 )
 _CONDITION_PATTERN = re.compile(r"\b(?:if|unless|provided|in case|only when|otherwise)\b", re.I)
 _TOPIC = r"(?P<t>[^.;?]+?)"
-_FACTS: tuple[tuple[AskedFact, re.Pattern[str]], ...] = (
-    (
-        AskedFact.WHEN,
-        re.compile(rf"\bwhen\s+{_TOPIC}\s+(?:is|are|takes? place|starts?|begins?|happens?|will be)\b", re.I),
-    ),
-    (
-        AskedFact.WHEN,
-        re.compile(
-            rf"\b(?:date|day|time|hour)s?(?:\s+and\s+(?:the\s+)?(?:hour|time))?\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)",
-            re.I,
-        ),
-    ),
-    (AskedFact.AMOUNT, re.compile(rf"\b(?:what|how much)\s+{_TOPIC}\s+costs?\b", re.I)),
-    (AskedFact.AMOUNT, re.compile(rf"\bhow much\s+{_TOPIC}\s+(?:is|are|comes? to)\b", re.I)),
-    (
-        AskedFact.AMOUNT,
-        re.compile(rf"\b(?:price|costs?|sum|amount|total|fee)\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)", re.I),
-    ),
-    (
-        AskedFact.IDENTIFIER,
-        re.compile(rf"\b(?:number|code|reference|identifier|id)\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)", re.I),
-    ),
-    (AskedFact.WHERE, re.compile(rf"\bwhere\s+{_TOPIC}\s+(?:is|are|takes? place|will be)\b", re.I)),
-    (
-        AskedFact.WHERE,
-        re.compile(rf"\b(?:place|room|address|location)\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)", re.I),
-    ),
+_OF_TOPIC = rf"\s+(?:of|for)\s+{_TOPIC}(?=$|[.;,?]|\s+by\b)"
+_FACTS = tuple(
+    (fact, re.compile(rf"\b{words}", re.I))
+    for fact, words in (
+        (AskedFact.WHEN, rf"when\s+{_TOPIC}\s+(?:is|are|takes? place|starts?|begins?|happens?|will be)\b"),
+        (AskedFact.WHEN, rf"(?:date|day|time|hour)s?(?:\s+and\s+(?:the\s+)?(?:hour|time))?{_OF_TOPIC}"),
+        (AskedFact.AMOUNT, rf"(?:what|how much)\s+{_TOPIC}\s+costs?\b"),
+        (AskedFact.AMOUNT, rf"how much\s+{_TOPIC}\s+(?:is|are|comes? to)\b"),
+        (AskedFact.AMOUNT, rf"(?:price|costs?|sum|amount|total|fee){_OF_TOPIC}"),
+        (AskedFact.IDENTIFIER, rf"(?:number|code|reference|identifier|id){_OF_TOPIC}"),
+        (AskedFact.WHERE, rf"where\s+{_TOPIC}\s+(?:is|are|takes? place|will be)\b"),
+        (AskedFact.WHERE, rf"(?:place|room|address|location){_OF_TOPIC}"),
+    )
 )
 _FACT_ALONE = (
-    (AskedFact.WHEN, re.compile(r"\b(?:the\s+)?(?:date|day|hour|time)\b", re.I)),
-    (AskedFact.AMOUNT, re.compile(r"\b(?:the\s+)?(?:price|cost|amount)\b", re.I)),
-    (AskedFact.WHERE, re.compile(r"\b(?:the\s+)?(?:place|room|address)\b", re.I)),
+    (AskedFact.WHEN, re.compile(r"\b(?:date|day|hour|time)\b", re.I)),
+    (AskedFact.AMOUNT, re.compile(r"\b(?:price|cost|amount)\b", re.I)),
+    (AskedFact.WHERE, re.compile(r"\b(?:place|room|address)\b", re.I)),
 )
 _OWN_WORDS = re.compile(
     r"^\W*(?:know\s+)?(?:by (?:e-?mail|text(?: message)?|sms)\s+)?(?:that\s+|:\s*)(?P<said>.+)$", re.I | re.S
@@ -195,54 +182,34 @@ def _wishes_of(item: str) -> Iterator[PersonalWish]:
     if _NOT_PATTERN.match(item) and not _ASKER_PATTERN.match(item):
         return
     verb_matches = [match for match in _VERB_PATTERN.finditer(item) if not _NONE_PATTERN.match(item[match.end() :])]
-    for index, match in enumerate(verb_matches):
+    for match, following in zip_longest(verb_matches, verb_matches[1:]):
         kind = next(kind for kind in WishKind if match.group(kind.name))
-        start = match.start(kind.name)
-        end = (
-            verb_matches[index + 1].start()
-            if index + 1 < len(verb_matches) and _begins_another(kind, verb_matches[index + 1])
-            else len(item)
-        )
-        wish = _read_wish(kind, item, item[start:end].strip(" ,;"), item[match.end(kind.name) : end])
-        if wish is not None:
+        goes_on = kind is WishKind.RESPOND and following and following.group(kind.name)  # "accept A, decline B"
+        end = len(item) if goes_on or not following else following.start()
+        clause = item[match.start(kind.name) : end].strip(" ,;")
+        if wish := _read_wish(kind, item, clause, item[match.end(kind.name) : end]):
             yield wish
-        if end == len(item):
+        if goes_on:
             return
 
 
-def _begins_another(kind: WishKind, following: re.Match[str]) -> bool:
-    return kind is not WishKind.RESPOND or not following.group(WishKind.RESPOND.name)
-
-
 def _read_wish(kind: WishKind, item: str, clause: str, remaining_text: str) -> PersonalWish | None:
-    before = item[: item.find(clause)]
-    match kind:
-        case WishKind.TELL | WishKind.FORWARD:
-            return _message_wish(kind, item, clause, remaining_text, before)
-        case WishKind.RESPOND:
-            is_one = re.search(r"\b(?:invit|meeting|appointment|dinner|lunch|call)", item, re.I)
-            return PersonalWish(kind, item, clause, source=_first_name(item), topic=remaining_text) if is_one else None
-        case WishKind.MOVE:
-            to = _MOVED_TO.search(remaining_text)
-            if to is None or not _states_day_or_hour(to["when"]):
-                return None
-            objective = remaining_text[: to.start()]
-            topic = before if _PRONOUN_PATTERN.match(objective) else objective
-            return PersonalWish(kind, item, clause, topic=topic, condition=_find_condition(item))
-        case WishKind.CREATE:
-            is_entry = _states_day_or_hour(remaining_text) and _OF_CALENDAR.search(item)
-            return (
-                PersonalWish(kind, item, clause, topic=remaining_text, condition=_find_condition(item))
-                if is_entry
-                else None
-            )
-        case WishKind.CANCEL:
-            is_entry = _OF_CALENDAR.search(item)
-            return (
-                PersonalWish(kind, item, clause, topic=remaining_text, condition=_find_condition(item))
-                if is_entry
-                else None
-            )
+    """The wish; None if the words ask for nothing of the kind."""
+    before, topic = item[: item.find(clause)], remaining_text
+    if kind in (WishKind.TELL, WishKind.FORWARD):
+        return _message_wish(kind, item, clause, remaining_text, before)
+    if kind is WishKind.RESPOND:
+        is_one = re.search(r"\b(?:invit|meeting|appointment|dinner|lunch|call)", item, re.I)
+        return PersonalWish(kind, item, clause, source=_first_name(item), topic=topic) if is_one else None
+    is_entry = _OF_CALENDAR.search(item) is not None
+    if kind is WishKind.MOVE:
+        to = _MOVED_TO.search(remaining_text)
+        topic = remaining_text[: to.start()] if to else ""
+        topic = before if _PRONOUN_PATTERN.match(topic) else topic
+        is_entry = to is not None and _states_day_or_hour(to["when"])
+    elif kind is WishKind.CREATE:
+        is_entry = is_entry and _states_day_or_hour(remaining_text)
+    return PersonalWish(kind, item, clause, topic=topic, condition=_find_condition(item)) if is_entry else None
 
 
 def _states_day_or_hour(text: str) -> bool:
@@ -255,14 +222,14 @@ def _message_wish(kind: WishKind, item: str, clause: str, remaining_text: str, b
     if _TO_ME.match(remaining_text):
         return None
     recipient = _RECIPIENT_PATTERN.match(remaining_text) or _LATER_TO.search(remaining_text)
-    asker, waits = _ASKER_PATTERN.search(item), _WAITS_PATTERN.search(item)
+    asker = _ASKER_PATTERN.search(item)
     if recipient is None and asker is None:
         return None
     own_words = _OWN_WORDS.match(remaining_text[recipient.end() :] if recipient else remaining_text)
     asked_fact, topic = _find_asked(clause, before)
     if own_words and asked_fact is None:
         asked_fact, topic = AskedFact.WORDS, own_words["said"].strip()
-    source = _SOURCE_PATTERN.search(item)
+    source = _WAITS_PATTERN.search(item) or _SOURCE_PATTERN.search(item)
     return PersonalWish(
         kind,
         item,
@@ -271,8 +238,8 @@ def _message_wish(kind: WishKind, item: str, clause: str, remaining_text: str, b
         asker=_strip_title(asker["who"]) if asker else "",
         asked=asked_fact,
         topic=topic if kind is WishKind.TELL else remaining_text,
-        source=_strip_title((waits["who"] or waits["who2"]) if waits else _source_name(source)),
-        waits=waits is not None,
+        source=_strip_title(next(filter(None, source.groups()), "") if source else ""),
+        waits=_WAITS_PATTERN.search(item) is not None,
         condition=_find_condition(item),
     )
 
@@ -290,10 +257,6 @@ def _find_asked(clause: str, before: str) -> tuple[AskedFact | None, str]:
         if pattern.search(clause):
             return fact, before
     return None, ""
-
-
-def _source_name(match: re.Match[str] | None) -> str:
-    return next((group for group in match.groups() if group), "") if match else ""
 
 
 def _first_name(item: str) -> str:
