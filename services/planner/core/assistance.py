@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from services.planner.core.correspondence import Correspondence, ReadAppointment, ReadMessage, read_correspondence
+from services.planner.core.phrases import ANY_NUMBER
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.spoken_times import ANY_NUMBER, find_time, read_count
+from services.planner.core.spoken_times import find_time, read_count
 from services.planner.core.tending import REPLYING_VERBS, ReadRow
 from services.planner.core.wanted_facts import FoundFact, find_fact, is_from, list_most, said_topic
 from services.planner.core.wishes import PersonalWish, WishKind

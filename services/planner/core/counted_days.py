@@ -12,8 +12,9 @@ from dateutil.relativedelta import relativedelta
 
 from services.planner.core.languages import ENDED, SAME_DAY, STANDING, UNTIL_THEN
 from services.planner.core.mentions import MONTH, read_month
+from services.planner.core.phrases import ANY_NUMBER
 from services.planner.core.records import FactRecord
-from services.planner.core.spoken_times import ANY_NUMBER, read_count
+from services.planner.core.spoken_times import read_count
 from services.planner.core.words import STOP, are_related, field_stems, parts, stem, stems
 
 _SPAN = rf"(?:\d{{1,3}}|{ANY_NUMBER})\s+(?:day|week|month|year)s?"

@@ -5,8 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
-from services.planner.core.phrases import drop_spans, find_exclusions
-from services.planner.core.spoken_times import drop_later
+from services.planner.core.phrases import drop_later, drop_spans, find_exclusions
 from services.planner.core.words import (
     FAMILIES,
     SENDING_FAMILIES,

@@ -1,5 +1,5 @@
 """Days, hours and stretches of time as people write them: ``Friday, 25 September, 17:00``, ``tomorrow at 9 am``,
-``every hour until noon``; and the words that put something off, which no call at once can heed.
+``every hour until noon``.
 """
 
 import re
@@ -7,15 +7,12 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from services.planner.core.mentions import MONTH, read_month
+from services.planner.core.phrases import ANY_NUMBER, ANY_WEEKDAY, NUMBERS, WEEKDAYS
 
-NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
-ANY_NUMBER = "|".join(NUMBERS)
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_WEEKDAY = "|".join(_WEEKDAYS)
 _DAY_PATTERN = re.compile(
     rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?<!-)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{MONTH})\b"
     rf"|(?P<m2>{MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<near>today|tonight|tomorrow)\b"
-    rf"|(?P<week>{_WEEKDAY})s?\b)",
+    rf"|(?P<week>{ANY_WEEKDAY})s?\b)",
     re.I,
 )
 _HALF_DAY = r"(?P<half_day>[ap]\.?m\b)"
@@ -77,7 +74,7 @@ def _read_day(match: re.Match[str], today: date) -> date | None:
         if match["near"]:
             return today + timedelta(days=match["near"].lower() == "tomorrow")
         if match["week"]:
-            return today + timedelta(days=(_WEEKDAYS.index(match["week"].lower()) - today.weekday()) % 7)
+            return today + timedelta(days=(WEEKDAYS.index(match["week"].lower()) - today.weekday()) % 7)
         day = date(today.year, read_month(match["m"] or match["m2"]), int(match["d"] or match["d2"]))
         return day.replace(year=today.year + 1) if day < today - _BEHIND else day
     except ValueError:
@@ -144,40 +141,3 @@ def find_end_time(text: str, now: datetime) -> datetime | None:
 def speaks_of_later(text: str) -> bool:
     """Whether a text speaks of anything that comes later."""
     return _FROM_HERE_ON.search(text) is not None
-
-
-_UNIT = r"(?:minute|hour|day|week|weekend|month|quarter|year|morning|afternoon|evening)s?"
-_COUNT = rf"an?|a few|a couple of|some|{ANY_NUMBER}|\d{{1,3}}"
-_LATER_PATTERN = re.compile(
-    r"\b(?:(?:the day after )?tomorrow|tonight|(?:a (?:bit|little) )?later(?! than\b)|(?<!as )soon|eventually|some ?day"
-    rf"|(?:(?:on|by|from|until|till|before|after|next|this|coming|every|each)\s+)?(?:{_WEEKDAY})s?"
-    rf"|(?:next|coming|following|every|each)\s+{_UNIT}|(?:this|in the)\s+(?:morning|afternoon|evening|weekend)"
-    rf"|in\s+(?:{_COUNT})\s+{_UNIT}(?:['’]s? time)?|(?:at|by|until|till|before|after)\s+(?:noon|midday|midnight|lunch)"
-    rf"|(?:at|by|until|till|before|after)?\s*(?:the )?end of (?:the |this |next )?{_UNIT})\b",
-    re.I,
-)
-_QUOTED_PATTERN = re.compile(r"[\"“][^\"”]*[\"”]")
-_TELLS_PATTERN = re.compile(
-    r":\s|\b(?:that|about|of|with|saying|why|how|when|whether|if)\b"
-    r"|\bto\s+(?=[a-z])(?!(?:the|an?|all|every|each|both|our|its|their|his|her|my|it|them)\b)",
-    re.I,
-)
-
-
-def find_later(text: str, given: str = "") -> list[str]:
-    """The words of a text that name a later time, apart from those that a call has: ``given``."""
-    found = (" ".join(match[0].split()) for match in _LATER_PATTERN.finditer(text))
-    return [words for words in found if words.casefold() not in given.casefold()]
-
-
-def find_later_of_notice(clause: str, given: str) -> list[str]:
-    """The same of a clause that has somebody told something: what stands before that, or behind its quotation."""
-    quoted = [*_QUOTED_PATTERN.finditer(clause)]
-    tail = clause[quoted[-1].end() :] if quoted else ""
-    head = clause[: quoted[0].start()] if quoted else clause
-    return find_later(f"{_TELLS_PATTERN.split(head)[0]} {tail}", given if not quoted else "")
-
-
-def drop_later(text: str) -> str:
-    """The text without the words that name a later time."""
-    return _LATER_PATTERN.sub(" ", text)

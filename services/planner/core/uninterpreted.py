@@ -14,7 +14,7 @@ from services.planner.core.mentions import (
     find_mentions,
     identifiers_in,
 )
-from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions, find_negations
+from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions, find_later, find_negations
 from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.selection import (
     NO_STATES,
@@ -31,7 +31,6 @@ from services.planner.core.situation import (
     list_records_meant,
     says,
 )
-from services.planner.core.spoken_times import find_later
 from services.planner.core.words import (
     are_related,
     family,

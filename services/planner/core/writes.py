@@ -17,7 +17,7 @@ from services.planner.core.known import as_field_type, does_whole, fill_known, f
 from services.planner.core.made import fit_to_new_thing, link_to_made, made_entities
 from services.planner.core.mentions import find_ambiguous_figures, find_identifiers_said, identifiers_in
 from services.planner.core.parts_of_task import find_asked
-from services.planner.core.phrases import TELLS_PATTERN
+from services.planner.core.phrases import TELLS_PATTERN, find_later_of_notice
 from services.planner.core.records import read_figure
 from services.planner.core.references import is_reference, references_of, wanted_noun
 from services.planner.core.request import ToolSpec
@@ -30,7 +30,6 @@ from services.planner.core.situation import (
     list_records_meant,
     places_of,
 )
-from services.planner.core.spoken_times import find_later_of_notice
 from services.planner.core.toolmatch import thing_of_other_tools, tools_for
 from services.planner.core.uninterpreted import find_choice, find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
