@@ -1,15 +1,24 @@
 """Arguments for a tool, from a task's words and the facts: every required field, and the optional ones it speaks of."""
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import product
 
 from services.planner.core.binding import CallPlan, kind_of
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Mention, MentionKind, find_mentions
+from services.planner.core.mentions import (
+    AMOUNTS,
+    Mention,
+    MentionKind,
+    find_amounts,
+    find_mentions,
+    find_of_kind,
+    identifiers_in,
+)
 from services.planner.core.pages import is_paging
 from services.planner.core.phrases import drop_spans, find_exclusions, find_spoken, find_target, is_affirmed, says_which
-from services.planner.core.records import MINOR
+from services.planner.core.records import MINOR, FactRecord
 from services.planner.core.references import find_identifiers, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME, is_compared, proper_names
@@ -22,6 +31,7 @@ from services.planner.core.situation import (
     best,
     places_of,
     says,
+    take_field,
 )
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import JsonObject
@@ -84,18 +94,13 @@ def _find_set_value(
     own = field_stems(name)
     if own & (_WHY_WORDS | _PROSE_WORDS | _OUTCOME_WORDS | _ABOUT_WORDS):
         return None
-    known_values = {
-        str(value) for record in situation.records for column, value in record.fields.items() if column == name
-    }
-    described_names = NAME.findall(f"{tool.description} {tool.properties[name].get('description', '')}")
-    values = choices or [
-        *known_values,
-        *(other_name for other_name in described_names if other_name.lower() not in STOP),
-    ]
+    known_values = {str(record.fields[name]) for record in situation.records if name in record.fields}
+    described = NAME.findall(f"{tool.description} {tool.properties[name].get('description', '')}")
+    values = choices or [*known_values, *(word for word in described if word.lower() not in STOP)]
     target = find_target(intent.clause, values, nouns(tool.name), intent.means_every)
     if target and (target.is_stated or choices):
         return _as_candidate(target.span.value)
-    others = [other_name for other_name in tool.required if other_name != name and not is_reference(tool, other_name)]
+    others = [other for other in tool.required if other != name and not is_reference(tool, other)]
     match = _TO_NAME.search(drop_spans(intent.clause, find_exclusions(intent.clause)))
     is_given = family(parts(tool.name)[0]) in _GIVING_WORDS and not choices and not others and match
     return _as_candidate(match["name"]) if match and is_given else None
@@ -118,26 +123,23 @@ def _find_choice(choices: list[str], name: str, intent: Intent, situation: Situa
     None if there is none, or several.
     """
     if intent.verb:
-        choices = [fitting_choice for fitting_choice in choices if not _only_selects(fitting_choice, intent)]
+        choices = [choice for choice in choices if not _only_selects(choice, intent)]
     named = [choice for choice in choices if says(intent.clause, choice)]
     if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
-        return ArgumentCandidate(named[0], "task", "", CERTAIN)
-    if not intent.verb:
-        verb_stems = {stem(fitting_choice.verb) for fitting_choice in situation.reading.actions}
-        choices = [
-            choice for choice in choices if stem(choice) not in verb_stems
-        ]  # what a task makes is not what it seeks
-        exact = [choice for choice in choices if is_affirmed(choice, situation.text)]
-        return ArgumentCandidate(exact[0], "task", "", CERTAIN) if len(exact) == 1 else None
+        return _as_candidate(named[0])
+    if not intent.verb:  # what a task makes is not what it seeks
+        verb_stems = {stem(action.verb) for action in situation.reading.actions}
+        exact = [one for one in choices if stem(one) not in verb_stems and is_affirmed(one, situation.text)]
+        return _as_candidate(exact[0]) if len(exact) == 1 else None
     own = text_stems(intent.clause) | {stem(intent.verb)}
     for words in (own, situation.stems):
         fits = [choice for choice in choices if stems(parts(choice)) and stems(parts(choice)) <= words]
-        if len(fits) == 1:
-            return ArgumentCandidate(fits[0], "task", "", CERTAIN)
-        if fits and (after := find_stated(name, intent)):
+        if len(fits) > 1 and (after := find_stated(name, intent)):
             word_stems = text_stems(str(after.value))
             fits = [choice for choice in fits if stems(parts(choice)) <= word_stems]
-            return ArgumentCandidate(fits[0], "task", "", CERTAIN) if len(fits) == 1 else None
+            return _as_candidate(fits[0]) if len(fits) == 1 else None
+        if len(fits) == 1:
+            return _as_candidate(fits[0])
     return None
 
 
@@ -152,7 +154,7 @@ def _only_selects(choice: str, intent: Intent) -> bool:
 def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     stated_amount = find_stated(name, intent)
     mention = next(iter(find_mentions(str(stated_amount.value))), None) if stated_amount else None
-    if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
+    if mention is None or mention.kind not in AMOUNTS:
         mention = _figure_near(name, intent.clause, intent) or _figure_near(name, situation.text, intent)
     if mention is None or (field_stems(name) & _SUM_WORDS and _is_percentage(mention, intent)):
         return None
@@ -162,9 +164,7 @@ def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> 
 
 
 def _is_percentage(mention: Mention, intent: Intent) -> bool:
-    return any(
-        other.kind is MentionKind.PERCENT and other.value == mention.value for other in find_mentions(intent.clause)
-    )
+    return any(other.value == mention.value for other in find_of_kind(intent.clause, MentionKind.PERCENT))
 
 
 def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:
@@ -172,10 +172,8 @@ def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCand
 
     None if the clause has another amount too, or the tool takes another number.
     """
-    numeric = [other_name for other_name, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
-    mentions = [
-        mention for mention in find_mentions(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)
-    ]
+    numeric = [other for other, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
+    mentions = find_amounts(intent.clause)
     if not intent.verb or intent.means_every or numeric != [name] or name not in tool.required or len(mentions) != 1:
         return None
     is_whole = mentions[0].number == mentions[0].number.to_integral_value()
@@ -196,11 +194,9 @@ def _figure_near(name: str, text: str, intent: Intent) -> Mention | None:
     own = field_stems(name) - stems(MINOR)
     money = [mention for mention in mentions if mention.kind is MentionKind.MONEY]
     plain = [mention for mention in mentions if mention.kind is MentionKind.NUMBER]
-    for mention in (*money, *plain):
-        around = text_stems(
-            text[max(0, mention.start - 25) : mention.start] + " " + text[mention.end : mention.end + 20]
-        )
-        if own & around and len(money) + len(plain) > 1:
+    for mention in (*money, *plain) if len(money) + len(plain) > 1 else ():
+        before, behind = text[max(0, mention.start - 25) : mention.start], text[mention.end : mention.end + 20]
+        if own & text_stems(f"{before} {behind}"):
             return mention
     if own & _SUM_WORDS or len(own & text_stems(text)) == len(own):
         chosen = money or plain
@@ -222,7 +218,7 @@ def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: 
         (MentionKind.DATE, ("date", "day", "due", "on", "at", "time", "until", "when")),
     ):
         if any(word in shape.split() for word in words):
-            amounts = [m for m in find_mentions(intent.clause) if m.kind is kind] or situation.of_kind(kind)
+            amounts = find_of_kind(intent.clause, kind) or situation.of_kind(kind)
             return ArgumentCandidate(amounts[0].value, "task", "", CERTAIN) if amounts else None
     if field_stems(name) & _SUM_WORDS:
         near = _figure_near(name, intent.clause, intent) or _figure_near(name, situation.text, intent)
@@ -296,12 +292,8 @@ def _find_prose(
         return _as_candidate(_literal_text(intent.clause) or _find_remark(intent.clause) or intent.reason)
     if own & _ABOUT_WORDS or _WHAT_FOR.search(described):
         return _as_candidate(_find_quotation(situation.text) or behind_colon or _words_after_for(situation.text))
-    if (
-        required
-        and intent.verb
-        and described.lower().startswith("what ")
-        and (literal_text := _literal_text(intent.clause))
-    ):
+    says_what = required and intent.verb and described.lower().startswith("what ")
+    if says_what and (literal_text := _literal_text(intent.clause)):
         return _as_candidate(literal_text)
     if intent.verb and own & text_stems(intent.clause):
         return _find_proper_name(own, situation) or _find_in_named_records(name, intent, situation)
@@ -337,7 +329,7 @@ def _describe_done(intent: Intent, situation: Situation) -> str:
 def _find_remark(clause: str) -> str:
     """The remark after the clause's colon or last comma; empty if that is short or begins with an identifier."""
     head, comma, tail = clause.partition(": ") if ": " in clause else clause.rpartition(", ")
-    is_thing = any(mention.kind is MentionKind.ID and mention.start == 0 for mention in find_mentions(tail.strip()))
+    is_thing = any(mention.start == 0 for mention in find_of_kind(tail.strip(), MentionKind.ID))
     return tail.strip() if comma and len(text_words(tail)) >= 3 and head and not is_thing else ""
 
 
@@ -347,34 +339,28 @@ def _find_ground(intent: Intent, situation: Situation) -> str:
     """
     if match := _AS_PATTERN.search(intent.clause):
         return match[1].strip()
-    named = [re.escape(mention.value) for mention in find_mentions(intent.clause) if mention.kind is MentionKind.ID]
-    statement_pattern = re.compile(
-        rf"(?:^|[.;\n]\s*)((?:the )?(?:\w+ ){{0,2}}(?:{'|'.join(named)}) (?:is|was|has)\b[^.;?\n]+)[.;\n]", re.I
-    )
-    match = statement_pattern.search(situation.text) if named else None
+    named = "|".join(map(re.escape, identifiers_in(intent.clause)))
+    statement = rf"(?:^|[.;\n]\s*)((?:the )?(?:\w+ ){{0,2}}(?:{named}) (?:is|was|has)\b[^.;?\n]+)[.;\n]"
+    match = re.search(statement, situation.text, re.I) if named else None
     return match[1].strip() if match else ""
 
 
 def _find_occasion(clause: str) -> str:
     """What money is asked for: the words of a ``for ...`` behind the sum that name nobody and nothing by its name."""
-    for mention in find_mentions(clause):
+    for mention in find_amounts(clause):
         match = re.match(r"\s+for\s+(?P<what>[a-z][^,.;]*)$", clause[mention.end :])
-        if match and mention.kind in (MentionKind.MONEY, MentionKind.NUMBER) and not proper_names(match["what"]):
+        if match and not proper_names(match["what"]):
             return match["what"].strip()
     return ""
 
 
 def _literal_text(clause: str) -> str:
     """What a clause says in so many words: in quotation marks, after ``that``, or after a colon."""
-    return (
-        _find_quotation(clause)
-        or _message_to_recipient(clause)
-        or (clause.partition(": ")[2].strip() if ": " in clause else "")
-    )
+    return _find_quotation(clause) or _message_to_recipient(clause) or clause.partition(": ")[2].strip()
 
 
 def _find_quotation(text: str) -> str:
-    return next((mention.value for mention in find_mentions(text) if mention.kind is MentionKind.QUOTE), "")
+    return next((mention.value for mention in find_of_kind(text, MentionKind.QUOTE)), "")
 
 
 _SPEECH_PATTERN = re.compile(
@@ -399,22 +385,17 @@ def _message_to_recipient(clause: str) -> str:
 
 def _words_after_for(text: str) -> str:
     """The words after the first ``for`` without an identifier, amount or mail address among them; else empty."""
-    for match in re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I):
-        if not any(
-            mention.kind in (MentionKind.ID, MentionKind.MONEY, MentionKind.EMAIL)
-            for mention in find_mentions(match[1])
-        ):
-            return match[1].strip()
-    return ""
+    matches = re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I)
+    others = (MentionKind.ID, MentionKind.MONEY, MentionKind.EMAIL)
+    return next((match[1].strip() for match in matches if not find_of_kind(match[1], *others)), "")
 
 
 def _find_example(schema: JsonObject, situation: Situation) -> str:
     """One of the words that a description offers with ``such as a, b, c``, if the task uses exactly one."""
-    match = re.search(
-        r"(?:such as|e\.g\.|one of|for example)[:,]?\s+([^.;)]+)", str(schema.get("description", "")), re.I
-    )
-    words = re.split(r",\s*|\s+or\s+", match[1]) if match else []
-    fits = [word.strip() for word in words if word.strip() and says(situation.text, word.strip())]
+    described = str(schema.get("description", ""))
+    match = re.search(r"(?:such as|e\.g\.|one of|for example)[:,]?\s+([^.;)]+)", described, re.I)
+    words = map(str.strip, re.split(r",\s*|\s+or\s+", match[1])) if match else ()
+    fits = [word for word in words if says(situation.text, word)]
     return fits[0] if len(fits) == 1 else ""
 
 
@@ -423,22 +404,21 @@ def _find_same_field(name: str, situation: Situation) -> ArgumentCandidate | Non
 
     None if no such record has the field, or if they differ in it.
     """
-    holders = [record for record in situation.records for field in record.fields if field == name]
+    holders = [record for record in situation.records if name in record.fields]
     named = [record for record in holders if says(situation.text, str(record.fields[name]))]
-    chosen = best(named or holders, situation)
-    values = {str(record.fields[name]) for record in chosen}
-    return (
-        ArgumentCandidate(chosen[0].fields[name], "result", chosen[0].ref(name), LIKELY) if len(values) == 1 else None
-    )
+    return _take_agreed(best(named or holders, situation), name)
 
 
 def _find_in_named_records(name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """A record's value of the field ``name`` that the clause contains; None if it contains none or several."""
     holders = [record for record in situation.records if says(intent.clause, str(record.fields.get(name, "")))]
+    return _take_agreed(holders, name)
+
+
+def _take_agreed(holders: Sequence[FactRecord], name: str) -> ArgumentCandidate | None:
+    """The value on which all these records agree in a field; None if there is none."""
     values = {str(record.fields[name]) for record in holders}
-    return (
-        ArgumentCandidate(holders[0].fields[name], "result", holders[0].ref(name), LIKELY) if len(values) == 1 else None
-    )
+    return take_field(holders[0], name, LIKELY) if len(values) == 1 else None
 
 
 def _find_proper_name(own: frozenset[str], situation: Situation) -> ArgumentCandidate | None:

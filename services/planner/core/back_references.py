@@ -2,7 +2,7 @@
 
 import re
 
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import identifiers_in
 from services.planner.core.situation import Situation
 from services.planner.core.words import STOP, stem, stems, text_stems, text_words
 
@@ -21,10 +21,9 @@ def antecedent_of(text: str, situation: Situation) -> str:
     position = situation.text.find(text)
     if position <= 0 or not _points_back(text, situation):
         return ""
-    antecedent_reading = situation.reading
-    clauses = (*antecedent_reading.questions, *(intent.clause for intent in antecedent_reading.actions))
-    before = [(at, clause) for clause in clauses if 0 <= (at := situation.text.find(clause)) < position]
-    named = [(at, clause) for at, clause in before if names_listed_things(clause, situation)]
+    reading = situation.reading
+    placed = [(situation.text.find(one), one) for one in (*reading.questions, *(i.clause for i in reading.actions))]
+    named = [one for one in placed if 0 <= one[0] < position and names_listed_things(one[1], situation)]
     return max(named, default=(0, ""))[1]
 
 
@@ -34,7 +33,7 @@ def with_antecedent(text: str, situation: Situation) -> str:
 
 
 def _points_back(text: str, situation: Situation) -> bool:
-    if names_listed_things(text, situation) or any(mention.kind is MentionKind.ID for mention in find_mentions(text)):
+    if names_listed_things(text, situation) or identifiers_in(text):
         return False
     words = {stem(word) for word in text_words(text) if word not in STOP}
     return bool(_POINTS_PATTERN.search(text)) or (bool(words) and words <= _OF_FIGURES)

@@ -2,7 +2,7 @@
 
 import re
 
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import identifiers_in
 from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.request import Request, as_object, objects
 from services.planner.core.selection import names_in
@@ -32,8 +32,7 @@ def _is_missed(part: JsonObject, calls: list[JsonObject]) -> bool:
 
 def _is_unrelated(call: JsonObject, quote: str) -> bool:
     arguments = dumps(call.get("arguments"))
-    named = [mention.value for mention in find_mentions(quote) if mention.kind is MentionKind.ID]
-    if any(value in arguments for value in named):
+    if any(value in arguments for value in identifiers_in(quote)):
         return False
     words = parts(str(call.get("tool")))
     if SENDING_FAMILIES.intersection(map(family, words)):

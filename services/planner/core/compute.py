@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
-from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
+from services.planner.core.mentions import MentionKind, find_amounts, find_of_kind, identifiers_in
 from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
 from services.planner.core.records import FactRecord, is_unsearched_list
 from services.planner.core.selection import before_comparison, proper_names, select_records
@@ -67,12 +67,10 @@ def list_figures(situation: Situation) -> list[PlannedFigure]:
 
 def requested_figures(text: str, situation: Situation) -> list[PlannedFigure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
-    figures = [
-        figure
-        for compute in (_find_aggregate, _find_share, _change_figure, _compare_figures)
-        if (figure := compute(text, situation))
-    ]
-    return figures or _find_portion(text, situation)
+    computed = (
+        compute(text, situation) for compute in (_find_aggregate, _find_share, _change_figure, _compare_figures)
+    )
+    return [figure for figure in computed if figure] or _find_portion(text, situation)
 
 
 def find_operation(text: str) -> str:
@@ -93,7 +91,7 @@ def _find_portion(text: str, situation: Situation) -> list[PlannedFigure]:
 
 
 def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
-    if any(mention.kind is MentionKind.PERCENT for mention in find_mentions(text)):
+    if find_of_kind(text, MentionKind.PERCENT):
         return None
     operation = find_operation(text)
     before = antecedent_of(text, situation) if operation else ""
@@ -161,30 +159,23 @@ def _build_figure_name(text: str, operation: str) -> str:
 
 def _find_share(text: str, situation: Situation) -> PlannedFigure | None:
     """The figure for a stated percentage of a record's amount (``10% of the ...``); None if the text has none."""
-    percent = next((m for m in find_mentions(text) if m.kind is MentionKind.PERCENT), None)
-    subject = _find_holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
-    field = amount_field(subject, text[percent.end :]) if subject and percent else None
-    if subject is None or field is None or percent is None or not _is_meant(field, text[percent.end :]):
-        return None
-    share = (FigureOperand("task", literal=percent.value), percent.number)
-    return PlannedFigure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
-
-
-def _is_meant(field: str, text: str) -> bool:
-    """Whether a figure is a sum, or the text says a word of its name: the only figure there is may be of anything."""
-    return bool(field_stems(field) & (text_stems(text) | SUMS))
+    for percent in find_of_kind(text, MentionKind.PERCENT)[:1]:
+        of = text[percent.end :]
+        subject = _find_holder(of, situation) or subject_of(text, situation)
+        field = amount_field(subject, of) if subject else None
+        # the only figure that there is may be of anything: it has to be a sum, or the text says a word of its name
+        if subject and field and field_stems(field) & (text_stems(of) | SUMS):
+            share = (FigureOperand("task", literal=percent.value), percent.number)
+            return PlannedFigure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
+    return None
 
 
 def _find_holder(text: str, situation: Situation) -> FactRecord | None:
     """The one record of the task with a numeric field whose words are all in the text; None if there is none or
     several.
     """
-    word_stems = text_stems(text)
-    having = [
-        record
-        for record in subjects(situation)
-        if any(field_stems(name) <= word_stems for name in numeric_fields(record))
-    ]
+    said = text_stems(text)
+    having = [one for one in subjects(situation) if any(field_stems(name) <= said for name in numeric_fields(one))]
     return having[0] if len(having) == 1 else None
 
 
@@ -194,51 +185,35 @@ def _change_figure(text: str, situation: Situation) -> PlannedFigure | None:
     ``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``.
     """
     match = _BY_PATTERN.search(text) or _ONTO_PATTERN.search(text)
-    mention = (
-        next((m for m in find_mentions(match["step"]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
-        if match
-        else None
-    )
-    subject = subject_of(text, situation)
-    field = amount_field(subject, text) if subject else None
-    if match is None or mention is None or subject is None or field is None:
-        return None
-    literal = (FigureOperand("task", literal=mention.value), mention.number)
-    operation = "sum" if match["verb"].lower().startswith(("increas", "rais", "add")) else "difference"
-    return PlannedFigure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
+    for step in find_amounts(match["step"])[:1] if match else ():
+        subject = subject_of(text, situation)
+        field = amount_field(subject, text) if subject else None
+        if match and subject and field:
+            literal = (FigureOperand("task", literal=step.value), step.number)
+            operation = "sum" if match["verb"].lower().startswith(("increas", "rais", "add")) else "difference"
+            return PlannedFigure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
+    return None
 
 
 def figure_left_of_named(text: str, situation: Situation) -> PlannedFigure | None:
     """What is left of the limit that a text names; None if no record that was read has that name."""
-    named, word_stems = [name.lower() for name in proper_names(text)], _words_before_nouns(text)
-    return figure_left(
-        text,
-        situation,
-        lambda record: (
-            all(name in _words_of(record, situation) for name in named)
-            and all(
-                stem(word) in text_stems(_words_of(record, situation))
-                for word, noun in word_stems
-                if noun in record.noun
-            )
-        ),
-    )
+    names = [name.lower() for name in proper_names(text)]
+    pairs = [(stem(word), stem(noun)) for word, noun in pairwise(text_words(text)) if word not in STOP]
 
+    def is_meant(record: FactRecord) -> bool:
+        """Whether a record has all names, and each word before its noun: a ``torn kite`` is one that is torn."""
+        words = _words_of(record, situation)
+        before = {word for word, noun in pairs if noun in record.noun and word not in LEFT}
+        return all(name in words for name in names) and before <= text_stems(words)
 
-def _words_before_nouns(text: str) -> list[tuple[str, str]]:
-    """Each word that is more than filler with the stem of the word behind it: (``torn``, stem of ``kite``)."""
-    words = text_words(text)
-    return [(word, stem(noun)) for word, noun in pairwise(words) if word not in STOP and stem(word) not in LEFT]
+    return figure_left(text, situation, is_meant)
 
 
 def _words_of(record: FactRecord, situation: Situation) -> str:
     """The fields and values of a record and of the records to which it refers, as one text."""
     linked = [other for other in situation.records if _refers_to(record, other)]
-    return " ".join(
-        f"{' '.join(parts(name))} {value}"
-        for described_record in (record, *linked)
-        for name, value in described_record.fields.items()
-    ).lower()
+    fields = [pair for one in (record, *linked) for pair in one.fields.items()]
+    return " ".join(f"{' '.join(parts(name))} {value}" for name, value in fields).lower()
 
 
 def figure_left(
@@ -289,12 +264,8 @@ def _find_budgets(text: str, situation: Situation, is_meant: Callable[[FactRecor
 
 def _refers_to(record: FactRecord, target: FactRecord) -> bool:
     """Whether one record refers to another: they share a value that names or identifies the latter."""
-    naming = {
-        str(value) for name, value in target.fields.items() if is_identifier(name) or field_stems(name) & target.noun
-    }
-    return record is not target and any(
-        isinstance(field_value, str) and field_value in naming for field_value in record.fields.values()
-    )
+    fields = [name for name in target.fields if is_identifier(name) or field_stems(name) & target.noun]
+    return record is not target and not {str(target.fields[name]) for name in fields}.isdisjoint(record.texts)
 
 
 def subjects(situation: Situation) -> list[FactRecord]:
@@ -315,9 +286,7 @@ def subject_of(text: str, situation: Situation) -> FactRecord | None:
         return exact[0]
     records = subjects(situation)
     own = [record for record in records if says(text, record.own_id)]
-    named = own or [
-        record for record in records if any(says(text, str(v)) for v in record.fields.values() if isinstance(v, str))
-    ]
+    named = own or [record for record in records if any(says(text, value) for value in record.texts)]
     nouned = [record for record in records if record.noun & text_stems(text)]
     return next(iter([*named, *nouned, *records]), None)
 

@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import LEFT, figure_left_of_named, list_figures, requested_figures, subjects
+from services.planner.core.counted_days import STATE_WORDS
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units, numeric_fields
 from services.planner.core.intents import Intent
 from services.planner.core.meant_records import MeantRecord, find_meant
-from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
+from services.planner.core.mentions import Mention, MentionKind, find_amounts, find_of_kind, identifiers_in
 from services.planner.core.records import FactRecord
 from services.planner.core.relations import answer_related
 from services.planner.core.situation import Situation, list_records_meant, says
@@ -43,7 +44,6 @@ _PREDICATE_PATTERN = re.compile(
 _DOER_PATTERN = re.compile(r"(?P<verb>\w+)\s+by\s+(?P<who>.+)$", re.I)
 _BE_PATTERN = re.compile(r"\s+(?:(?:is|are|was|were|has|have|be|been|not|comes? to|costs?)\s*)+$", re.I)
 _OF_PATTERN = re.compile(r"\sof\s|['’]s\s", re.I)
-_STATE_WORDS = text_stems("status state")
 _OF_SUMS = text_stems("amount total price cost value sum figure come whole full claim request case item document")
 _SEVERAL_PATTERN = re.compile(r"(?:all|every|each|any|some|both|most|none|no|how many)\b", re.I)
 _NOT = r"(?:\b(?:not|no|never|neither|nor|none)|n['’]t)\b"
@@ -74,16 +74,11 @@ def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
     """
     if not intent.condition:
         return JudgedCondition(True, "")
-    named = [m.value for m in find_mentions(intent.clause) if m.kind is MentionKind.ID and m.value not in intent.spared]
+    named = [value for value in identifiers_in(intent.clause) if value not in intent.spared]
     if len(named) > 1:
         others = {value: "|".join(re.escape(other) for other in named if other != value) for value in named}
-        alone = [
-            intent._replace(clause=re.sub(rf"(?<![\w-])(?:{other_parts})(?![\w-])", "", intent.clause))
-            for other_parts in others.values()
-            if other_parts
-        ]
-        judged = [_judge_parts(part, situation) for part in alone]
-        if len({condition.holds for condition in judged}) > 1:
+        alone = [re.sub(rf"(?<![\w-])(?:{other})(?![\w-])", "", intent.clause) for other in others.values() if other]
+        if len({_judge_parts(intent._replace(clause=clause), situation).holds for clause in alone}) > 1:
             return JudgedCondition(None, f"it is not the same for all of {', '.join(others)}")
     return _judge_parts(intent, situation)
 
@@ -153,7 +148,7 @@ def _find_figure(left_text: str, right_text: str, intent: Intent, situation: Sit
 
 
 def _find_limit(text: str) -> Mention | None:
-    return next((m for m in find_mentions(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
+    return next(iter(find_amounts(text)), None)
 
 
 def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
@@ -180,20 +175,17 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
             return in_major_units(record, str(field))
     if not _names_no_other_figure(words, intent, situation):
         return None
-    text_outside = situation.text.replace(intent.condition, " ")
-    amounts = [
-        mention
-        for mention in find_mentions(intent.clause) + find_mentions(text_outside)
-        if mention.kind is MentionKind.MONEY
-    ]
-    if amounts:
-        return amounts[0].number
-    about = [
-        record
-        for record in spoken_records
-        if (field := amount_field(record, "amount total")) and field_stems(field) & SUMS
-    ]
-    return in_major_units(about[0], str(amount_field(about[0], "amount total"))) if about else None
+    for said in (intent.clause, situation.text.replace(intent.condition, " ")):
+        if amounts := find_of_kind(said, MentionKind.MONEY):
+            return amounts[0].number
+    sums = [(record, field) for record in spoken_records for field in _sum_fields(record)]
+    return in_major_units(*sums[0]) if sums else None
+
+
+def _sum_fields(record: FactRecord) -> list[str]:
+    """The field that says what a record comes to; empty if it has none."""
+    field = amount_field(record, "amount total")
+    return [field] if field and field_stems(field) & SUMS else []
 
 
 def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
@@ -210,7 +202,7 @@ def _names_no_other_figure(words: frozenset[str], intent: Intent, situation: Sit
     for record in subjects(situation):
         stem_groups.append(record.noun)
         if says(situation.text, record.own_id):
-            stem_groups += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
+            stem_groups += map(text_stems, record.texts)
     return words <= frozenset().union(*stem_groups)
 
 
@@ -221,10 +213,8 @@ def _figure_of(meant: Sequence[MeantRecord]) -> Decimal | None:
     """
     if len(meant) != 1:
         return None
-    record, fields = meant[0].record, [name for name in numeric_fields(meant[0].record) if name in meant[0].fields]
-    if not meant[0].fields:
-        field = amount_field(record, "amount total")
-        fields = [field] if field and field_stems(field) & SUMS else []
+    record, named = meant[0]
+    fields = [name for name in numeric_fields(record) if name in named] if named else _sum_fields(record)
     return in_major_units(record, fields[0]) if len(fields) == 1 else None
 
 
@@ -294,7 +284,7 @@ def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondi
 def _says_no_more(text: str, stated_word: str, record: FactRecord) -> bool:
     """Whether a text says no more of a record than that state: neither ``almost open`` nor ``open last year``."""
     own, names = text_stems(stated_word), [name for name in record.fields if is_identifier(name) or "name" in name]
-    known = _STATE_WORDS | _PRESENT_WORDS | own | record.noun.union(*map(field_stems, record.fields))
+    known = STATE_WORDS | _PRESENT_WORDS | own | record.noun.union(*map(field_stems, record.fields))
     known = known.union(*(text_stems(str(record.fields[name])) for name in names))
     return any(own <= said <= known for said in map(text_stems, _ALTERNATIVE_PATTERN.split(text)))
 
@@ -363,7 +353,7 @@ def _other_state(meant: Sequence[MeantRecord], state: str) -> str:
         return ""
     for one in meant:
         words = {n: v for n, v in one.told if isinstance(v, str) and v.isalpha() and v.islower()}
-        states = [value for name, value in words.items() if field_stems(name) & _STATE_WORDS] or [*words.values()]
+        states = [value for name, value in words.items() if field_stems(name) & STATE_WORDS] or [*words.values()]
         if len(states) == 1:
             return "" if family(states[0]) and family(states[0]) == family(state.split()[-1]) else states[0]
     return ""

@@ -24,7 +24,7 @@ from services.planner.core.counted_days import (
     must_stand,
 )
 from services.planner.core.figures import amount_field, in_major_units, numeric_fields
-from services.planner.core.mentions import Mention, MentionKind, find_mentions
+from services.planner.core.mentions import Mention, MentionKind, find_amounts
 from services.planner.core.phrases import (
     TextSpan,
     drop_spans,
@@ -39,6 +39,7 @@ from services.planner.core.words import (
     are_related,
     field_stems,
     parts,
+    share_word,
     stem,
     stems,
     text_stems,
@@ -79,7 +80,6 @@ _PHRASE_END = re.compile(r",(?!\d)|[;:?!]|\.(?!\d)|\s(?:and|or|but|to|into|that|
 _MARK_WORDS = stems(
     "level limit point threshold mark value amount number figure own respective stated allowed is".split()
 )
-_FIGURES = (MentionKind.MONEY, MentionKind.NUMBER)
 _WORD_OR = re.compile(r"\bor\b", re.I)
 _TESTS: dict[str, Callable[[Decimal, Decimal], bool]] = {
     "over": operator.gt,
@@ -144,24 +144,15 @@ def _drop_words_of(text: str, criteria: Sequence[RowCriterion]) -> str:
 
 def _find_mixed_choice(text: str, criteria: Sequence[RowCriterion]) -> list[str]:
     """The words around the first ``or`` between criteria of two columns, which the planner cannot apply."""
+    spans = [(span, criterion.column) for criterion in criteria for span in criterion.spans]
     for match in _WORD_OR.finditer(text):
-        before = [
-            (span.end, criterion.column)
-            for criterion in criteria
-            for span in criterion.spans
-            if span.end <= match.start()
-        ]
-        after = [
-            (-span.start, criterion.column)
-            for criterion in criteria
-            for span in criterion.spans
-            if span.start >= match.end()
-        ]
-        near = before and after and max(before)[0] > match.start() - 12 and -max(after)[0] < match.end() + 25
-        if near and {column for _, column in before if _ == max(before)[0]}.isdisjoint(
-            column for _, column in after if _ == max(after)[0]
-        ):
-            return [text[max(before)[0] - 8 : -max(after)[0] + 8].strip()]
+        end = max((span.end for span, _ in spans if span.end <= match.start()), default=-1)
+        start = min((span.start for span, _ in spans if span.start >= match.end()), default=-1)
+        before = {column for span, column in spans if span.end == end}
+        after = {column for span, column in spans if span.start == start}
+        is_near = before and after and end > match.start() - 12 and start < match.end() + 25
+        if is_near and before.isdisjoint(after):
+            return [text[end - 8 : start + 8].strip()]
     return []
 
 
@@ -183,14 +174,15 @@ def _read_counted_days(
         column, start, end = named
         ends = [(stretch.first, stretch.last), *([stretch.earlier] if stretch.earlier else [])]
         held = [pair for pair in ends if any(_lies_within(pair, column, record) for record in listed)]
-        read_by = {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
-        if len(held) > 1 or (stem(text[start:end]) in read_by and not is_for_good(text[start:end])):
+        word = text[start:end]
+        is_asked_by = any(stem(word) in map(stem, record.asked_by) for record in listed)
+        if len(held) > 1 or (is_asked_by and not is_for_good(word)):
             undecided.append(text[min(start, stretch.start) : max(end, stretch.end)])
             continue
-        spans = (TextSpan(stretch.start, stretch.end, ""), TextSpan(start, end, text[start:end]))
+        spans = (TextSpan(stretch.start, stretch.end, ""), TextSpan(start, end, word))
         is_meant = partial(_lies_within, (held or ends)[0], column)
         criterion, unsure = RowCriterion(is_meant, spans), list[str]()
-        if must_stand(text[start:end], text, stretch, today):
+        if must_stand(word, text, stretch, today):
             criterion, unsure = _criterion_of_standing(listed, is_meant, spans)
         criteria.append(criterion._replace(column=f"{column} from {stretch.start}"))  # "or" joins it with no other
         undecided += unsure
@@ -226,7 +218,7 @@ def _read_comparisons(
 ) -> tuple[list[RowCriterion], list[str]]:
     criteria: list[RowCriterion] = []
     uninterpreted: list[str] = []
-    figures = [*_figures_of(text), *days]
+    figures = [*find_amounts(text), *days]
     for ends in _between_two(text, figures):
         criteria += [criterion for criterion in [_read_between(text, ends, listed)] if criterion]
     taken_spans = [span for criterion in criteria for span in criterion.spans]
@@ -241,10 +233,6 @@ def _read_comparisons(
             uninterpreted.append(text[match.start() : _end_of_phrase(text, match.end())].strip())
     criteria += _figures_or_more(text, figures, listed, taken_spans)
     return criteria, uninterpreted
-
-
-def _figures_of(text: str) -> list[Mention]:
-    return [mention for mention in find_mentions(text) if mention.kind in _FIGURES]
 
 
 def _end_of_phrase(text: str, start: int) -> int:
@@ -280,10 +268,8 @@ def _compared_with_figure(
     text: str, match: re.Match[str], figures: Sequence[Mention], listed: Sequence[FactRecord]
 ) -> RowCriterion | None:
     limit = next((figure for figure in figures if 0 <= figure.start - match.end() <= 1), None)
-    if limit is None:
-        return None
-    of = _words_compared(text, match.start(), limit, listed)
-    if of is None:
+    of = _words_compared(text, match.start(), limit, listed) if limit else None
+    if limit is None or of is None:
         return None
     return _build_comparison(text, _parse_operation(match), limit, of, TextSpan(match.start(), limit.end, ""), listed)
 
@@ -369,13 +355,7 @@ def _as_figure(mention: Mention) -> Decimal | None:
 def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
     """The column of days that a text names, or the only one; None if there is none or several."""
     columns = day_columns(listed)
-    word_stems = text_stems(text)
-    named = [
-        name
-        for name in columns
-        if any(are_related(word_stem, word) for word_stem in field_stems(name) for word in word_stems)
-    ]
-    chosen = named or columns
+    chosen = [name for name in columns if share_word(field_stems(name), text_stems(text))] or columns
     return chosen[0] if len(chosen) == 1 else None
 
 
@@ -414,18 +394,13 @@ def _names_column(name: str, word_stems: frozenset[str]) -> bool:
 def _read_values(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     """For each column those of its values that the text names; denied ones are left out."""
     participles = _find_participles(text)
-    spans_by_name: dict[str, list[TextSpan]] = {}
-    for name, values in _values_of(listed).items():
-        for value in values:
-            spans = _find_value(value, text, participles)
-            if spans:
-                spans_by_name.setdefault(name, []).extend(spans)
+    spans_by_name = {
+        name: [span for value in values for span in _find_value(value, text, participles)]
+        for name, values in _values_of(listed).items()
+    }
     longest = {*longest_spans([span for spans in spans_by_name.values() for span in spans])}
-    criteria = [
-        _value_criterion(name, [span for span in spans if span in longest], text)
-        for name, spans in spans_by_name.items()
-    ]
-    return [criterion for criterion in criteria if criterion.spans]
+    kept = [(name, [span for span in spans if span in longest]) for name, spans in spans_by_name.items()]
+    return [_value_criterion(name, spans, text) for name, spans in kept if spans]
 
 
 def _values_of(listed: Sequence[FactRecord]) -> dict[str, set[str]]:
@@ -442,10 +417,8 @@ def _may_be_spoken(value: str) -> bool:
 
 
 def _find_participles(text: str) -> dict[str, TextSpan]:
-    return {
-        stem(match[0]): TextSpan(match.start(), match.end(), match[0])
-        for match in re.finditer(r"\b\w+(?:ed|ing)\b", text.lower())
-    }
+    matches = re.finditer(r"\b\w+(?:ed|ing)\b", text.lower())
+    return {stem(match[0]): TextSpan(match.start(), match.end(), match[0]) for match in matches}
 
 
 def _find_value(value: str, text: str, participles: dict[str, TextSpan]) -> list[TextSpan]:
@@ -471,25 +444,17 @@ def _value_criterion(name: str, spans: Sequence[TextSpan], text: str) -> RowCrit
 
 def _read_days(text: str, listed: Sequence[FactRecord], days: Sequence[Mention]) -> list[RowCriterion]:
     """Days that are stated and not compared."""
-    criteria: list[RowCriterion] = []
-    for day in days:
-        if text[day.start : day.end].strip():
-            criterion = _build_comparison(
-                text, "is", day, text[: day.start], TextSpan(day.start, day.end, day.value), listed
-            )
-            criteria += [criterion] if criterion else []
-    return criteria
+    spans = [(day, TextSpan(day.start, day.end, day.value)) for day in days if text[day.start : day.end].strip()]
+    found = (_build_comparison(text, "is", day, text[: day.start], span, listed) for day, span in spans)
+    return [criterion for criterion in found if criterion]
 
 
 def _read_flags(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     """Criteria on boolean fields, as in ``those that are sealed``."""
     names = sorted({n for record in listed for n, value in record.fields.items() if isinstance(value, bool)})
-    criteria: list[RowCriterion] = []
-    for name in names:
-        flag_text = " ".join(part for part in parts(name) if part not in ("is", "has"))
-        for span in find_spoken(flag_text, text):
-            criteria.append(_flag_criterion(name, span, find_negation(text, span.start)))
-    return criteria
+    flags = [(name, " ".join(part for part in parts(name) if part not in ("is", "has"))) for name in names]
+    spoken = [(name, span) for name, words in flags for span in find_spoken(words, text)]
+    return [_flag_criterion(name, span, find_negation(text, span.start)) for name, span in spoken]
 
 
 def _flag_criterion(name: str, span: TextSpan, denial: TextSpan | None) -> RowCriterion:
@@ -509,7 +474,7 @@ def _read_figures(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]
     """Criteria on numeric fields that a text names with a figure, as in ``with a width of 0`` or ``with 3 pages``."""
     columns = sorted({name for record in listed for name in numeric_fields(record)})
     criteria: list[RowCriterion] = []
-    for figure in _figures_of(text):
+    for figure in find_amounts(text):
         for name in columns:
             words = r"[\s_-]*".join(map(re.escape, parts(name)))
             before = re.search(_BEFORE_FIGURE % words, text[: figure.start], re.I)

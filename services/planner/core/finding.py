@@ -5,7 +5,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import MentionKind, find_of_kind
 from services.planner.core.phrases import TELLS_PATTERN
 from services.planner.core.references import is_reference
 from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Call, Request, ToolSpec
@@ -81,9 +81,8 @@ def _action_words(intent: Intent) -> str:
 
 def _without_names(clause: str) -> str:
     """The words of a clause without its identifiers and its quoted texts."""
-    for mention in reversed(find_mentions(clause)):
-        if mention.kind in (MentionKind.ID, MentionKind.QUOTE):
-            clause = f"{clause[: mention.start]} {clause[mention.end :]}"
+    for mention in reversed(find_of_kind(clause, MentionKind.ID, MentionKind.QUOTE)):
+        clause = f"{clause[: mention.start]} {clause[mention.end :]}"
     return " ".join(clause.split())[:160]
 
 

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
+from services.planner.core.mentions import MentionKind, find_of_kind, identifiers_in
 from services.planner.core.phrases import drop_later, drop_spans, find_exclusions
 from services.planner.core.words import (
     FAMILIES,
@@ -294,7 +294,7 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
 
 def _divide_by_things(question: str) -> list[str]:
     """The question for each thing of ``A-1, A-2 and A-3``, unless it asks what these come to or how they compare."""
-    ids = [mention for mention in find_mentions(question) if mention.kind is MentionKind.ID]
+    ids = find_of_kind(question, MentionKind.ID)
     between = [question[mention.end : after.start] for mention, after in pairwise(ids)]
     if not between or _TOGETHER_PATTERN.search(question) or not all(map(_AND_PATTERN.fullmatch, between)):
         return [question]

@@ -10,12 +10,13 @@ from services.planner.core.relations import find_known
 from services.planner.core.selection import names_in, records_named
 from services.planner.core.situation import Situation
 from services.planner.core.words import (
-    STOP,
     are_related,
     concept,
+    content_words,
     field_stems,
     is_identifier,
     parts,
+    share_word,
     stem,
     stems,
     text_words,
@@ -48,7 +49,7 @@ def find_meant(subject: str, owners: Sequence[FactRecord], situation: Situation)
     segments = [part for text in _OF_PATTERN.split(subject)[::-1] for part in _OWNS_PATTERN.split(text)]
     first, *further = segments
     meant, rest = _find_first_records(first, owners, situation)
-    steps = [*([rest] if rest else []), *map(_content, further)]
+    steps = [*([rest] if rest else []), *map(content_words, further)]
     if not all(steps):
         return ()
     for place, words in enumerate(steps):
@@ -67,11 +68,13 @@ def _find_first_records(
         return ((MeantRecord(record),) if record else ()), ()
     for name in names_in(f"that {text}"):
         named = {record.own_id: record for record in records_named(name, situation) if record.own_id}
-        left = _content(text.replace(name, " "))
+        left = content_words(text.replace(name, " "))
         if named:
-            is_one = len(named) == 1 and all(_is_of(word, next(iter(named.values())).noun) for word in left)
+            is_one = len(named) == 1 and all(
+                share_word((stem(word),), next(iter(named.values())).noun) for word in left
+            )
             return (tuple(MeantRecord(record) for record in named.values()) if is_one else ()), ()
-    return tuple(MeantRecord(record) for record in owners), _content(text)
+    return tuple(MeantRecord(record) for record in owners), content_words(text)
 
 
 def _step_from(
@@ -92,9 +95,11 @@ def _step_from(
         targets = {str(record.fields[name]) for name in links}
         target = find_known(targets.pop(), situation) if len(targets) == 1 else None
         return MeantRecord(target) if target else None
-    if may_be_itself and all(_is_of(word, record.noun) for word in words):
+    if may_be_itself and all(share_word((stem(word),), record.noun) for word in words):
         return MeantRecord(record)
-    named = [name for name in others if all(_is_of(word, field_stems(name) | record.noun) for word in words)]
+    named = [
+        name for name in others if all(share_word((stem(word),), field_stems(name) | record.noun) for word in words)
+    ]
     exact = [name for name in named if field_stems(name) <= stems(words) | record.noun]
     return MeantRecord(record, tuple(exact or named)) if named else _referring(record, words, situation)
 
@@ -108,7 +113,7 @@ def _names_all(words: Iterable[str], own: frozenset[str]) -> bool:
     said = [*words]
     return (
         bool(own)
-        and all(_is_of(word, own) for word in said)
+        and all(share_word((stem(word),), own) for word in said)
         and all(any(are_related(stem(word), part) for word in said) for part in own)
     )
 
@@ -130,7 +135,9 @@ def _find_only(words: tuple[str, ...], situation: Situation) -> tuple[MeantRecor
     said = frozenset[str]() if _is_plural(words) else stems(words)
     fitting = [record for record in situation.records if record.noun and record.noun <= said]
     meant = _only_one(
-        record for record in fitting if all(_is_of(word, record.noun) or word in _own_words(record) for word in words)
+        record
+        for record in fitting
+        if all(share_word((stem(word),), record.noun) or word in _own_words(record) for word in words)
     )
     return (meant,) if meant else ()
 
@@ -149,11 +156,3 @@ def _only_one(records: Iterable[FactRecord]) -> MeantRecord | None:
         key = record.own_id or record.ref("")
         by_id[key] = record if key not in by_id or by_id[key].in_list else by_id[key]
     return MeantRecord(next(iter(by_id.values()))) if len(by_id) == 1 else None
-
-
-def _content(text: str) -> tuple[str, ...]:
-    return tuple(word for word in text_words(text) if word not in STOP)
-
-
-def _is_of(word: str, known_stems: Iterable[str]) -> bool:
-    return any(are_related(stem(word), own) for own in known_stems)

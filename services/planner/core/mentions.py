@@ -18,6 +18,9 @@ class MentionKind(StrEnum):
     NUMBER = "number"
 
 
+AMOUNTS = (MentionKind.MONEY, MentionKind.NUMBER)
+
+
 class Mention(NamedTuple):
     """A mention in a text. ``value`` is canonical: digits without separators, ISO dates, the inside of quotation
     marks.
@@ -91,12 +94,18 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
     return tuple(sorted(mentions, key=lambda mention: mention.start)[:_AT_MOST])
 
 
-def find_identifiers_said(text: str) -> list[Mention]:
-    return [mention for mention in find_mentions(text) if mention.kind is MentionKind.ID]
+def find_of_kind(text: str, *kinds: MentionKind) -> list[Mention]:
+    """The mentions of these kinds."""
+    return [mention for mention in find_mentions(text) if mention.kind in kinds]
+
+
+def find_amounts(text: str) -> list[Mention]:
+    """The sums of money and the bare numbers."""
+    return find_of_kind(text, *AMOUNTS)
 
 
 def identifiers_in(text: str) -> tuple[str, ...]:
-    return tuple(mention.value for mention in find_identifiers_said(text))
+    return tuple(mention.value for mention in find_of_kind(text, MentionKind.ID))
 
 
 _TWO_WAYS_PATTERN = re.compile(
@@ -111,9 +120,8 @@ def find_ambiguous_figures(text: str) -> tuple[str, ...]:
 
 def drop_quotations(text: str) -> str:
     """The text with blanks in place of what stands in quotation marks, of the same length."""
-    for mention in find_mentions(text):
-        if mention.kind is MentionKind.QUOTE:
-            text = f"{text[: mention.start]}{' ' * (mention.end - mention.start)}{text[mention.end :]}"
+    for mention in find_of_kind(text, MentionKind.QUOTE):
+        text = f"{text[: mention.start]}{' ' * (mention.end - mention.start)}{text[mention.end :]}"
     return text
 
 

@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import AMOUNTS, MentionKind, find_of_kind
 from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import field_stems, parts, stems, text_stems
@@ -99,9 +99,7 @@ def _means_percent(part: str) -> bool:
 
 
 def _states_figure(text: str) -> bool:
-    return any(
-        mention.kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER) for mention in find_mentions(text)
-    )
+    return bool(find_of_kind(text, *AMOUNTS, MentionKind.PERCENT))
 
 
 def _field_words(field: str) -> str:

@@ -51,6 +51,16 @@ class FactRecord(NamedTuple):
         return [*filter(None, (self.own_id, str(self.fields.get("name", ""))))]
 
     @property
+    def texts(self) -> list[str]:
+        """The values of its fields that are texts."""
+        return [value for value in self.fields.values() if isinstance(value, str)]
+
+    @property
+    def asked_by(self) -> set[str]:
+        """The values by which the tool was asked for it, as texts."""
+        return {*map(str, self.fact.arguments.values())}
+
+    @property
     def values(self) -> set[str]:
         """The values of its fields as texts."""
         return {*map(str, self.fields.values())}

@@ -3,27 +3,26 @@ the records say to which it refers: the X of the Y that submitted Z.
 """
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from services.planner.core.counted_days import columns_of_day, day_columns, find_state
 from services.planner.core.explained import drop_asking, unexplained_words
 from services.planner.core.figures import SUMS, in_major_units, numeric_fields
 from services.planner.core.languages import SAME_DAY
-from services.planner.core.mentions import MentionKind, find_mentions, identifiers_in
+from services.planner.core.mentions import MentionKind, find_of_kind, identifiers_in
 from services.planner.core.records import MINOR, FactRecord
 from services.planner.core.situation import Situation, places_of
 from services.planner.core.words import (
-    STOP,
     are_related,
     concept,
+    content_words,
     family,
     field_stems,
     is_identifier,
     parts,
+    share_word,
     stem,
     stems,
-    text_words,
 )
 
 _LINK_PATTERN = re.compile(
@@ -136,7 +135,7 @@ def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, in
 
     The record is None unless there is just one; the place is 0 to 0 if the text has no identifier either.
     """
-    ids = [mention for mention in find_mentions(text) if mention.kind is MentionKind.ID]
+    ids = find_of_kind(text, MentionKind.ID)
     if ids:
         record = find_known(ids[0].value, situation) if len(ids) == 1 else None
         return record, ids[0].start, ids[0].end
@@ -158,7 +157,7 @@ def find_known(value: str, situation: Situation) -> FactRecord | None:
 def _read_steps(head: str, tail: str) -> list[_Step]:
     """The steps from the named record on, in their order; empty if the text is of another form."""
     if owned := re.fullmatch(r"['’]s?\s+(?P<what>[\w\s'’-]+)", tail):
-        further = [_Step(_content_words(words)) for words in re.split(r"['’]s\s+", owned["what"])]
+        further = [_Step(content_words(words)) for words in re.split(r"['’]s\s+", owned["what"])]
         return [*further, *_read_steps(head, "")] if _LINK_PATTERN.search(head) else further
     links = [*_LINK_PATTERN.finditer(f"{head} ")]
     if not links:
@@ -175,11 +174,11 @@ def _read_steps(head: str, tail: str) -> list[_Step]:
         *(words.partition(" ")[2] if verb else words for verb, words in zip(verbs, segments[1:], strict=True)),
     ]
     steps = [
-        _Step(_content_words(words), "" if is_passive else verb)
+        _Step(content_words(words), "" if is_passive else verb)
         for words, verb, is_passive in zip(named, verbs, passive, strict=False)
     ][::-1]
     if tail.strip():
-        return [_Step(_content_words(tail)), *steps] if len(steps) > 1 else []
+        return [_Step(content_words(tail)), *steps] if len(steps) > 1 else []
     return steps
 
 
@@ -190,15 +189,11 @@ def _read_doer(head: str) -> list[_Step]:
     if match := _WHO_PATTERN.match(head):
         return [_Step((), match["verb"])]
     match = _WHICH_PATTERN.match(head)
-    return [_Step(_content_words(match["noun"]), match["verb"])] if match else []
+    return [_Step(content_words(match["noun"]), match["verb"])] if match else []
 
 
 def _first_word(words: str) -> str:
     return words.split(maxsplit=1)[0] if words.strip() else ""
-
-
-def _content_words(words: str) -> tuple[str, ...]:
-    return tuple(word for word in text_words(words) if word not in STOP)
 
 
 def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) -> RelatedAnswer | None:
@@ -217,14 +212,14 @@ def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) 
             return RelatedAnswer(why=why) if is_strict else None
         target = find_known(str(record.fields[field]), situation)
         own_stems = field_stems(field) | record.noun | (target.noun if target else frozenset())
-        left = drop_asking(word for word in step.words if not _is_of(word, own_stems))
+        left = drop_asking(word for word in step.words if not share_word((stem(word),), own_stems))
         if step.verb and target is None and parts(field)[-1:] == ("by",):
             left = ()  # of what kind it is, its own record would say
         waiting = [_Step(left), *waiting] if left else waiting
         while (
             waiting
             and not (target or is_identifier(field))
-            and all(_is_of(word, field_stems(field)) for word in waiting[0].words)
+            and all(share_word((stem(word),), field_stems(field)) for word in waiting[0].words)
         ):
             waiting.pop(0)  # the date of birth
         if not waiting:
@@ -235,10 +230,6 @@ def _follow_steps(record: FactRecord, steps: list[_Step], situation: Situation) 
             return RelatedAnswer(why=why) if is_strict else None
         record = target
     return None
-
-
-def _is_of(word: str, known_stems: Iterable[str]) -> bool:
-    return any(are_related(stem(word), own) for own in known_stems)
 
 
 def _choose_field(record: FactRecord, step: _Step, situation: Situation) -> str | None:

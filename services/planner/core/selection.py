@@ -17,7 +17,7 @@ from services.planner.core.links import (
     leftover_words,
     list_linked,
 )
-from services.planner.core.mentions import Mention, MentionKind, find_mentions, identifiers_in
+from services.planner.core.mentions import Mention, MentionKind, find_of_kind, identifiers_in
 from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord
 from services.planner.core.request import ToolSpec
@@ -41,10 +41,7 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
     links = _read_links(normalised_text, listed, situation)
     normalised_text = drop_spans(normalised_text, links.spans)
     kinds = group_by_noun(listed)
-    read = {
-        kind: read_criteria(normalised_text, of_kind, _days_in(normalised_text, situation), situation.today)
-        for kind, of_kind in kinds.items()
-    }
+    read = {kind: _read_of(normalised_text, of_kind, situation) for kind, of_kind in kinds.items()}
     left_out = {kind: _read_exclusions(exclusions, of_kind, situation) for kind, of_kind in kinds.items()}
     first = next(iter(read.values()), ReadCriteria((), normalised_text))
     uninterpreted = (
@@ -100,8 +97,7 @@ def _read_links(text: str, listed: Sequence[FactRecord], situation: Situation) -
     for whole_kind in find_linked_kinds(text, listed, situation):
         kind = _without_foreign_tail(whole_kind, text, listed, situation)
         others, words = list_linked(kind, situation), text[kind.start : kind.end].strip()
-        around = _text_about(kind, text)
-        read = read_criteria(around, others, _days_in(around, situation), situation.today)
+        read = _read_of(_text_about(kind, text), others, situation)
         left = leftover_words(read.rest, kind, others, situation.terms)
         is_linked = are_linked(kind, listed, others)
         if not (read.criteria or left or kind.is_held) or (kind.is_held and not is_linked):
@@ -149,7 +145,7 @@ def _listed_of_kind(text: str, situation: Situation) -> list[FactRecord]:
 
 def _days_in(text: str, situation: Situation) -> list[Mention]:
     """The days that a text names, those without a year as well, where they stand in it."""
-    own = [mention for mention in find_mentions(text) if mention.kind is MentionKind.DATE]
+    own = find_of_kind(text, MentionKind.DATE)
     starts = {mention.start for mention in own}
     for mention in situation.of_kind(MentionKind.DATE):
         written = situation.text[mention.start : mention.end]
@@ -176,20 +172,19 @@ def _read_exclusions(
     exclusions: Sequence[TextSpan], listed: Sequence[FactRecord], situation: Situation
 ) -> _ReadExclusions:
     named = [(span, identifiers_in(span.value)) for span in exclusions]
-    others = [
-        (span, read_criteria(span.value, listed, _days_in(span.value, situation), situation.today))
-        for span, ids in named
-        if not ids
-    ]
-    uninterpreted = [
-        span.value
-        for span, read in others
+    others = [(span.value, _read_of(span.value, listed, situation)) for span, ids in named if not ids]
+    uninterpreted = tuple(
+        words
+        for words, read in others
         if not read.criteria or read.uninterpreted or unexplained_words(read.rest, listed)
-    ]
-    exclusions_read = tuple(read for span, read in others if span.value not in uninterpreted)
-    return _ReadExclusions(
-        frozenset(record_id for _, ids in named for record_id in ids), exclusions_read, tuple(uninterpreted)
     )
+    exclusions_read = tuple(read for words, read in others if words not in uninterpreted)
+    return _ReadExclusions(frozenset(value for _, ids in named for value in ids), exclusions_read, uninterpreted)
+
+
+def _read_of(text: str, records: Sequence[FactRecord], situation: Situation) -> ReadCriteria:
+    """The criteria of a text over these records, with the days that it names."""
+    return read_criteria(text, records, _days_in(text, situation), situation.today)
 
 
 def _of_the_list_named(listed: Sequence[FactRecord], word_stems: frozenset[str]) -> list[FactRecord]:
@@ -240,7 +235,7 @@ def are_same_state(state: str, other: str) -> bool:
 
 def _replace_states_by_shown_ones(text: str, listed: Sequence[FactRecord]) -> str:
     """The text with the word that the records have for a state of which it uses another: ``open`` for ``pending``."""
-    values = {value for record in listed for value in record.fields.values() if isinstance(value, str)}
+    values = {value for record in listed for value in record.texts}
     for words in _SAME_STATE:
         known_states = sorted(words & values)
         for word in words - values if len(known_states) == 1 else ():
@@ -253,9 +248,8 @@ def _asks_for_unknown(text: str, listed: Sequence[FactRecord], situation: Situat
     match = _PREDICATE_PATTERN.search(text)
     if match is None or not listed or _is_no_state(match["state"], situation) or match["state"] in STOP:
         return ""
-    value_stems = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
-    value_stems |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
-    return "" if stem(match["state"]) in value_stems else match["state"]
+    is_shown = stem(match["state"]) in stems(word for one in listed for word in (*one.texts, *one.asked_by))
+    return "" if is_shown else match["state"]
 
 
 def unknown_state(text: str, listed: Sequence[FactRecord], situation: Situation) -> frozenset[str]:
@@ -263,8 +257,7 @@ def unknown_state(text: str, listed: Sequence[FactRecord], situation: Situation)
     says that a thing may have it.
     """
     match = _PREDICATE_PATTERN.search(text)
-    values = (value for record in listed for value in record.fields.values() if isinstance(value, str))
-    tells = any(value.isalpha() and value.islower() for value in values)
+    tells = any(value.isalpha() and value.islower() for record in listed for value in record.texts)
     is_known = match and any(stem(match["state"]) in situation.choices.get(record.noun, ()) for record in listed)
     is_state = match and tells and is_known and not _is_no_state(match["state"], situation)
     return frozenset((stem(match["state"]),)) if match and is_state else frozenset()
@@ -323,8 +316,8 @@ def _is_meant(record: FactRecord, meant_ids: _Meant) -> bool:
 def _refers_to_one(values: set[str], record: FactRecord, meant_ids: _Meant) -> bool:
     """Whether a record has one of several identifiers of a shape, or was read by it, or its kind has no such column."""
     columns = meant_ids.columns.get((record.fact.tool, shape_of_id(next(iter(values)))), set())
-    held = {str(record.fields.get(name)) for name in columns} | {*map(str, record.fact.arguments.values())}
-    return not columns or bool(values & held)
+    held = {str(record.fields.get(name)) for name in columns}
+    return not columns or not values.isdisjoint(held | record.asked_by)
 
 
 @lru_cache(maxsize=20_000)
@@ -359,15 +352,14 @@ _SUBJECT_PATTERN = re.compile(r"\s+(?:is|was|has|had|wants|needs)\b")
 
 def names_in(text: str) -> list[str]:
     """The proper names of a text; what stands in quotation marks is no one's name."""
-    for mention in find_mentions(text):
-        if mention.kind is MentionKind.QUOTE:
-            text = f"{text[: mention.start]}{'.' * (mention.end - mention.start)}{text[mention.end :]}"
+    for mention in find_of_kind(text, MentionKind.QUOTE):
+        text = f"{text[: mention.start]}{'.' * (mention.end - mention.start)}{text[mention.end :]}"
     return proper_names(text)
 
 
 def records_named(name: str, situation: Situation) -> list[FactRecord]:
     """The records of which one field equals that name."""
-    return [record for record in situation.records if name.lower() in _texts_of_record(record)]
+    return [record for record in situation.records if name.lower() in map(str.lower, record.texts)]
 
 
 def named_owners(text: str, situation: Situation) -> list[FactRecord]:
@@ -388,16 +380,12 @@ def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[
     known_words = frozenset().union(
         *(nouns(tool.name) for tool in tools), *(record.noun for record in situation.records)
     )
-    record_text = " ".join(text for record in situation.records for text in _texts_of_record(record))
+    record_text = " ".join(text for record in situation.records for text in record.texts).lower()
     return [
         name
         for name in names_in(situation.text)
         if name.lower() not in record_text and not {stem(word) for word in text_words(name)} <= known_words
     ]
-
-
-def _texts_of_record(record: FactRecord) -> list[str]:
-    return [value.lower() for value in record.fields.values() if isinstance(value, str)]
 
 
 def proper_names(text: str) -> list[str]:

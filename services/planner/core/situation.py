@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import TaskReading, understand
-from services.planner.core.mentions import Mention, MentionKind, find_mentions
+from services.planner.core.mentions import Mention, MentionKind, find_mentions, find_of_kind
 from services.planner.core.process import process_of
 from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, read_figure, records_of
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, ToolSpec, as_object, now_of, objects
@@ -160,9 +160,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
     mentions = _with_spoken_days(find_mentions(text), text, now)
     history = request.sections.get("history", "")
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
-        mentions += tuple(
-            past_mention for past_mention in find_mentions(history) if past_mention.kind is MentionKind.ID
-        )
+        mentions += tuple(find_of_kind(history, MentionKind.ID))
     facts = facts_of(request, writers)
     records = records_of(facts)
     documents = _documents_of(request)

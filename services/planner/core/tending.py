@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import MentionKind, find_of_kind
 from services.planner.core.request import Call, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.spoken_times import SENTENCE_END, find_end_time, find_interval
@@ -174,8 +174,8 @@ def _state_words(tool: ToolSpec, row: ReadRow) -> frozenset[str]:
 
 def _named_value(step: TendingStep) -> str | None:
     """The value that a step gives: in quotation marks, or after ``to``, ``as`` or ``under``; None if there is none."""
-    if quoted := [mention.value for mention in find_mentions(step.clause) if mention.kind is MentionKind.QUOTE]:
-        return quoted[0]
+    if quoted := find_of_kind(step.clause, MentionKind.QUOTE):
+        return quoted[0].value
     named = [match["word"] for match in _AT_PATTERN.finditer(step.clause)]
     return next((word for word in reversed(named) if word.lower() not in _PRONOUN_WORDS), None)
 

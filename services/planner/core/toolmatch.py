@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from services.planner.core.binding import kind_of
 from services.planner.core.figures import SUMS
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import MentionKind, find_mentions
+from services.planner.core.mentions import MentionKind, find_amounts, find_of_kind, identifiers_in
 from services.planner.core.phrases import TELLS_PATTERN, find_target
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME, names_in
@@ -53,7 +53,7 @@ def thing_of_other_tools(tool: ToolSpec, intent: Intent, situation: Situation) -
     things: of ``change the phone of pilot PIL-1`` it is ``pilot`` for a tool that changes the phones of others.
     """
     clause = intent.clause
-    starts = [mention.start for mention in find_mentions(clause) if mention.kind is MentionKind.ID]
+    starts = [mention.start for mention in find_of_kind(clause, MentionKind.ID)]
     starts = starts or [match.start() for match in NAME.finditer(clause) if match.start()]
     match = re.search(r"\b([a-z]+)\s+$", clause[: starts[0]]) if starts else None
     if match is None or not tool.required:
@@ -98,9 +98,7 @@ def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
 
 def _takes_what_is_stated(intent: Intent, tool: ToolSpec) -> bool:
     """Whether a tool has an argument for the sum of money that the clause states, if it states one."""
-    amounts = [
-        mention for mention in find_mentions(intent.clause) if mention.kind in (MentionKind.MONEY, MentionKind.NUMBER)
-    ]
+    amounts = find_amounts(intent.clause)
     states_amount = any(mention.kind is MentionKind.MONEY or mention.number % 1 != 0 for mention in amounts)
     if not states_amount or not tool.properties:  # of a tool that cannot be called yet the name alone may be known
         return True
@@ -210,4 +208,4 @@ def _points_back(intent: Intent) -> bool:
 
 
 def _names_things(intent: Intent) -> bool:
-    return any(mention.kind is MentionKind.ID for mention in find_mentions(intent.clause))
+    return bool(identifiers_in(intent.clause))

@@ -4,14 +4,17 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from services.planner.core.binding import CallPlan
+from services.planner.core.binding import CallPlan, values_of
+from services.planner.core.counted_days import STATE_WORDS
 from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import (
+    AMOUNTS,
     MentionKind,
     drop_quotations,
     find_ambiguous_figures,
     find_mentions,
+    find_of_kind,
     identifiers_in,
 )
 from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions, find_later, find_negations
@@ -44,7 +47,6 @@ from services.planner.core.words import (
     text_words,
 )
 
-_STATE_WORDS = text_stems("status state")
 _OF_QUESTIONS = stems(
     "each every per by group total sum altogether combined average mean highest lowest maximum minimum largest "
     "smallest biggest greatest longest shortest cheapest dearest most least latest earliest oldest newest soonest "
@@ -114,7 +116,7 @@ def _find_states_of_other_kinds(selection: ChosenRecords, situation: Situation) 
     states: dict[bool, set[str]] = {True: set(), False: set()}
     for record in situation.records if kinds else ():
         for name, value in record.fields.items():
-            if isinstance(value, str) and (record.noun in kinds or field_stems(name) & _STATE_WORDS):
+            if isinstance(value, str) and (record.noun in kinds or field_stems(name) & STATE_WORDS):
                 states[record.noun in kinds].add(value.casefold())
     others = states[False] - states[True]
     return stems(word for word in text_words(selection.rest) if word in others)
@@ -140,9 +142,8 @@ def find_uninterpreted_words_of_calls(
     uninterpreted |= _relating_words(chosen.rest, listed)
     uninterpreted = (uninterpreted | _find_states_of_other_kinds(chosen, situation)) & text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
-    is_computed = any(candidate.source == "value" for _, candidate in plan.chosen)
     stated_values = {mention.value for mention in find_mentions(intent.clause)}
-    left_out = [] if is_computed else _figures_left(chosen, listed)
+    left_out = [] if plan.is_computed else _figures_left(chosen, listed)
     figures = [value for value in left_out if value in stated_values and not _is_given(value, plan)]
     later = find_later(chosen.rest, _join_said_apart([plan], intent, situation))
     return tuple(dict.fromkeys((*chosen.uninterpreted, *_find_steps([plan], intent), *later, *figures, *words)))
@@ -156,15 +157,12 @@ _STEP_PATTERN = re.compile(
 def _find_steps(plans: Sequence[CallPlan], intent: Intent) -> list[str]:
     """The words ``by 10`` or ``10 more`` of a clause whose call would set a field to 10 itself; else empty."""
     match = _STEP_PATTERN.search(intent.clause)
-    figure = (
-        next((mention for mention in find_mentions(match["step"] or match["than"]) if mention.kind in _LITERAL), None)
-        if match
-        else None
-    )
-    sets = [plan for plan in plans if (match and match["than"]) or family(parts(plan.tool.name)[0]) == "update"]
-    task_candidates = [candidate for plan in sets for _, candidate in plan.chosen if candidate.source == "task"]
-    is_set = figure is not None and any(read_figure(candidate.value) == figure.number for candidate in task_candidates)
-    return [match[0]] if match and is_set else []
+    if match is None:
+        return []
+    figures = find_of_kind(match["step"] or match["than"], *_LITERAL)
+    setting = [plan for plan in plans if match["than"] or family(parts(plan.tool.name)[0]) == "update"]
+    said = [read_figure(one.value) for plan in setting for _, one in plan.chosen if one.source == "task"]
+    return [match[0]] if any(figure.number in said for figure in figures[:1]) else []
 
 
 _FORMULA_PATTERN = re.compile(r":?\s*\b[A-Za-z_]\w*\s*=\s*\S.*$")  # what is to be worked out, to the clause's end
@@ -172,8 +170,7 @@ _RANGE_PATTERN = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s
 _MANNER_PATTERN = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
 _UNIT_PATTERN = re.compile(r"(?<![\w-])(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
 _EITHER_PATTERN = re.compile(r"[^\s,]+,?\s+or\s+[^\s,;]+", re.I)
-_AMOUNTS = (MentionKind.NUMBER, MentionKind.MONEY)
-_LITERAL = (*_AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
+_LITERAL = (*AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
 
 
 def find_uninterpreted_words_of_clause(
@@ -196,26 +193,19 @@ def find_uninterpreted_words_of_clause(
     odd += [negation.value for negation in find_negations(text) if negation.value.lower() not in values_text.lower()]
     choices = [match[0] for match in _EITHER_PATTERN.finditer(drop_quotations(text))]
     odd += [choice for choice in choices if choice.lower() not in values_text.lower()]
-    if any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
+    if any(plan.is_computed for plan in plans):
         return tuple(odd)
-    record_values = {str(value) for record in situation.records for value in record.fields.values()}
+    record_values = {value for record in situation.records for value in record.values}
     amounts = {read_figure(value) for record in situation.records for value in record.fields.values()}
-    literals = [
-        mention for mention in find_mentions(text) if mention.kind in _LITERAL and mention.value not in record_values
-    ]
-    figures = [literal.value for literal in literals if literal.kind not in _AMOUNTS or literal.number not in amounts]
-    odd += [
-        figure
-        for figure in figures
-        if not _stands_in(figure, values_text) and not any(_is_given(figure, plan) for plan in plans)
-    ]
+    literals = [one for one in find_of_kind(text, *_LITERAL) if one.value not in record_values]
+    figures = [one.value for one in literals if one.kind not in AMOUNTS or one.number not in amounts]
+    figures = [one for one in figures if not re.search(rf"(?<![\w-]){re.escape(one)}(?!\w)", values_text)]
+    odd += [figure for figure in figures if not any(_is_given(figure, plan) for plan in plans)]
     tools_text = " ".join(f"{' '.join(plan.tool.properties)} {plan.tool.description}" for plan in plans)
     known_stems = text_stems(f"{values_text} {tools_text}".replace("_", " ")) | {stem(intent.verb)}
-    known_stems |= _OF_ACTIONS | situation.terms
-    units = {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
-    given_values = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
-    records = list_records_judged(given_values, situation) or situation.records
-    uninterpreted = unexplained_words(text, records) - known_stems - units
+    known_stems |= _OF_ACTIONS | situation.terms | {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
+    records = list_records_judged(values_of(plans), situation) or situation.records
+    uninterpreted = unexplained_words(text, records) - known_stems
     return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in uninterpreted))))
 
 
@@ -249,7 +239,7 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
 
     Empty if there are none. A record shows that other thing under that word, as like as one of the calls' own.
     """
-    given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
+    given = values_of(plans)
     shapes = {shape_of_id(value) for value in given}
     told = _TOLD_PATTERN.match(intent.clause) if intent.sends_message else None
     known = situation.terms.union(
@@ -266,8 +256,8 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
             if any(are_related(word, part) for part in field_stems(name))
         ]
         values = {value for value, is_reference in fields if is_reference}
-        is_another = any(shape_of_id(value) in shapes for value in values) and not values & (
-            given | {*identifiers_in(intent.clause)}
+        is_another = not shapes.isdisjoint(map(shape_of_id, values)) and values.isdisjoint(
+            (*given, *identifiers_in(intent.clause))
         )
         is_known = bool(fields) or any(word in record.noun for record in situation.records)
         if is_another or (told and told["of"] and not is_known and stem(told["whom"]) == word):
@@ -290,8 +280,7 @@ def _join_said_apart(plans: Sequence[CallPlan], intent: Intent, situation: Situa
     """The values of calls that the task says in quotation marks, behind a colon, ``that`` or ``for``, or as a reason;
     and those that are a time.
     """
-    values = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
-    said = [(value, situation.text.find(value)) for value in values if value]
+    said = [(value, situation.text.find(value)) for value in values_of(plans) if value]
     return " ".join(
         value
         for value, place in said
@@ -306,8 +295,7 @@ _OF_NO_STATE = frozenset({None, "read", "create", "update", "send", "schedule", 
 
 def _find_records_of(plans: Sequence[CallPlan], situation: Situation) -> list[FactRecord]:
     """The records of the things that calls are about, and of those to which these refer."""
-    given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
-    own = list_records_meant(given, situation)
+    own = list_records_meant(values_of(plans), situation)
     linked = {str(value) for record in own for name, value in record.fields.items() if is_identifier(name)}
     return [*own, *list_records_meant(linked, situation)]
 
@@ -316,10 +304,9 @@ def _list_states_of_others(
     text: str, records: Sequence[FactRecord], plans: Sequence[CallPlan], intent: Intent
 ) -> list[str]:
     """The words of a clause that say in which state a thing is, where none of these records is in it."""
-    if not any(field_stems(name) & _STATE_WORDS for record in records for name in record.fields):
+    if not any(field_stems(name) & STATE_WORDS for record in records for name in record.fields):
         return []
-    told = [str(value) for record in records for value in record.fields.values()]
-    told += [str(candidate.value) for plan in plans for _, candidate in plan.chosen]
+    told = values_of(plans).union(*(record.values for record in records))
     done = {stem(intent.verb)}.union(*(field_stems(plan.tool.name) for plan in plans))
     words = [word for word in text_words(text) if word.endswith("ed") and family(word) not in _OF_NO_STATE]
     return [word for word in words if stem(word) not in done and not any(says(value, word) for value in told)]
@@ -333,10 +320,6 @@ def _find_days_off(text: str, values_text: str, situation: Situation) -> list[st
     days = [mention for mention in situation.of_kind(MentionKind.DATE) if mention.value not in values_text]
     said = [(situation.text[max(0, day.start - 40) : day.start], situation.text[day.start : day.end]) for day in days]
     return [words for before, words in said if words in text and _ON_PATTERN.search(before)]
-
-
-def _stands_in(figure: str, text: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(figure)}(?!\w)", text) is not None
 
 
 def _is_given(figure: str, plan: CallPlan) -> bool:
@@ -364,17 +347,12 @@ def _class_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
 
 def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> list[str]:
     """Figures and days that chose nothing, and identifiers of which no listed thing has the like."""
-    argument_values = {str(value) for record in listed for value in record.fact.arguments.values()}
-    shapes = {
-        shape_of_id(str(value))
-        for record in selection.listed or listed
-        for value in record.fields.values()
-        if isinstance(value, str)
-    }
-    figures: list[str] = []
-    for mention in find_mentions(selection.rest):
-        if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY, MentionKind.DATE, MentionKind.PERCENT):
-            figures += [] if mention.value in argument_values else [mention.value]
-        elif mention.kind is MentionKind.ID and mention.value not in argument_values:
-            figures += [] if shape_of_id(mention.value) in shapes else [mention.value]
-    return figures
+    asked_by = {value for record in listed for value in record.asked_by}
+    shapes = {shape_of_id(value) for record in selection.listed or listed for value in record.texts}
+    left = find_of_kind(selection.rest, *_LITERAL, MentionKind.ID)
+    return [
+        mention.value
+        for mention in left
+        if mention.value not in asked_by
+        and not (mention.kind is MentionKind.ID and shape_of_id(mention.value) in shapes)
+    ]

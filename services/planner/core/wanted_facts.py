@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from services.planner.core.correspondence import Correspondence, ReadAppointment, ReadMessage
-from services.planner.core.mentions import Mention, MentionKind, find_mentions
+from services.planner.core.mentions import Mention, MentionKind, find_of_kind
 from services.planner.core.spoken_times import find_time, say_time
 from services.planner.core.wishes import AskedFact, PersonalWish
 from services.planner.core.words import stem, text_stems, text_words
@@ -159,9 +159,8 @@ def _valid_mentions(message: ReadMessage, kinds: Sequence[MentionKind]) -> list[
     unsure = [sentence for sentence in _SENTENCE_PATTERN.split(message.body) if _UNSURE_PATTERN.search(sentence)]
     return [
         mention
-        for mention in find_mentions(message.body)
-        if mention.kind in kinds
-        and not _OUTDATED_PATTERN.search(message.body[: mention.start])
+        for mention in find_of_kind(message.body, *kinds)
+        if not _OUTDATED_PATTERN.search(message.body[: mention.start])
         and not any(message.body[mention.start : mention.end] in sentence for sentence in unsure)
     ]
 
@@ -178,7 +177,7 @@ def _find_identifier(wish: PersonalWish, correspondence: Correspondence) -> Foun
     kinds = (MentionKind.ID, MentionKind.NUMBER, MentionKind.PHONE)
     for message in _messages_about(wish, correspondence):
         for clause in _CLAUSE_PATTERN.split(message.body):
-            own = [mention for mention in find_mentions(clause) if mention.kind in kinds]
+            own = find_of_kind(clause, *kinds)
             if nouns & text_stems(clause) and len({mention.value for mention in own}) == 1:
                 identifier_text = clause[own[0].start : own[0].end].strip()
                 return FoundFact(f"{head} has the number {identifier_text}.", identifier_text)

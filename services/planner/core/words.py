@@ -165,6 +165,17 @@ def are_related(word: str, other: str) -> bool:
     )
 
 
+def share_word(words: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether one of the words is related to one of the others."""
+    known = [*others]
+    return any(are_related(word, other) for word in words for other in known)
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """The words of a text without filler."""
+    return tuple(word for word in text_words(text) if word not in STOP)
+
+
 _REST = stems("available left remaining remainder rest unspent unused".split())
 
 

@@ -15,7 +15,7 @@ from services.planner.core.explained import unexplained_words
 from services.planner.core.intents import Intent
 from services.planner.core.known import as_field_type, does_whole, fill_known, fill_whole, takes_figure
 from services.planner.core.made import fit_to_new_thing, link_to_made, made_entities
-from services.planner.core.mentions import find_ambiguous_figures, find_identifiers_said, identifiers_in
+from services.planner.core.mentions import MentionKind, find_ambiguous_figures, find_of_kind, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.phrases import TELLS_PATTERN, find_later_of_notice
 from services.planner.core.records import read_figure
@@ -397,7 +397,7 @@ _PARTING_WORDS = frozenset("after before once until till while when like unless 
 def _find_between(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> list[str]:
     """The words between two things of a clause that make no list of them: ``A-1 after A-2``."""
     given = values_of(plans)
-    ids = [mention for mention in find_identifiers_said(intent.clause) if mention.value in given]
+    ids = [mention for mention in find_of_kind(intent.clause, MentionKind.ID) if mention.value in given]
     records = list_records_meant(given, situation)
     words: list[str] = []
     for mention, after in pairwise(ids if len(plans) > 1 and not intent.sends_message else ()):
@@ -450,7 +450,7 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
     verb_stem = stem(intent.verb)
     nouns_wanted = frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
     for record in list_records_meant(references_of(plan), situation):
-        states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
+        states = [value for value in record.texts if value.isalpha()]
         done = [value for value in states if stem(value) == verb_stem and value != verb_stem and value.endswith("d")]
         if done and not nouns_wanted.isdisjoint(record.noun):
             return f"{record.own_id} is already {done[0]}"
