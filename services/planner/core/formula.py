@@ -1,15 +1,15 @@
 """Arithmetic formulas: parsed, written as a Python function, and evaluated."""
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from typing import TypeAlias
 
 _FORMULA_PATTERN = re.compile(r"[:=]\s*(?P<terms>[^:=]+?)\s*\.?$")
-_FIGURE_PATTERN = re.compile(r"\d+(?:\.\d+)?")
+_PART_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?(?![\w.])|[A-Za-z_]\w*|\*\*|[-+*/()])")
 _CONTEXT = Context(prec=60)
-_SIGNS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+_STRENGTHS = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 4}  # how strongly a sign binds; one before a term: 3
+_OF_SIGNED, _DEEPEST = 3, 50
 
 Terms: TypeAlias = Decimal | str | tuple["Terms", str, "Terms"]  # a name is a text; a negated term is 0 minus the term
 
@@ -23,31 +23,40 @@ def parse_formula(text: str, names: Sequence[str]) -> Terms:
     arithmetic.
     """
     match = _FORMULA_PATTERN.search(text)
-    source = " ".join(match["terms"].replace("^", "**").split()) if match else ""
-    try:
-        tree = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # as it is nested too deeply, for one
-        raise NoFormula(text) from error
-    if {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} != set(names):
+    source = match["terms"].strip().replace("^", "**") if match else ""
+    parts = _PART_PATTERN.findall(source)
+    is_plain = re.fullmatch(f"(?:{_PART_PATTERN.pattern})+", source) is not None
+    if not is_plain or {part for part in parts if part[0].isalpha() or part[0] == "_"} != set(names):
         raise NoFormula(text)
-    return _read_terms(tree, source)
+    left = parts[::-1]
+    terms = _read_terms(left, 0, 0)
+    if left:
+        raise NoFormula(text)
+    return terms
 
 
-def _read_terms(node: ast.expr, source: str) -> Terms:
-    """The terms of a part of a formula; raises ``NoFormula`` if it is more than arithmetic."""
-    match node:
-        case ast.Name(id=name):
-            return name
-        case ast.Constant() if _FIGURE_PATTERN.fullmatch(figure := ast.get_source_segment(source, node) or ""):
-            return Decimal(figure)
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
-            return _read_terms(left, source), _SIGNS[type(sign)], _read_terms(right, source)
-        case ast.UnaryOp(op=ast.USub(), operand=negated):
-            return Decimal(0), "-", _read_terms(negated, source)
-        case ast.UnaryOp(op=ast.UAdd(), operand=term):
-            return _read_terms(term, source)
-        case _:
-            raise NoFormula(source)
+def _read_terms(parts: list[str], least: int, depth: int) -> Terms:
+    """Takes terms from the end of the list, joined by signs that bind at least so strongly.
+
+    Raises ``NoFormula`` if a term is missing, or they are nested too deeply.
+    """
+    part = parts.pop() if parts else ""
+    if not part or depth > _DEEPEST:
+        raise NoFormula(part)
+    terms: Terms = Decimal(part) if part[0].isdigit() else part
+    if part in ("-", "+"):
+        terms = _read_terms(parts, _OF_SIGNED, depth + 1)
+        terms = (Decimal(0), "-", terms) if part == "-" else terms
+    elif part == "(":
+        terms = _read_terms(parts, 0, depth + 1)
+        if not parts or parts.pop() != ")":
+            raise NoFormula(part)
+    elif part in (*_STRENGTHS, ")"):
+        raise NoFormula(part)
+    while parts and (strength := _STRENGTHS.get(parts[-1], -1)) >= max(least, 0):
+        sign = parts.pop()  # a power takes what stands behind it with its own powers
+        terms = terms, sign, _read_terms(parts, _OF_SIGNED if sign == "**" else strength + 1, depth + 1)
+    return terms
 
 
 def as_function(name: str, names: Sequence[str], terms: Terms) -> str:
