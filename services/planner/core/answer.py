@@ -27,13 +27,14 @@ from services.planner.core.uninterpreted import find_uninterpreted_words
 from services.planner.core.words import (
     SENDING_FAMILIES,
     STOP,
-    are_related,
     concept,
+    content_words,
     family,
     field_stems,
     is_identifier,
     nouns,
     parts,
+    share_word,
     stem,
     stems,
     text_stems,
@@ -89,15 +90,10 @@ def _is_list_of_things(situation: Situation, told_answer: ToldAnswer, as_a_list:
     """Whether the answer is the list of things that fit the task: the task asks for a list, or the caller does
     (``as_a_list``) and the task asks for nothing else.
     """
-    if told_answer.moves:
-        return False
-    if wants_list(situation.text):
-        return True
-    return (
-        as_a_list
-        and not told_answer.steps
-        and not any(_asks_value(question, situation) for question in situation.reading.questions)
-    )
+    if told_answer.moves or wants_list(situation.text):
+        return not told_answer.moves
+    questions = situation.reading.questions
+    return as_a_list and not told_answer.steps and not any(_asks_value(question, situation) for question in questions)
 
 
 def _asks_value(question: str, situation: Situation) -> bool:
@@ -178,11 +174,8 @@ def _answer_question(question: str, situation: Situation) -> str:
 def _answer_briefly(question: str, situation: Situation) -> str:
     """Answers like ``_answer_question``, but a computed figure as a bare number, without its name."""
     answer, figures = _answer_question(question, situation), requested_figures(question, situation)
-    return (
-        format(drop_zeros(figures[0].value), "f")
-        if figures and answer == _describe_figure(figures[0], question, situation)
-        else answer
-    )
+    is_figure = figures and answer == _describe_figure(figures[0], question, situation)
+    return format(drop_zeros(figures[0].value), "f") if is_figure else answer
 
 
 _COUNTED_PATTERN = re.compile(
@@ -237,12 +230,9 @@ def _sentences_on_undone(situation: Situation, told_answer: ToldAnswer) -> list[
             reason = step.reason.why or "it is asked for above already"
             lines.append(f'Not done: "{situation.as_said(step.intent.clause)}": {reason}.')
         lines += [f"Left out: {value}." for value in step.left_out]
-    planned_clauses = {step.intent.clause for step in told_answer.steps}
-    return lines + [
-        f'Not understood: "{situation.as_said(clause)}".'
-        for clause in situation.reading.unknown
-        if clause not in planned_clauses
-    ]
+    planned = {step.intent.clause for step in told_answer.steps}
+    unknown = [clause for clause in situation.reading.unknown if clause not in planned]
+    return lines + [f'Not understood: "{situation.as_said(clause)}".' for clause in unknown]
 
 
 def _was_subject_read(situation: Situation) -> bool:
@@ -269,10 +259,8 @@ def parse_list_answer(situation: Situation) -> list[Json]:
     usual = next(iter(Counter(filter(None, fields)).most_common(1)), ("", 0))[0]  # a bare row names it no less
     of_each = zip(records, fields, strict=True)
     chosen = [(record, field or usual) for record, field in of_each if (field or usual) in record.fields]
-    values: list[Json] = list(
-        dict.fromkeys(record.fields[field] for record, field in _sort_as_asked(chosen, situation.text))
-    )
-    return values
+    ordered = _sort_as_asked(chosen, situation.text)
+    return [*dict.fromkeys(record.fields[field] for record, field in ordered)]
 
 
 def _listed_field(record: FactRecord, question: str) -> str | None:
@@ -280,7 +268,7 @@ def _listed_field(record: FactRecord, question: str) -> str | None:
     word_stems = text_stems(question)
     order = [stem(word) for word in text_words(question)]
     others = [
-        name for name in record.fields if not is_identifier(name) and frozenset() < field_stems(name) <= word_stems
+        name for name in record.fields if frozenset() < field_stems(name) <= word_stems and not is_identifier(name)
     ]
     others.sort(key=lambda name: min(order.index(part) for part in field_stems(name)))
     if others and not word_stems & stems(("id", "identifier", "number")):
@@ -291,19 +279,13 @@ def _listed_field(record: FactRecord, question: str) -> str | None:
 def _sort_as_asked(chosen: list[tuple[FactRecord, str]], text: str) -> list[tuple[FactRecord, str]]:
     match = re.search(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by (?:the )?(\w+)(.*)", text, re.I)
     down = re.search(r"descending|(?:highest|largest|newest|latest)(?: \w+)? first|most \w+ first", text, re.I)
-    if match is None:
-        key = _amount_to_sort_by(text, chosen)
-        ordered = sorted(chosen, key=lambda item: _sort_key(item[0].fields[key] if key else item[0].fields[item[1]]))
-        return ordered[::-1] if down else ordered
-    field = next((n for record, _ in chosen for n in record.fields if field_stems(n) & text_stems(match[1])), None)
+    field = None
+    if match:
+        field = next((n for record, _ in chosen for n in record.fields if field_stems(n) & text_stems(match[1])), None)
+    elif chosen and re.search(r"(?:highest|largest|lowest|smallest)(?: \w+)? first", text, re.I):
+        field = amount_field(chosen[0][0], "amount")
     ordered = sorted(chosen, key=lambda item: _sort_key(item[0].fields.get(field or item[1], "")))
     return ordered[::-1] if down else ordered
-
-
-def _amount_to_sort_by(text: str, chosen: list[tuple[FactRecord, str]]) -> str | None:
-    if re.search(r"(?:highest|largest|lowest|smallest)(?: \w+)? first", text, re.I) and chosen:
-        return amount_field(chosen[0][0], "amount")
-    return None
 
 
 def _sort_key(value: Json) -> tuple[int, Decimal, str]:
@@ -402,8 +384,8 @@ def _asks_another(question: str, record: FactRecord, situation: Situation) -> bo
     others = [other for other in _list_with_linked_records(record, situation) if other is not record]
     fields = frozenset().union(*(field_stems(name) - other.noun for other in others for name in other.fields))
     words = unexplained_words(situation.without_documents(question), [record])
-    said = frozenset().union(*(text_stems(str(value)) for other in others for value in other.fields.values()))
-    return any(are_related(word, stem_of) for word in words - said for stem_of in fields)
+    said = frozenset().union(*(text_stems(value) for other in others for value in other.values))
+    return share_word(words - said, fields)
 
 
 def _record_told(question: str, situation: Situation) -> FactRecord | None:
@@ -412,9 +394,7 @@ def _record_told(question: str, situation: Situation) -> FactRecord | None:
     if record is None or not _may_quote_record(record, question, situation):
         return None
     linked = _list_with_linked_records(record, situation)
-    known = {
-        str(value).casefold() for one in linked for of in (one.fields, one.fact.arguments) for value in of.values()
-    }
+    known = {value.casefold() for one in linked for value in one.values | one.asked_by}
     is_whole = known.issuperset(map(str.casefold, identifiers_in(question)))
     return record if is_whole and not unexplained_words(situation.without_documents(question), linked) else None
 
@@ -429,11 +409,9 @@ def _tell_listed(question: str, situation: Situation) -> str:
     if groups := requested_groups(question, situation):
         picked_groups = pick_groups(question, groups)
         return f"{', '.join(f'{group.label}: {drop_zeros(group.figure.value):f}' for group in picked_groups)}."
-    standing_out = find_standing_out(resolved_text, situation) if _asks_for_listed(question, situation) else None
-    sentences = (
-        [_name_with_field(record, standing_out.field) for record in standing_out.records] if standing_out else []
-    )
-    return f"{', '.join(sentences)}." if sentences else ""
+    found = find_standing_out(resolved_text, situation) if _asks_for_listed(question, situation) else None
+    told = [_name_with_field(record, found.field) for record in found.records] if found else []
+    return f"{', '.join(told)}." if told else ""
 
 
 def _name_with_field(record: FactRecord, field: str) -> str:
@@ -447,7 +425,7 @@ def _list_with_linked_records(record: FactRecord, situation: Situation) -> list[
 
 def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> bool:
     """Whether a question speaks of a record: by its noun, by one of its values, or by nothing else that is known."""
-    named = any(says(question, value) for value in record.fields.values() if isinstance(value, str))
+    named = any(says(question, value) for value in record.texts)
     return named or bool(record.noun & text_stems(question)) or len(situation.reading.questions) == 1
 
 
@@ -469,18 +447,12 @@ def _name_reference(record: FactRecord, question: str, situation: Situation) -> 
     None if the question names such a thing but asks for something else.
     """
     word_stems = text_stems(question)
-    for name in record.fields:
-        wanted_concept = concept(name, frozenset())
-        if (
-            is_identifier(name)
-            and not wanted_concept <= record.noun
-            and any(are_related(word, stem_said) for word in wanted_concept for stem_said in word_stems)
-        ):
-            asked = drop_asking(word for word in text_words(question) if word not in STOP)[:1]
-            is_asked = any(are_related(stem(word), part) for word in asked for part in wanted_concept)
-            if not is_asked or _ASKS_OTHERWISE.match(question):
-                return None
-            return tell_reference(record, name, situation)
+    for name in filter(is_identifier, record.fields):
+        wanted = concept(name, frozenset())
+        if not wanted <= record.noun and share_word(wanted, word_stems):
+            is_asked = share_word(map(stem, drop_asking(content_words(question))[:1]), wanted)
+            is_told = is_asked and not _ASKS_OTHERWISE.match(question)
+            return tell_reference(record, name, situation) if is_told else None
     return ""
 
 
@@ -600,11 +572,8 @@ def answer_names(question: str, situation: Situation, columns: Sequence[str] = (
     told = [[_column_of(record, column, situation) for column in columns] for record in records]
     if records and not all(any(of_column) for of_column in zip(*told, strict=True)):
         return ""
-    names = [
-        _with_columns(record, columns, texts) or name
-        for record, texts in zip(records, told, strict=True)
-        if (name := _record_name(record))
-    ]
+    named = zip(records, told, strict=True)
+    names = [_with_columns(one, columns, texts) or _record_name(one) for one, texts in named if one.own_id]
     if not names:
         return "" if records else "None of those that were read fits."
     others_note = ", and others" if len(names) > _MOST_NAMES_SHOWN else ""

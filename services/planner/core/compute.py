@@ -2,11 +2,18 @@
 
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from itertools import pairwise
 
 from services.planner.core.back_references import antecedent_of, with_antecedent
-from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
+from services.planner.core.figures import (
+    SUMS,
+    FigureOperand,
+    PlannedFigure,
+    amount_field,
+    count_operands,
+    numeric_fields,
+    operand,
+)
 from services.planner.core.mentions import MentionKind, find_amounts, find_of_kind, identifiers_in
 from services.planner.core.portions import figure_of_difference, figure_of_whole, figures_of_part, figures_of_percentage
 from services.planner.core.records import FactRecord, is_unsearched_list
@@ -104,12 +111,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     if operation == "count" and not _was_whole_list_read(resolved_text, records, situation):
         return None
     if operation == "count":
-        fields = [next(iter(record.fields)) for record in records]
-        return PlannedFigure(
-            _build_figure_name(before or text, "count"),
-            "count",
-            tuple((operand(r, f)[0], Decimal(1)) for r, f in zip(records, fields, strict=True)),
-        )
+        return PlannedFigure(_build_figure_name(before or text, "count"), "count", count_operands(records))
     if _HOW_MUCH.search(text) and _is_stated_by_record(text, situation):
         return None
     if not records or not any(record.noun & text_stems(resolved_text) for record in records):

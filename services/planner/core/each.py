@@ -37,11 +37,10 @@ _GOAL_PATTERN = re.compile(r"\b(?:to|into|as) (?:the )?(?P<goal>[a-z]+)\b", re.I
 
 def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list[CallPlan]:
     """One call for each listed record that the clause means, with the other arguments of ``plan``."""
-    plans = []
+    plans, fields = [], [name for name in plan.tool.required if is_reference(plan.tool, name)]
+    wanted = [(name, wanted_noun(plan.tool, name)) for name in fields]
     for record in _order_records(_choose_things(plan, intent, situation).records, intent.clause):
-        slots = [name for name in plan.tool.required if is_reference(plan.tool, name)]
-        slots = [name for name in slots if wanted_noun(plan.tool, name) & record.noun]
-        slots = [name for name in slots if not _refers_to_another(record, wanted_noun(plan.tool, name))]
+        slots = [name for name, noun in wanted if noun & record.noun and not _refers_to_another(record, noun)]
         if record.own_id and slots and record.own_id not in intent.spared:
             plans.append(plan.with_values({slots[0]: identify(record)}))
     return plans
@@ -70,9 +69,8 @@ def _choose_things(plan: CallPlan, intent: Intent, situation: Situation) -> Chos
         elif candidate.source == "task" and not wanted_noun(plan.tool, name) & nouns(plan.tool.name):
             text = text.replace(str(candidate.value), " ")
     goals = nouns(plan.tool.name)
-    things = select_records(
-        _GOAL_PATTERN.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation
-    )
+    text = _GOAL_PATTERN.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text)
+    things = select_records(text, situation)
     referred = _find_referred_by_earlier(things, intent, situation)
     return things._replace(records=referred) if referred else things
 
@@ -181,9 +179,8 @@ def calls_for_each_value(plan: CallPlan, situation: Situation) -> list[CallPlan]
     """
     names_open = [name for name in plan.tool.required if _is_text_open(plan, name)]
     values = _list_values(names_open[0], situation) if len(names_open) == 1 else []
-    if not 1 < len(values) <= _MANY:
-        return [plan]
-    return [plan.with_values({names_open[0]: candidate}) for candidate in values]
+    is_few = 1 < len(values) <= _MANY
+    return [plan.with_values({names_open[0]: candidate}) for candidate in values] if is_few else [plan]
 
 
 def _is_text_open(plan: CallPlan, name: str) -> bool:
@@ -249,10 +246,8 @@ def _choose_tool(route_text: str, record: FactRecord, writers: Sequence[ToolSpec
 
     None if no tool does. ``route_text``: the way, as the task describes it.
     """
-    word_stems = text_stems(route_text)
-    fitting = [
-        tool for tool in writers if nouns(tool.name) and nouns(tool.name) <= word_stems and _find_slot(tool, record)
-    ]
+    fitting = [tool for tool in writers if frozenset() < nouns(tool.name) <= text_stems(route_text)]
+    fitting = [tool for tool in fitting if _find_slot(tool, record)]
     return max(fitting, key=lambda tool: (len(nouns(tool.name)), tool.name), default=None)
 
 
@@ -265,4 +260,4 @@ def _find_slot(tool: ToolSpec, record: FactRecord) -> str:
 def _state_of(record: FactRecord, tool: ToolSpec) -> str:
     """The state of a record that the tool would lead to."""
     own = nouns(tool.name)
-    return next((value for value in record.fields.values() if isinstance(value, str) and stem(value) in own), "")
+    return next((value for value in record.texts if stem(value) in own), "")

@@ -1,7 +1,7 @@
 """Figures: the numeric fields of a record, and named values with the operands from which they can be computed again."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import NamedTuple
 
@@ -88,6 +88,11 @@ def drop_zeros(figure: Decimal) -> Decimal:
 def operand(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
     amount = read_figure(record.fields[field])
     return FigureOperand("result", record.fact.ref, record.path_of(field)), amount if amount is not None else Decimal(0)
+
+
+def count_operands(records: Iterable[FactRecord]) -> tuple[tuple[FigureOperand, Decimal], ...]:
+    """An operand for each record, so that they are counted."""
+    return tuple((operand(record, next(iter(record.fields)))[0], Decimal(1)) for record in records)
 
 
 SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))

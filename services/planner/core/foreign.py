@@ -90,7 +90,7 @@ def sentences_of(text: str) -> tuple[ForeignSentence, ...]:
 def _guess_language(text: str) -> Language | None:
     words = re.findall(r"[^\W\d_]+", text.lower())
     german, french = sum(word in _GERMAN_WORDS for word in words), sum(word in _FRENCH_WORDS for word in words)
-    verbs = {stem for word in words for stem in [_foreign_stem(word)]}
+    verbs = {*map(_foreign_stem, words)}
     german += len(verbs & {*GERMAN_VERBS}) if any(mark in text for mark in "äöüßÄÖÜ") or german else 0
     french += len(verbs & {*FRENCH_VERBS}) if french else 0
     english = len({"the", "and", "of", "to", "is", "are", "for", "with", "approve", "that"} & {*words})
@@ -105,23 +105,18 @@ def _translate_sentence(text: str, language: Language) -> str:
         first, rest = text[: reason.start("why") + further.start()], reason["why"][further.end() :]
         rest = _translate_sentence(f"{rest}{text[reason.end('why') :]}", language)
         return f"{_translate_sentence(first, language).rstrip('.')}, and {rest}"
-    reason_text = f" because {reason['why'].strip()}" if reason else ""
-    sentence_without_reason = text[: reason.start()].rstrip(" ,") + text[reason.end() :] if reason else text
+    because = f" because {reason['why'].strip()}" if reason else ""
+    rest = text[: reason.start()].rstrip(" ,") + text[reason.end() :] if reason else text
     for phrase, english in PHRASES.items():
-        sentence_without_reason = re.sub(rf"\b{phrase}\b", english, sentence_without_reason, flags=re.I)
-    request = _ASKS_PATTERN.match(sentence_without_reason)
-    sentence_without_reason = (
-        sentence_without_reason[request.end() :].rstrip("?") + "." if request else sentence_without_reason
-    )
-    sentence_without_reason = _IF_PATTERN.sub(r"\g<word> \g<who> ist \g<rest>", sentence_without_reason)
-    sentence_without_reason = _NOT_FRENCH.sub(r"do not \1", sentence_without_reason)
-    end = sentence_without_reason[-1] if sentence_without_reason[-1:] in ".!?;" else ""
-    clauses = _JOIN_PATTERN.split(sentence_without_reason.rstrip(".!?;"))
-    translated = [
-        _translate_clause(clause, language) if index % 2 == 0 else _translate_words(clause, language)
-        for index, clause in enumerate(clauses)
-    ]
-    english = re.sub(r"\s+", " ", f"{''.join(translated)}{reason_text}{end or '.'}").strip()
+        rest = re.sub(rf"\b{phrase}\b", english, rest, flags=re.I)
+    request = _ASKS_PATTERN.match(rest)
+    rest = rest[request.end() :].rstrip("?") + "." if request else rest
+    rest = _NOT_FRENCH.sub(r"do not \1", _IF_PATTERN.sub(r"\g<word> \g<who> ist \g<rest>", rest))
+    end = rest[-1] if rest[-1:] in ".!?;" else "."
+    clauses = _JOIN_PATTERN.split(rest.rstrip(".!?;"))
+    clauses[::2] = [_translate_clause(clause, language) for clause in clauses[::2]]
+    clauses[1::2] = [_translate_words(joint, language) for joint in clauses[1::2]]
+    english = re.sub(r"\s+", " ", f"{''.join(clauses)}{because}{end}").strip()
     return _WHO_HAS_PATTERN.sub(r"who \g<done> \g<what>", english)
 
 
@@ -138,12 +133,10 @@ def _translate_clause(clause: str, language: Language) -> str:
     if not verb:
         return _translate_words(clause, language)
     text = _translate_words("".join(other_tokens), language)
-    denied = language.is_german and re.search(r"\bnot\s*$", text)
-    text = re.sub(r"\bnot\s*$", "", text) if denied else text
-    stands = "do not " if denied else ""
-    lead = re.match(r"\s*((?:please|then|also|do not|but)\s+)*", text)
+    kept = re.sub(r"\bnot\s*$", "", text) if language.is_german else text
+    lead = re.match(r"\s*((?:please|then|also|do not|but)\s+)*", kept)
     before = lead[0] if lead else ""
-    return f"{before}{stands}{verb} {text[len(before) :].lstrip()}"
+    return f"{before}{'' if kept == text else 'do not '}{verb} {kept[len(before) :].lstrip()}"
 
 
 def _translate_verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:

@@ -9,7 +9,7 @@ from services.planner.core.back_references import with_antecedent
 from services.planner.core.compute import find_operation, list_figures
 from services.planner.core.counted_days import count_day, day_columns
 from services.planner.core.explained import drop_asking
-from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
+from services.planner.core.figures import PlannedFigure, amount_field, count_operands, in_major_units, operand
 from services.planner.core.pages import lists_read_in_part
 from services.planner.core.records import FactRecord
 from services.planner.core.selection import select_records
@@ -21,6 +21,7 @@ from services.planner.core.words import (
     are_related,
     field_stems,
     parts,
+    share_word,
     stem,
     stems,
     text_stems,
@@ -72,23 +73,22 @@ def _group_figures(text: str, operation: str, situation: Situation) -> list[Grou
     column = _group_column(text, selection.records)
     if not column or not operation:
         return []
-    groups: dict[str, list[FactRecord]] = {}
-    for record in selection.records:
-        groups.setdefault(str(record.fields.get(column, "")), []).append(record)
+    labels = dict.fromkeys(str(record.fields.get(column, "")) for record in selection.records)
+    groups = {one: [r for r in selection.records if str(r.fields.get(column, "")) == one] for one in labels}
     figures = [_figure_of_group(text, operation, label, records) for label, records in groups.items()]
     return [figure for figure in figures if figure]
 
 
 def _figure_of_group(text: str, operation: str, label: str, records: Sequence[FactRecord]) -> GroupFigure | None:
-    operands: list[tuple[FigureOperand, Decimal]] = []
-    for record in records:
-        field = next(iter(record.fields)) if operation == "count" else amount_field(record, text)
-        if field is None:
-            return None
-        counted = FigureOperand("result", record.fact.ref, record.path_of(field)), Decimal(1)
-        operands.append(counted if operation == "count" else operand(record, field))
+    if operation == "count":
+        operands = count_operands(records)
+    else:
+        fields = [(record, field) for record in records if (field := amount_field(record, text))]
+        operands = tuple(operand(record, field) for record, field in fields)
+    if len(operands) < len(records):
+        return None
     slug = "_".join(re.findall(r"[a-z\d]+", label.lower())) or "none"
-    return GroupFigure(label, PlannedFigure(f"{operation}_of_{slug}", operation, tuple(operands)))
+    return GroupFigure(label, PlannedFigure(f"{operation}_of_{slug}", operation, operands))
 
 
 def _group_column(text: str, records: Sequence[FactRecord]) -> str:
@@ -188,13 +188,11 @@ def _find_meant_id(meant: re.Match[str], situation: Situation) -> str:
 
 
 def _deciding_field(match: re.Match[str], text: str, records: Sequence[FactRecord]) -> str:
-    behind = text[match.end() :]
     days = day_columns(records)
     if match["latest"] or match["earliest"]:
-        named = [name for name in days if any(are_related(a, b) for a in field_stems(name) for b in text_stems(text))]
-        return next(iter(named or days), "") if len(named or days) == 1 else ""
-    field = amount_field(records[0], behind)
-    return field or ""
+        named = [name for name in days if share_word(field_stems(name), text_stems(text))] or days
+        return named[0] if len(named) == 1 else ""
+    return amount_field(records[0], text[match.end() :]) or ""
 
 
 def _day_or_amount(record: FactRecord, field: str) -> Decimal | None:

@@ -10,10 +10,12 @@ from services.planner.core.words import (
     FAMILIES,
     SENDING_FAMILIES,
     STOP,
+    content_words,
     family,
     is_generic,
     is_verb,
     stem,
+    stems,
     text_stems,
     text_words,
 )
@@ -271,16 +273,17 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
             read = _parse_sentence(sentence, intents)
             if intents and not read and (reasons := _mask_reasons(sentence)[1]):
                 intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
-            read = [part for intent in read for part in _divide_behind_reason(intent, nouns, verbs)]
-            divided_intents = [part for intent in read for part in _divide_at_tool_verb(intent, verbs)]
-            intents += [part for intent in divided_intents for part in _divide_at_unknown_verb(intent, nouns)]
+            for divide in (_divide_behind_reason, _divide_at_tool_verb, _divide_at_unknown_verb):
+                read = [part for intent in read for part in divide(intent, nouns, verbs)]
+            intents += read
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     questions = [one for question in questions for one in _divide_by_things(question)]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
     if questions or len(actions) > 1:
         actions = [intent for intent in actions if not _is_statement(intent)]
-    specific = _drop_generic(actions)
+    # those of a general verb are none, if there is a particular one: "Process the claim. Approve it if ..."
+    specific = [intent for intent in actions if is_verb(intent.verb) and not intent.is_generic] or actions
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
     delays = tuple(
         intent.clause
@@ -288,8 +291,8 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
         if _only_says_when(intent.clause)
         or (intent not in specific and not identifiers_in(intent.clause) and _only_puts_off(intent.clause))
     )
-    specific = tuple(intent for intent in specific if intent.clause not in delays) or specific
-    return TaskReading(text, specific, forbidden, tuple(questions), unnamed, delays)
+    specific = [intent for intent in specific if intent.clause not in delays] or specific
+    return TaskReading(text, tuple(specific), forbidden, tuple(questions), unnamed, delays)
 
 
 def _divide_by_things(question: str) -> list[str]:
@@ -316,44 +319,35 @@ def _divide_behind_reason(intent: Intent, nouns: frozenset[str], verbs: frozense
     return [intent]
 
 
-def _divide_at_tool_verb(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
+def _divide_at_tool_verb(intent: Intent, nouns: frozenset[str], verbs: frozenset[str]) -> list[Intent]:
     """The clause, divided at each ``and`` before a verb that only a tool's name has: ``close A-1 and dye 3 of B-2``."""
     for match in _FURTHER_VERB.finditer(intent.clause):
-        first, clause_rest = intent.clause[: match.start()], intent.clause[match.end() :]
-        earlier = text_words(first)[1:]
-        is_noun = match["verb"].lower() in earlier or first.count('"') % 2 == 1
-        if match["verb"].lower() not in verbs or is_verb(match["verb"]) or is_noun:
-            continue
-        first_intent = intent._replace(clause=first, spared=find_spared(first))
-        other = intent._replace(verb=match["verb"].lower(), clause=clause_rest, spared=find_spared(clause_rest))
-        return [first_intent, *_divide_at_tool_verb(other, verbs)]
+        first, verb = intent.clause[: match.start()], match["verb"].lower()
+        is_noun = verb in text_words(first)[1:] or first.count('"') % 2 == 1
+        if verb in verbs and not is_verb(verb) and not is_noun:
+            other = _with_clause(intent, intent.clause[match.end() :])._replace(verb=verb)
+            return [_with_clause(intent, first), *_divide_at_tool_verb(other, nouns, verbs)]
     return [intent]
 
 
-def _divide_at_unknown_verb(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
+def _divide_at_unknown_verb(intent: Intent, nouns: frozenset[str], verbs: frozenset[str]) -> list[Intent]:
     """The clause, divided at an ``and`` before a verb that is not known: ``approve A-1 and frobnicate A-2``."""
     match = _PERHAPS_ANOTHER.match(intent.clause) if nouns and not intent.sends_message else None
-    if (
-        match is None
-        or _only_excludes(match["rest"])
-        or ":" in match["first"]
-        or intent.family in (None, "read", "create")
-    ):
+    words = content_words(match["between"]) if match else ()
+    if match is None or not words or is_verb(words[0]) or intent.family in (None, "read", "create"):
         return [intent]
-    words = [word for word in text_words(match["between"]) if word not in STOP]
-    known_stems = nouns | {stem(word) for word in text_words(match["first"])}
-    if not words or is_verb(words[0]):
+    first, own = match["first"], stem(words[0])
+    is_unknown = own not in nouns and own not in stems(text_words(first))
+    is_other = not is_unknown and own not in text_stems(first) and intent.family in _OF_ONE_THING
+    if _only_excludes(match["rest"]) or ":" in first or not (is_unknown or is_other):
         return [intent]
-    is_unknown = stem(words[0]) not in known_stems
-    is_other = stem(words[0]) in known_stems - text_stems(match["first"]) and intent.family in _OF_ONE_THING
-    if not (is_unknown or is_other):
-        return [intent]
-    first = intent._replace(clause=match["first"], spared=find_spared(match["first"]))
     verb = words[0] if is_unknown else intent.verb
-    second_intent = intent._replace(
-        verb=verb, clause=match["rest"], is_unknown=is_unknown, spared=find_spared(match["rest"])
-    )
-    return [first, *_divide_at_unknown_verb(second_intent, nouns)]
+    other = _with_clause(intent, match["rest"])._replace(verb=verb, is_unknown=is_unknown)
+    return [_with_clause(intent, first), *_divide_at_unknown_verb(other, nouns, verbs)]
+
+
+def _with_clause(intent: Intent, clause: str) -> Intent:
+    return intent._replace(clause=clause, spared=find_spared(clause))
 
 
 def _is_statement(intent: Intent) -> bool:
@@ -372,32 +366,20 @@ def _is_question(sentence: str) -> bool:
     return not request and (sentence.endswith("?") or bool(_ASKING_PATTERN.match(sentence)))
 
 
-def _drop_generic(actions: list[Intent]) -> tuple[Intent, ...]:
-    """The actions without those of a general verb, if there is a particular one: ``Process the claim. Approve it if
-    ...``.
-    """
-    named = [intent for intent in actions if is_verb(intent.verb) and not intent.is_generic]
-    return tuple(named or actions)
-
-
 def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
     masked, reasons = _mask_reasons(_repeat_verb(sentence))
     main, *otherwise = _ELSE_PATTERN.split(masked, maxsplit=1)
     if not main.strip(" .;!") and not otherwise:
         return []
     if not main.strip(" .;!") and before:
-        last = before[-1]
-        condition = last.condition or _parse_question(last.clause) or _NOT_SAID
-        intents = [intent._replace(condition=condition, holds=not last.holds) for intent in _read_intents(otherwise[0])]
-        return _with_reasons(intents, reasons)
-    condition, holds, body = _split_off_condition(_as_plain_if(main).strip(", \t\n"))
-    if before and _IF_SO_PATTERN.fullmatch(condition):
-        condition = _parse_question(before[-1].clause) or condition
+        condition, holds, body = before[-1].condition or _parse_question(before[-1].clause), before[-1].holds, ""
+    else:
+        condition, holds, body = _split_off_condition(_as_plain_if(main).strip(", \t\n"))
+        if before and _IF_SO_PATTERN.fullmatch(condition):
+            condition = _parse_question(before[-1].clause) or condition
     intents = [intent._replace(condition=condition, holds=holds) for intent in _read_intents(body)]
-    for other_clause in otherwise:
-        intents += [
-            intent._replace(condition=condition or _NOT_SAID, holds=not holds) for intent in _read_intents(other_clause)
-        ]
+    others = [intent for clause in otherwise for intent in _read_intents(clause)]
+    intents += [intent._replace(condition=condition or _NOT_SAID, holds=not holds) for intent in others]
     return _with_reasons(intents, reasons)
 
 
@@ -446,14 +428,9 @@ def _with_reasons(intents: list[Intent], reasons: list[str]) -> list[Intent]:
     for intent in intents:
         clause, marks = _split_marks(intent.clause)
         reason = "; ".join(filter(None, [leading, *(reasons[_MARKS.index(mark)] for mark in marks)]))
-        clause = clause.strip(" ,.!;")
-        if not clause:
-            leading = reason
-            continue
-        intents_with_reasons.append(
-            intent._replace(clause=clause, reason=reason, context=_split_marks(intent.context)[0])
-        )
-        leading = ""
+        clause, context = clause.strip(" ,.!;"), _split_marks(intent.context)[0]
+        leading = "" if clause else reason
+        intents_with_reasons += [intent._replace(clause=clause, reason=reason, context=context)] if clause else []
     return intents_with_reasons
 
 
@@ -510,12 +487,11 @@ def _wants_condition_true(word: str) -> bool:
 
 
 def _read_intents(body: str) -> list[Intent]:
-    if (match := _HEADED_PATTERN.match(body)) and SENDING_FAMILIES.isdisjoint(
-        map(family, text_words(match["head"])[:1])
-    ):
-        later = [clause._replace(context=match["head"]) for clause in _split_clauses(match["rest"])]
-        return [*(clause._replace(is_heading=True) for clause in _split_clauses(match["head"])), *later]
-    return _split_clauses(body)
+    match = _HEADED_PATTERN.match(body)
+    if match is None or not SENDING_FAMILIES.isdisjoint(map(family, text_words(match["head"])[:1])):
+        return _split_clauses(body)
+    later = [clause._replace(context=match["head"]) for clause in _split_clauses(match["rest"])]
+    return [*(clause._replace(is_heading=True) for clause in _split_clauses(match["head"])), *later]
 
 
 def _split_clauses(text: str) -> list[Intent]:

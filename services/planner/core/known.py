@@ -7,7 +7,7 @@ from services.planner.core.figures import drop_zeros, in_major_units
 from services.planner.core.intents import Intent
 from services.planner.core.portions import WHOLE_PATTERN, find_amount
 from services.planner.core.records import MINOR, read_figure
-from services.planner.core.references import is_reference
+from services.planner.core.references import references_of
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, list_records_meant
 from services.planner.core.words import STOP, field_stems, parts, text_stems, text_words
@@ -16,19 +16,17 @@ from shared.domain.exact_json import Json, JsonObject
 
 def fill_known(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
     """The plan with each missing figure for which the task's words or a record have a value under the field's name."""
-    chosen = dict(plan.chosen)
+    found: dict[str, ArgumentCandidate] = {}
     for name in plan.missing:
         if takes_figure(plan.tool, name):
             candidate = _find_named_value(plan.tool, name, intent, situation) or _find_new_value(plan, name, situation)
-            chosen |= {name: candidate} if candidate else {}
-    return plan._replace(
-        chosen=tuple(chosen.items()), missing=tuple(name for name in plan.missing if name not in chosen)
-    )
+            found |= {name: candidate} if candidate else {}
+    return plan.with_values(found)
 
 
 def fill_whole(plan: CallPlan, situation: Situation) -> CallPlan:
     """The plan with the whole amount of its one thing in its one missing figure, where the tool does it ``in full``."""
-    references = {str(candidate.value) for field, candidate in plan.chosen if is_reference(plan.tool, field)}
+    references = {*references_of(plan)}
     records = list_records_meant(references, situation) if len(references) == 1 else []
     amounts = [amount for record in records if (amount := find_amount(record, ""))]
     names = [name for name in plan.missing if takes_figure(plan.tool, name)]
@@ -40,9 +38,7 @@ def fill_whole(plan: CallPlan, situation: Situation) -> CallPlan:
     if values or value is None:
         return plan
     candidate = ArgumentCandidate(as_field_type(value, plan.tool, names[0]), "result", record.ref(field), CERTAIN)
-    return plan._replace(
-        chosen=(*plan.chosen, (names[0], candidate)), missing=tuple(name for name in plan.missing if name not in names)
-    )
+    return plan.with_values({names[0]: candidate})
 
 
 def does_whole(tool: ToolSpec) -> bool:
@@ -71,17 +67,11 @@ def _find_new_value(plan: CallPlan, name: str, situation: Situation) -> Argument
 
     None unless such a record contains every identifier of the call.
     """
-    references = {str(candidate.value) for field, candidate in plan.chosen if is_reference(plan.tool, field)}
-    for record in situation.records:
-        record_values = {str(value) for value in record.fields.values()}
+    references = {*references_of(plan)}
+    for record in (one for one in situation.records if references and references <= one.values):
         for field, value in record.fields.items():
             amount = read_figure(value)
-            if (
-                parts(field) == ("new", *parts(name))
-                and amount is not None
-                and references
-                and references <= record_values
-            ):
+            if parts(field) == ("new", *parts(name)) and amount is not None:
                 return ArgumentCandidate(as_field_type(amount, plan.tool, name), "result", record.ref(field), LIKELY)
     return None
 

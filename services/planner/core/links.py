@@ -133,11 +133,8 @@ def is_whole_list(kind: LinkedKind, text: str, situation: Situation) -> bool:
     """Whether a list of a kind was read that leaves out nothing but what the words about it leave out."""
     said, in_part = text[kind.start : kind.end], lists_read_in_part(situation.facts)
     facts = [fact for fact in situation.facts if nouns(fact.tool) == kind.noun and is_unsearched_list(fact)]
-    return any(
-        fact.tool not in in_part
-        and all(value.isdigit() or says(said, value) for value in map(str, fact.arguments.values()))
-        for fact in facts
-    )
+    asked_by = [[*map(str, fact.arguments.values())] for fact in facts if fact.tool not in in_part]
+    return any(all(value.isdigit() or says(said, value) for value in values) for values in asked_by)
 
 
 def _names_of_all(records: Iterable[FactRecord]) -> set[str]:

@@ -50,12 +50,9 @@ def fit_to_new_thing(plan: CallPlan, situation: Situation) -> CallPlan:
         for name, candidate in plan.chosen
         if not _is_copied(plan.tool, name, candidate, others, situation)
     }
-    for name in plan.tool.required:
-        if (
-            name not in chosen
-            and field_stems(name) - noun <= _NAME_FIELD_WORDS
-            and (name_said := _find_name(noun, situation.text))
-        ):
+    name_said = _find_name(noun, situation.text)
+    for name in plan.tool.required if name_said else ():
+        if name not in chosen and field_stems(name) - noun <= _NAME_FIELD_WORDS:
             chosen[name] = ArgumentCandidate(name_said, "task", "", CERTAIN)
     missing = tuple(name for name in plan.tool.required if name not in chosen)
     return plan._replace(chosen=tuple(chosen.items()), missing=missing)
@@ -84,16 +81,13 @@ def link_to_made(plan: CallPlan, intent: Intent, situation: Situation) -> CallPl
     """The plan with its reference to the thing that an earlier call creates, unless its clause names an existing
     one.
     """
-    chosen = dict(plan.chosen)
+    links: dict[str, ArgumentCandidate] = {}
     for name in plan.tool.properties:
         entity = _find_made(plan, name, situation) if is_reference(plan.tool, name) else None
-        if entity and not _is_named(chosen.get(name), intent, situation):
+        if entity and not _is_named(plan.candidate(name), intent, situation):
             reference: JsonObject = {REF: f"{entity.key}.{entity.field}"}
-            chosen[name] = ArgumentCandidate(reference, "result", "", CERTAIN)
-    return plan._replace(
-        chosen=tuple(chosen.items()),
-        missing=tuple(missing_name for missing_name in plan.missing if missing_name not in chosen),
-    )
+            links[name] = ArgumentCandidate(reference, "result", "", CERTAIN)
+    return plan.with_values(links)
 
 
 def _find_made(plan: CallPlan, name: str, situation: Situation) -> MadeEntity | None:
@@ -106,6 +100,5 @@ def _is_named(candidate: ArgumentCandidate | None, intent: Intent, situation: Si
         return False
     if candidate.source == "task":
         return candidate.sure == CERTAIN
-    holders = [record for record in situation.records for field in record.fields if record.ref(field) == candidate.ref]
-    texts = [value for record in holders for value in record.fields.values() if isinstance(value, str)]
-    return any(says(intent.clause, value) for value in texts)
+    holders = [record for record in situation.records if candidate.ref in map(record.ref, record.fields)]
+    return any(says(intent.clause, value) for record in holders for value in record.texts)

@@ -1,7 +1,7 @@
 """The process of a task: its kind, guessed from words, and what the loop says of it, such as whom to notify."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from services.planner.core.request import UNDERSTAND, Request, as_object, objects
@@ -69,21 +69,14 @@ _MOVES_PATTERN = re.compile(r"\b(?:move|switch|change|transfer|put)\b", re.IGNOR
 _TO_PLAN = re.compile(r"\b(?:to|on|onto)\s+(?:the\s+|an?\s+)?[\w-]+\s+plan\b", re.IGNORECASE)
 
 
-class _Span(NamedTuple):
-    start: int
-    end: int
-
-
 def process_name(task: str) -> str:
     """The kind of process that the task names, else the one whose words it uses most."""
     if named := _NAMED_PATTERN.search(task):
         return named["name"].lower()
     if any(map(_moves_to_plan, _SENTENCE_END.split(task))):
         return "subscription_migration"
-    counts, close = (
-        _count_words([stem(word) for word in _WORD_PATTERN.findall(task)]),
-        _count_words(_words_before_ids(task)),
-    )
+    before_ids = " ".join(match[1] for match in _BEFORE_ID.finditer(task))
+    counts, close = _count_words(task), _count_words(before_ids)  # "order X-1" is about an order
     best = max(counts, key=lambda kind: (counts[kind], close[kind]))
     return best if counts[best] else GENERAL
 
@@ -96,32 +89,17 @@ def _moves_to_plan(sentence: str) -> bool:
 _BEFORE_ID = re.compile(r"(?<![a-z&])((?:[a-z&]+[ -]){0,2}[a-z&]+):? (?=[A-Z]{2,}-?\d)", re.IGNORECASE)
 
 
-def _words_before_ids(task: str) -> list[str]:
-    """The stems of the words right before identifiers, such as ``order`` of ``order X-1``."""
-    return [stem(word) for match in _BEFORE_ID.finditer(task) for word in _WORD_PATTERN.findall(match[1])]
-
-
-def _count_words(words_said: Sequence[str]) -> dict[str, int]:
+def _count_words(text: str) -> dict[str, int]:
     """How many different words of each kind are used; one that only stands inside a longer one does not count."""
-    spans_by_kind = {kind: [_find_spans(words_said, word) for word in words] for kind, words in _WORDS.items()}
+    said = list(map(stem, _WORD_PATTERN.findall(text)))
+    spans_by_kind = {kind: [_find_spans(said, word) for word in words] for kind, words in _WORDS.items()}
     every = [span for words in spans_by_kind.values() for spans in words for span in spans]
-    return {
-        kind: sum(any(_stands_alone(span, every) for span in spans) for spans in words)
-        for kind, words in spans_by_kind.items()
-    }
+    alone = {span for span in every if not any(a <= span[0] and span[1] <= b and (a, b) != span for a, b in every)}
+    return {kind: sum(not alone.isdisjoint(spans) for spans in words) for kind, words in spans_by_kind.items()}
 
 
-def _find_spans(words_said: Sequence[str], word: str) -> list[_Span]:
-    wanted_stems = [stem(part) for part in _WORD_PATTERN.findall(word)]
-    starts = (
-        at
-        for at in range(len(words_said) - len(wanted_stems) + 1)
-        if [*words_said[at : at + len(wanted_stems)]] == wanted_stems
-    )
-    return [_Span(at, at + len(wanted_stems)) for at in starts]
-
-
-def _stands_alone(span: _Span, every: Iterable[_Span]) -> bool:
-    return not any(
-        other_span.start <= span.start and span.end <= other_span.end and other_span != span for other_span in every
-    )
+def _find_spans(said: list[str], word: str) -> list[tuple[int, int]]:
+    """Where each use of a word of one or more parts begins and ends."""
+    wanted = list(map(stem, _WORD_PATTERN.findall(word)))
+    ends = range(len(wanted), len(said) + 1)
+    return [(end - len(wanted), end) for end in ends if said[end - len(wanted) : end] == wanted]

@@ -221,13 +221,9 @@ def _find_absent(
     named = {mention.value for mention in mentions if mention.kind is MentionKind.ID}
     named = named.difference(*(record.values for record in records))
     others = {*writers, *LOCAL}
-    names_by_call = [
-        (call, named & set(map(str, call.arguments.values()))) for call in request.calls if call.tool not in others
-    ]
-    absent = [
-        name for call, names in names_by_call if names and _SAYS_ABSENT.search(dumps(call.result)) for name in names
-    ]
-    return tuple(dict.fromkeys(absent))
+    reads = [(call, {*map(str, call.arguments.values())}) for call in request.calls if call.tool not in others]
+    without = [asked for call, asked in reads if named & asked and _SAYS_ABSENT.search(dumps(call.result))]
+    return tuple(dict.fromkeys(name for asked in without for name in named & asked))
 
 
 def _with_spoken_days(mentions: tuple[Mention, ...], text: str, now: datetime | None) -> tuple[Mention, ...]:
@@ -242,10 +238,8 @@ def _with_spoken_days(mentions: tuple[Mention, ...], text: str, now: datetime | 
 
 def _things_of(request: Request) -> frozenset[str]:
     """The stems of the words by which the tools on offer are called and described."""
-    tool_texts = [
-        f"{' '.join(parts(tool.name))} {tool.description} {' '.join(tool.properties)}" for tool in request.tools
-    ]
-    return frozenset().union(*(text_stems(tool_text.replace("_", " ")) for tool_text in tool_texts))
+    texts = (f"{' '.join((*parts(tool.name), *tool.properties))} {tool.description}" for tool in request.tools)
+    return frozenset().union(*(text_stems(text.replace("_", " ")) for text in texts))
 
 
 def _choices_of(request: Request) -> Mapping[frozenset[str], frozenset[str]]:
@@ -307,30 +301,20 @@ def rows_in(result: Json) -> list[JsonObject]:
 
 
 def _with_rows(result: Json, rows: list[JsonObject]) -> Json:
-    if isinstance(result, list):
-        return [*rows] if len(rows) > len(result) else result
     if isinstance(result, dict):
-        return {
-            name: ([*rows] if objects(value) and isinstance(value, list) and len(rows) > len(value) else value)
-            for name, value in result.items()
-        }
-    return result
+        return {name: (_with_rows(value, rows) if objects(value) else value) for name, value in result.items()}
+    return [*rows] if isinstance(result, list) and len(rows) > len(result) else result
 
 
 def _calculated_values(request: Request) -> list[JsonObject]:
     """The values that were worked out, each by its name."""
-    calculate_calls = [call for call in request.calls if call.tool == CALCULATE and not call.failed]
-    return [
-        _in_major_units(_calculated_value(call))
-        for call in calculate_calls
-        if isinstance(call.result, dict | int | Decimal | str)
-    ]
-
-
-def _calculated_value(call: Called) -> JsonObject:
-    result = as_object(call.result)
-    value = {**result, "value": str(result.get("value") if result else call.result)}
-    return value | {"name": str(result.get("name") or call.arguments.get("name")), "asked": call.key}
+    values: list[JsonObject] = []
+    for call in request.calls:
+        if call.tool == CALCULATE and not call.failed and isinstance(call.result, dict | int | Decimal | str):
+            told = as_object(call.result)
+            name, value = str(told.get("name") or call.arguments.get("name")), str(told.get("value", call.result))
+            values.append(_in_major_units({**told, "value": value, "name": name, "asked": call.key}))
+    return values
 
 
 def _in_major_units(value: JsonObject) -> JsonObject:

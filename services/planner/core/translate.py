@@ -50,27 +50,21 @@ class _Mention(NamedTuple):
 def translate_policy(request: Request) -> JsonObject:
     """The rules found, each with its sentence; a sentence of no known form gives none."""
     tools = [_parse_tool(item) for item in objects(request.section("tools"))]
-    rules_found = [
-        rule for sentence in split_sentences(request.sections.get("source", "")) for rule in _rules_in(sentence, tools)
-    ]
-    rules: list[Json] = [*rules_found]
+    sentences = split_sentences(request.sections.get("source", ""))
+    rules: list[Json] = [rule for sentence in sentences for rule in _rules_in(sentence, tools)]
     return {"rules": rules}
 
 
 def split_sentences(source: str) -> list[str]:
     """The sentences as they stand in the text, without their numbers and bullets."""
-    return [
-        match["said"] for line in source.splitlines() for match in _SENTENCE_PATTERN.finditer(line) if match["said"]
-    ]
+    matches = (match for line in source.splitlines() for match in _SENTENCE_PATTERN.finditer(line))
+    return [match["said"] for match in matches if match["said"]]
 
 
 def _rules_in(sentence: str, tools: Sequence[_Tool]) -> Iterable[JsonObject]:
     mentions = _mentions(sentence, tools)
-    for form in _FORMS:
-        rules = form(sentence, mentions, tools)
-        if rules:
-            return [{**_EMPTY, "quote": sentence, "reason": sentence, **rule} for rule in rules]
-    return []
+    rules = next(filter(None, (form(sentence, mentions, tools) for form in _FORMS)), [])
+    return [{**_EMPTY, "quote": sentence, "reason": sentence, **rule} for rule in rules]
 
 
 _EMPTY: JsonObject = {
@@ -155,13 +149,10 @@ def _parse_consequence(sentence: str) -> JsonObject | None:
 
 def _tools_about(subject: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[_Tool]:
     """The tools that a sentence names, else the writing ones whose name shares a word with its subject, else all."""
-    named = {mention.name for mention in mentions}
-    if named:
+    if named := {mention.name for mention in mentions}:
         return [tool for tool in tools if tool.name in named]
     writers = [tool for tool in tools if tool.writes]
-    word_stems = text_stems(subject)
-    sharing = [tool for tool in writers if word_stems & {stem(part) for part in parts(tool.name)}]
-    return sharing or writers
+    return [tool for tool in writers if text_stems(subject) & field_stems(tool.name)] or writers
 
 
 def _money_field(tool: _Tool) -> str | None:

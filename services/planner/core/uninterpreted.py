@@ -99,15 +99,11 @@ def _relating_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
 
 def _names_left(question: str, selection: ChosenRecords, situation: Situation) -> list[str]:
     """The names that are a part of what some of the listed things say, and chose none of them."""
-    word_stems = text_stems(question)
-    kind = [record for record in situation.records if record.in_list and record.noun & word_stems]
-    owners = " ".join(str(value) for owner in named_owners(question, situation) for value in owner.fields.values())
+    kind = [record for record in situation.records if record.in_list and record.noun & text_stems(question)]
+    owners = " ".join(value for owner in named_owners(question, situation) for value in owner.values)
     said = [" ".join(map(str, record.fields.values())) for record in kind]
-    return [
-        name
-        for name in proper_names(selection.rest)
-        if name not in owners and 0 < sum(says(text, name) for text in said) < len(said)
-    ]
+    names = [name for name in proper_names(selection.rest) if name not in owners]
+    return [name for name in names if 0 < sum(says(text, name) for text in said) < len(said)]
 
 
 def _find_states_of_other_kinds(selection: ChosenRecords, situation: Situation) -> frozenset[str]:
@@ -134,9 +130,7 @@ def find_uninterpreted_words_of_calls(
 ) -> tuple[str, ...]:
     """The words of a clause that neither chose its records nor occur in the call made for each of them."""
     listed = [record for record in situation.records if record.in_list]
-    values_text = " ".join(str(candidate.value) for _, candidate in plan.chosen)
-    tool_text = f"{' '.join(parts(plan.tool.name))} {' '.join(plan.tool.properties)} {plan.tool.description}"
-    known_stems = text_stems(f"{values_text} {tool_text}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
+    known_stems = _stems_of_calls([plan], intent) | field_stems(plan.tool.name)
     known_stems |= _class_words(chosen.rest, listed) & situation.terms
     uninterpreted = _find_unexplained(chosen, listed, situation, with_values=False) - known_stems
     uninterpreted |= _relating_words(chosen.rest, listed)
@@ -201,12 +195,16 @@ def find_uninterpreted_words_of_clause(
     figures = [one.value for one in literals if one.kind not in AMOUNTS or one.number not in amounts]
     figures = [one for one in figures if not re.search(rf"(?<![\w-]){re.escape(one)}(?!\w)", values_text)]
     odd += [figure for figure in figures if not any(_is_given(figure, plan) for plan in plans)]
-    tools_text = " ".join(f"{' '.join(plan.tool.properties)} {plan.tool.description}" for plan in plans)
-    known_stems = text_stems(f"{values_text} {tools_text}".replace("_", " ")) | {stem(intent.verb)}
-    known_stems |= _OF_ACTIONS | situation.terms | {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
+    known_stems = _stems_of_calls(plans, intent) | {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
     records = list_records_judged(values_of(plans), situation) or situation.records
-    uninterpreted = unexplained_words(text, records) - known_stems
+    uninterpreted = unexplained_words(text, records) - known_stems - situation.terms
     return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in uninterpreted))))
+
+
+def _stems_of_calls(plans: Sequence[CallPlan], intent: Intent) -> frozenset[str]:
+    """The stems of the verb, of what calls have and what their tools say, and of the words that any action may have."""
+    said = [*values_of(plans), *(f"{' '.join(plan.tool.properties)} {plan.tool.description}" for plan in plans)]
+    return text_stems(" ".join(said).replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
 
 
 _OR_PATTERN = re.compile(
@@ -267,9 +265,8 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
 
 def _drop_days(text: str, values_text: str, situation: Situation) -> str:
     """The text without the days that a call has, however they are said."""
-    for mention in situation.of_kind(MentionKind.DATE):
-        if mention.value in values_text:
-            text = text.replace(situation.text[mention.start : mention.end], " ")
+    for day in (mention for mention in situation.of_kind(MentionKind.DATE) if mention.value in values_text):
+        text = text.replace(situation.text[day.start : day.end], " ")
     return text
 
 
@@ -324,14 +321,10 @@ def _find_days_off(text: str, values_text: str, situation: Situation) -> list[st
 
 def _is_given(figure: str, plan: CallPlan) -> bool:
     """Whether a figure or a name stands in one of the call's arguments, in minor units too."""
-    wanted_number = read_figure(figure)
-    for _, candidate in plan.chosen:
-        amount = read_figure(candidate.value)
-        if figure in str(candidate.value) or (
-            wanted_number is not None and amount in (wanted_number, wanted_number * 100)
-        ):
-            return True
-    return False
+    number = read_figure(figure)
+    amounts = (number, number * 100) if number is not None else ()
+    values = [candidate.value for _, candidate in plan.chosen]
+    return any(figure in str(value) or read_figure(value) in amounts for value in values)
 
 
 def _class_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
