@@ -267,9 +267,7 @@ def _listed_field(record: FactRecord, question: str) -> str | None:
     """The field that a list is of: one whose words the task uses, else the record's identifier; None without either."""
     word_stems = text_stems(question)
     order = [stem(word) for word in text_words(question)]
-    others = [
-        name for name in record.fields if frozenset() < field_stems(name) <= word_stems and not is_identifier(name)
-    ]
+    others = [one for one in record.fields if frozenset() < field_stems(one) <= word_stems and not is_identifier(one)]
     others.sort(key=lambda name: min(order.index(part) for part in field_stems(name)))
     if others and not word_stems & stems(("id", "identifier", "number")):
         return others[0]

@@ -156,15 +156,12 @@ def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> 
     mention = next(iter(find_mentions(str(stated_amount.value))), None) if stated_amount else None
     if mention is None or mention.kind not in AMOUNTS:
         mention = _figure_near(name, intent.clause, intent) or _figure_near(name, situation.text, intent)
-    if mention is None or (field_stems(name) & _SUM_WORDS and _is_percentage(mention, intent)):
+    shares = [percent.value for percent in find_of_kind(intent.clause, MentionKind.PERCENT)]
+    if mention is None or (field_stems(name) & _SUM_WORDS and mention.value in shares):
         return None
     amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
     is_whole = kind == "integer" and amount == amount.to_integral_value()
     return ArgumentCandidate(int(amount) if is_whole else amount, "task", "", CERTAIN)
-
-
-def _is_percentage(mention: Mention, intent: Intent) -> bool:
-    return any(other.value == mention.value for other in find_of_kind(intent.clause, MentionKind.PERCENT))
 
 
 def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:
@@ -313,12 +310,9 @@ def _describe_done(intent: Intent, situation: Situation) -> str:
     their own, else the notice's condition, which holds; empty if it has none either, as a notice never is the order to
     send it. For anything else the clause itself.
     """
-    clauses = [
-        action.clause
-        for action in situation.reading.actions
-        if not action.sends_message
-        and (not action.condition or (action.condition, action.holds) == (intent.condition, intent.holds))
-    ]
+    changes = [action for action in situation.reading.actions if not action.sends_message]
+    same = intent.condition, intent.holds
+    clauses = [one.clause for one in changes if not one.condition or (one.condition, one.holds) == same]
     if not intent.sends_message:
         return intent.clause
     if clauses:
@@ -452,10 +446,9 @@ def bind_arguments(tool: ToolSpec, situation: Situation, intent: Intent, least: 
     candidates_by_name = {name: _find_candidates(tool, name, situation, intent, least) for name in fields}
     missing = tuple(name for name in tool.required if not candidates_by_name.get(name))
     fixed = {name: values[:1] for name, values in candidates_by_name.items() if values and not is_reference(tool, name)}
+    references = {name: values for name, values in candidates_by_name.items() if values and is_reference(tool, name)}
     references = {
-        name: values
-        for name, values in candidates_by_name.items()
-        if values and is_reference(tool, name) and (name in tool.required or values[0].sure == CERTAIN)
+        name: values for name, values in references.items() if name in tool.required or values[0].sure == CERTAIN
     }
     names = [name for name in fields if name in fixed or name in references]
     ways = product(*((references.get(name) or fixed[name])[:_MANY] for name in names))

@@ -32,9 +32,7 @@ from services.planner.core.words import (
 )
 
 LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free"))
-_LIMIT_WORDS = stems(
-    ("limit", "budget", "total", "allocated", "allocation", "cap", "quota", "allowance", "allotted", "capacity")
-)
+_LIMIT_WORDS = stems("limit budget total allocated allocation cap quota allowance allotted capacity".split())
 _USED_WORDS = stems(("spent", "used", "consumed", "committed", "reserved", "taken"))
 _OPERATIONS = (
     ("count", r"\bhow many\b|\b(?:the|total|what) number of\b|\bcount(?:s|ed)?\b"),
@@ -74,9 +72,8 @@ def list_figures(situation: Situation) -> list[PlannedFigure]:
 
 def requested_figures(text: str, situation: Situation) -> list[PlannedFigure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
-    computed = (
-        compute(text, situation) for compute in (_find_aggregate, _find_share, _change_figure, _compare_figures)
-    )
+    computed = [rule(text, situation) for rule in (_find_aggregate, _find_share, _change_figure)]
+    computed.append(figure_of_difference(text, subject_of(text, situation), situation))
     return [figure for figure in computed if figure] or _find_portion(text, situation)
 
 
@@ -151,12 +148,9 @@ def _is_stated_by_record(text: str, situation: Situation) -> bool:
 def _build_figure_name(text: str, operation: str) -> str:
     for identifier in identifiers_in(text) if operation != "count" else ():
         text = text.replace(identifier, " ")
-    words = [
-        word
-        for word in re.findall(r"[a-z]+", text.lower())
-        if (word not in STOP or word == "not") and stem(word) not in stems((operation, "many", "much", "number"))
-    ]
-    return "_".join([operation, *words[:4]])
+    words = [word for word in re.findall(r"[a-z]+", text.lower()) if word not in STOP or word == "not"]
+    own = stems((operation, "many", "much", "number"))
+    return "_".join([operation, *[word for word in words if stem(word) not in own][:4]])
 
 
 def _find_share(text: str, situation: Situation) -> PlannedFigure | None:
@@ -250,11 +244,9 @@ def _left_name(record: FactRecord, text: str) -> str:
 
 def _find_budgets(text: str, situation: Situation, is_meant: Callable[[FactRecord], bool]) -> list[FactRecord]:
     """Records with something left, those the text or the task names first."""
-    holders = [
-        record
-        for record in situation.records
-        if any(field_stems(name) & (LEFT | _USED_WORDS) for name in numeric_fields(record)) and is_meant(record)
-    ]
+    columns = LEFT | _USED_WORDS
+    holders = [one for one in situation.records if any(field_stems(name) & columns for name in numeric_fields(one))]
+    holders = [record for record in holders if is_meant(record)]
     fitting = [record for record in holders if record.noun & text_stems(text)] or holders
     named = best(fitting, situation)
     if len(named) == 1:
@@ -291,7 +283,3 @@ def subject_of(text: str, situation: Situation) -> FactRecord | None:
     named = own or [record for record in records if any(says(text, value) for value in record.texts)]
     nouned = [record for record in records if record.noun & text_stems(text)]
     return next(iter([*named, *nouned, *records]), None)
-
-
-def _compare_figures(text: str, situation: Situation) -> PlannedFigure | None:
-    return figure_of_difference(text, subject_of(text, situation), situation)

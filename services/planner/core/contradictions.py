@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from services.planner.core.binding import CallPlan
+from services.planner.core.binding import CallPlan, values_of
 from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import drop_quotations, identifiers_in
 from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclusions
@@ -21,20 +21,16 @@ def find_contradiction(plans: Sequence[CallPlan], intent: Intent, situation: Sit
     """
     text = TELLS_PATTERN.split(intent.clause)[0] if intent.sends_message else drop_evidence(intent.clause)
     text = drop_quotations(drop_spans(text, find_exclusions(text)))
-    given = [str(candidate.value) for plan in plans for _, candidate in plan.chosen]
+    given = values_of(plans)
     named = dict.fromkeys((*identifiers_in(text), *(name for name in names_in(text) if _find_bearers(name, situation))))
     others = [value for value in named if value not in intent.spared and not any(says(said, value) for said in given)]
     for value in others:
         piece = next((piece for piece in _AND_PATTERN.split(text) if len(others) > 1 and value in piece), text)
-        for plan in [plan for plan in plans if _is_named(plan, piece)] or plans:
-            records = list_records_meant({str(candidate.value) for _, candidate in plan.chosen}, situation)
+        for plan in [plan for plan in plans if any(says(piece, own) for own in plan.values)] or plans:
+            records = list_records_meant(plan.values, situation)
             if records and not any(has_to_do_with(record, value, situation) for record in records):
                 return _describe_contradiction(records, value, situation)
     return ""
-
-
-def _is_named(plan: CallPlan, text: str) -> bool:
-    return any(says(text, str(candidate.value)) for _, candidate in plan.chosen)
 
 
 def has_to_do_with(record: FactRecord, value: str, situation: Situation) -> bool:
@@ -48,11 +44,8 @@ def has_to_do_with(record: FactRecord, value: str, situation: Situation) -> bool
 
 def _find_bearers(value: str, situation: Situation) -> list[FactRecord]:
     """The records that bear an identifier or a name, or have it as a part of theirs."""
-    return [
-        record
-        for record in situation.records
-        if record.own_id and any(says(str(record.fields[name]), value) for name in _list_names(record))
-    ]
+    named = [(record, name) for record in situation.records if record.own_id for name in _list_names(record)]
+    return [record for record, name in named if says(str(record.fields[name]), value)]
 
 
 def _list_names(record: FactRecord) -> list[str]:

@@ -178,10 +178,7 @@ def is_for_good(word: str) -> bool:
 
 def find_state(record: FactRecord) -> str:
     """The states of a record in words, a flag such as ``paid`` being ``paid`` or ``unpaid``; empty if it has none."""
-    flags = [
-        " ".join(parts(name)) if value else "unpaid"
-        for name, value in record.fields.items()
-        if isinstance(value, bool) and field_stems(name) & _ENDED
-    ]
+    flagged = {name: value for name, value in record.fields.items() if isinstance(value, bool)}
+    flags = [" ".join(parts(name)) if flagged[name] else "unpaid" for name in flagged if field_stems(name) & _ENDED]
     told = [str(value) for name, value in record.fields.items() if field_stems(name) & STATE_WORDS]
     return " ".join([*told, *flags]).replace("_", " ")

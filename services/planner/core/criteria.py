@@ -70,7 +70,7 @@ _SURE_PATTERN = re.compile(
     r"|shorter|earlier|sooner|prior|at least|at most|before|after)\b",
     re.I,
 )
-_BETWEEN_PATTERN = re.compile(r"\bbetween\s+$", re.I)
+_BETWEEN_PATTERN, _JOINT_PATTERN = re.compile(r"\bbetween\s+$", re.I), re.compile(r"\s+(?:and|to)\s+")
 _OR_MORE = re.compile(
     r"^\s+or\s+(?:(?P<least>more|above|over|higher|later|after|longer)"
     r"|(?P<most>less|fewer|below|under|lower|earlier|before))\b",
@@ -242,12 +242,8 @@ def _end_of_phrase(text: str, start: int) -> int:
 
 def _between_two(text: str, figures: Sequence[Mention]) -> list[tuple[Mention, Mention]]:
     ordered = sorted(figures, key=lambda one: one.start)
-    return [
-        (first, second)
-        for first, second in pairwise(ordered)
-        if _BETWEEN_PATTERN.search(text[: first.start])
-        and re.fullmatch(r"\s+(?:and|to)\s+", text[first.end : second.start])
-    ]
+    joined = [pair for pair in pairwise(ordered) if _JOINT_PATTERN.fullmatch(text[pair[0].end : pair[1].start])]
+    return [(first, second) for first, second in joined if _BETWEEN_PATTERN.search(text[: first.start])]
 
 
 def _read_between(text: str, ends: tuple[Mention, Mention], listed: Sequence[FactRecord]) -> RowCriterion | None:
@@ -394,10 +390,8 @@ def _names_column(name: str, word_stems: frozenset[str]) -> bool:
 def _read_values(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     """For each column those of its values that the text names; denied ones are left out."""
     participles = _find_participles(text)
-    spans_by_name = {
-        name: [span for value in values for span in _find_value(value, text, participles)]
-        for name, values in _values_of(listed).items()
-    }
+    values = _values_of(listed).items()
+    spans_by_name = {name: [one for own in of for one in _find_value(own, text, participles)] for name, of in values}
     longest = {*longest_spans([span for spans in spans_by_name.values() for span in spans])}
     kept = [(name, [span for span in spans if span in longest]) for name, spans in spans_by_name.items()]
     return [_value_criterion(name, spans, text) for name, spans in kept if spans]

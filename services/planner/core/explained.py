@@ -57,9 +57,7 @@ def unexplained_words(question: str, records: Iterable[FactRecord], with_values:
             known_stems |= _DAY_WORDS if _DAY_PATTERN.match(str(value)) else frozenset()
         for name, argument in record.fact.arguments.items():
             known_stems |= field_stems(name) | text_stems(str(argument))
-    return frozenset(
-        word for word in asked_stems if not any(are_related(word, known_stem) for known_stem in known_stems)
-    )
+    return frozenset(word for word in asked_stems if not any(are_related(word, one) for one in known_stems))
 
 
 def drop_asking(words: Iterable[str]) -> tuple[str, ...]:

@@ -41,8 +41,7 @@ def apply_faults(reply: PlannerReply, request: Request, faults: Faults) -> Plann
     if request.state or not reply.calls or not faults:
         return reply
     toolset = toolset_of(request)
-    writers = {tool.name for tool in toolset.writers}
-    if any(name in writers for name, _ in reply.calls):
+    if any(name in toolset.writer_names for name, _ in reply.calls):
         return PlannerReply(calls=_spoil_calls(reply.calls, request, faults, toolset))
     return PlannerReply(calls=_spoil_reads(reply.calls, faults, toolset)) if not request.turns else reply
 
@@ -80,8 +79,7 @@ def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolse
 
 def _has_failed_write(request: Request, toolset: Toolset) -> bool:
     """Whether a write of an earlier reply failed: then this reply mends it, and nothing is repeated."""
-    writers = {tool.name for tool in toolset.writers}
-    return any(call.failed and call.tool in writers for call in request.calls)
+    return any(call.failed and call.tool in toolset.writer_names for call in request.calls)
 
 
 def _add_call_note(arguments: JsonObject, toolset: Toolset) -> JsonObject:

@@ -1,6 +1,5 @@
 """Figures: the numeric fields of a record, and named values with the operands from which they can be computed again."""
 
-import re
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import NamedTuple
@@ -99,14 +98,11 @@ SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
 
 
 def numeric_fields(record: FactRecord) -> list[str]:
-    skip = ID_WORDS | {"year", "version", "phone"}
-    return [
-        name
-        for name, value in record.fields.items()
-        if read_figure(value) is not None
-        and not skip.intersection(parts(name))
-        and not re.fullmatch(r"\d{4}-\d\d-.*", str(value))
-    ]
+    names = [name for name, value in record.fields.items() if read_figure(value) is not None]
+    return [name for name in names if _NO_FIGURES.isdisjoint(parts(name))]
+
+
+_NO_FIGURES = ID_WORDS | {"year", "version", "phone"}
 
 
 def amount_field(record: FactRecord, text: str) -> str | None:

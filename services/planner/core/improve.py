@@ -69,19 +69,15 @@ def fill_document(request: Request, situation: Situation) -> JsonObject:
     A section ``root_cause`` is told by a field ``root_cause``, not by ``cause``.
     """
     sections: list[Json] = []
+    values = situation.values
+    fields = [(record, *pair) for record in situation.records for pair in record.fields.items()]
     for section in objects(request.section("document")):
         name = str(section.get("name"))
         wanted_stems = text_stems(name.rpartition(".")[2].replace("_", " "))
-        lines = [
-            f"{' '.join(parts(str(value.get('name'))))}: {value.get('value')}"
-            for value in situation.values
-            if wanted_stems <= field_stems(str(value.get("name")))
+        told = [
+            (str(value.get("name")), " ".join(parts(str(value.get("name")))), value.get("value")) for value in values
         ]
-        lines += [
-            f"{record.called}: {value}"
-            for record in situation.records
-            for field, value in record.fields.items()
-            if wanted_stems <= field_stems(field) and value not in ("", None)
-        ]
+        told += [(field, record.called, value) for record, field, value in fields if value not in ("", None)]
+        lines = [f"{called}: {value}" for field, called, value in told if wanted_stems <= field_stems(field)]
         sections.append({"name": name, "text": "\n".join(f"- {line}" for line in dict.fromkeys(lines[:_MOST_LINES]))})
     return {"sections": sections}

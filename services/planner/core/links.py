@@ -58,12 +58,8 @@ def find_linked_kinds(text: str, listed: Sequence[FactRecord], situation: Situat
 
 def _nouns_referred(listed: Sequence[FactRecord]) -> set[frozenset[str]]:
     """What the listed things refer to, by the names of their fields."""
-    return {
-        concept(name, record.noun)
-        for record in listed
-        for name in record.fields
-        if is_identifier(name) and name != record.own_field
-    }
+    fields = [(record, name) for record in listed for name in record.fields if name != record.own_field]
+    return {concept(name, record.noun) for record, name in fields if is_identifier(name)}
 
 
 def _read_kind(
@@ -143,11 +139,8 @@ def _names_of_all(records: Iterable[FactRecord]) -> set[str]:
 
 def find_values_referring(record: FactRecord, noun: frozenset[str]) -> set[str]:
     """The identifiers and names by which a record refers to a thing of that noun."""
-    return {
-        str(value)
-        for name, value in record.fields.items()
-        if value != "" and name != record.own_field and _refers_to(name, noun)
-    }
+    fields = [name for name in record.fields if name != record.own_field and _refers_to(name, noun)]
+    return {str(record.fields[name]) for name in fields} - {""}
 
 
 def _refers_to(name: str, noun: frozenset[str]) -> bool:
@@ -166,8 +159,5 @@ def leftover_words(rest: str, kind: LinkedKind, linked: Sequence[FactRecord], te
     words = _WORD.findall(behind)
     is_called_so = behind[:1] == " " and bool(_WORD.match(behind, 1)) and stem(words[0]) in terms
     further = [word for word in words[is_called_so:] if stem(word) not in columns]
-    return [word for word in (*_WORD.findall(before), *further) if _may_matter(word, kind)]
-
-
-def _may_matter(word: str, kind: LinkedKind) -> bool:
-    return word.lower() not in STOP | _BEFORE and stem(word) not in kind.noun
+    said = [word for word in (*_WORD.findall(before), *further) if word.lower() not in STOP | _BEFORE]
+    return [word for word in said if stem(word) not in kind.noun]

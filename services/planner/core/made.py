@@ -45,11 +45,7 @@ def fit_to_new_thing(plan: CallPlan, situation: Situation) -> CallPlan:
     if not noun:
         return plan
     others = {record.ref(field): record for record in records_about(situation, noun) for field in record.fields}
-    chosen = {
-        name: candidate
-        for name, candidate in plan.chosen
-        if not _is_copied(plan.tool, name, candidate, others, situation)
-    }
+    chosen = {name: one for name, one in plan.chosen if not _is_copied(plan.tool, name, one, others, situation)}
     name_said = _find_name(noun, situation.text)
     for name in plan.tool.required if name_said else ():
         if name not in chosen and field_stems(name) - noun <= _NAME_FIELD_WORDS:

@@ -70,9 +70,7 @@ def _find_first_records(
         named = {record.own_id: record for record in records_named(name, situation) if record.own_id}
         left = content_words(text.replace(name, " "))
         if named:
-            is_one = len(named) == 1 and all(
-                share_word((stem(word),), next(iter(named.values())).noun) for word in left
-            )
+            is_one = len(named) == 1 and all(share_word((stem(one),), next(iter(named.values())).noun) for one in left)
             return (tuple(MeantRecord(record) for record in named.values()) if is_one else ()), ()
     return tuple(MeantRecord(record) for record in owners), content_words(text)
 
@@ -88,18 +86,14 @@ def _step_from(
     if meant.fields:
         return None
     others = [name for name in record.fields if name != record.own_field]
-    links = [
-        name for name in others if _refers_to_another(name) and _names_all(words, concept(name, frozenset()) - _BY)
-    ]
+    links = [one for one in others if _refers_to_another(one) and _names_all(words, concept(one, frozenset()) - _BY)]
     if links:
         targets = {str(record.fields[name]) for name in links}
         target = find_known(targets.pop(), situation) if len(targets) == 1 else None
         return MeantRecord(target) if target else None
     if may_be_itself and all(share_word((stem(word),), record.noun) for word in words):
         return MeantRecord(record)
-    named = [
-        name for name in others if all(share_word((stem(word),), field_stems(name) | record.noun) for word in words)
-    ]
+    named = [one for one in others if all(share_word((stem(word),), field_stems(one) | record.noun) for word in words)]
     exact = [name for name in named if field_stems(name) <= stems(words) | record.noun]
     return MeantRecord(record, tuple(exact or named)) if named else _referring(record, words, situation)
 
@@ -134,20 +128,15 @@ def _find_only(words: tuple[str, ...], situation: Situation) -> tuple[MeantRecor
     """The only known record of the kind that words name, and of which they say nothing that it does not."""
     said = frozenset[str]() if _is_plural(words) else stems(words)
     fitting = [record for record in situation.records if record.noun and record.noun <= said]
+    told = [(one, {word for text in one.texts for word in text_words(text)}) for one in fitting]
     meant = _only_one(
-        record
-        for record in fitting
-        if all(share_word((stem(word),), record.noun) or word in _own_words(record) for word in words)
+        one for one, own in told if all(share_word((stem(word),), one.noun) or word in own for word in words)
     )
     return (meant,) if meant else ()
 
 
 def _is_plural(words: Sequence[str]) -> bool:
     return words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is"))
-
-
-def _own_words(record: FactRecord) -> set[str]:
-    return {word for value in record.fields.values() if isinstance(value, str) for word in text_words(value)}
 
 
 def _only_one(records: Iterable[FactRecord]) -> MeantRecord | None:

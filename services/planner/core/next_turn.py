@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import understand
 from services.planner.core.outcomes import WriteState, read_outcome
-from services.planner.core.request import LEAVE_PART, LOCAL, Request, as_object, now_of, objects, read_moment
+from services.planner.core.request import LEAVE_PART, Request, as_object, now_of, objects, read_moment
 from services.planner.core.spoken_times import find_end_time, find_interval, speaks_of_later
 from services.planner.core.toolset import Toolset
 from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
@@ -39,11 +39,9 @@ def _is_over(request: Request, answer: str) -> bool:
 
 def _has_unfinished_part(request: Request, toolset: Toolset) -> bool:
     """Whether a part was left, or a write did not take hold."""
-    writers = {tool.name for tool in toolset.writers} - LOCAL
-    write_calls = [call for call in request.calls if call.tool in writers]
-    return any(call.tool == LEAVE_PART and not call.failed for call in request.calls) or any(
-        call.failed or read_outcome(call, request).state is not WriteState.DONE for call in write_calls
-    )
+    writes = [call for call in request.calls if call.tool in toolset.writer_names]
+    are_made = all(not call.failed and read_outcome(call, request).state is WriteState.DONE for call in writes)
+    return not are_made or any(call.tool == LEAVE_PART and not call.failed for call in request.calls)
 
 
 def _line_on_next_turn(step: timedelta) -> str:
@@ -79,9 +77,7 @@ def is_limit(clause: str) -> bool:
 def instructions_besides(text: str, wishes: Iterable[PersonalWish]) -> list[str]:
     """The clauses of a text that ask for something outside its wishes."""
     reading = understand(without_wishes(text, tuple(wishes)))
-    return [
-        clause for clause in (*(action.clause for action in reading.actions), *reading.unknown) if not is_limit(clause)
-    ]
+    return [one for one in (*(action.clause for action in reading.actions), *reading.unknown) if not is_limit(one)]
 
 
 def is_turn(request: Request) -> bool:

@@ -11,9 +11,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads
 _OUTCOMES_PATTERN = re.compile(r"<outcomes>\s*(?P<body>.*?)\s*</outcomes>", re.S)
 _AGAIN_PATTERN = re.compile(r"\bpropose (?:it |them )?(?:again|once you)\b", re.I)
 _AFTER_PATTERN = re.compile(r"\b(?:after|until)\b(?P<what>[^.;]+)", re.I)
-_GOOD_WORDS = frozenset(
-    {"verified", "sent", "unverified", "done", "made", "completed", "acknowledged", "scheduled", ""}
-)
+_GOOD_WORDS = frozenset(("", *"verified sent unverified done made completed acknowledged scheduled".split()))
 _TRIES = 2
 
 
@@ -71,26 +69,16 @@ def _choose_last(tried: Sequence[Called]) -> Called:
 def read_outcome(call: Called, request: Request) -> WriteOutcome:
     result = as_object(call.result)
     if "held" in result:
-        outcomes = [
-            outcome for outcome in _parse_outcomes_in_text(request) if outcome.get("proposal") == result["held"]
-        ]
+        outcomes = [one for one in _parse_outcomes_in_text(request) if one.get("proposal") == result["held"]]
         return _read_outcome(outcomes[-1]) if outcomes else WriteOutcome(WriteState.HELD, "held")
-    return (
-        _read_outcome(result)
-        if request.loop_takes_proposals and "status" in result
-        else WriteOutcome(WriteState.DONE, "", "", result)
-    )
+    is_told = request.loop_takes_proposals and "status" in result
+    return _read_outcome(result) if is_told else WriteOutcome(WriteState.DONE, answer=result)
 
 
 def _read_outcome(result: JsonObject) -> WriteOutcome:
-    status = str(result.get("status") or "")
-    good = status in _GOOD_WORDS
-    return WriteOutcome(
-        WriteState.DONE if good else WriteState.FAILED,
-        status,
-        str(result.get("note") or ""),
-        as_object(result.get("answer")),
-    )
+    status, note = str(result.get("status") or ""), str(result.get("note") or "")
+    state = WriteState.DONE if status in _GOOD_WORDS else WriteState.FAILED
+    return WriteOutcome(state, status, note, as_object(result.get("answer")))
 
 
 def _parse_outcomes_in_text(request: Request) -> list[JsonObject]:

@@ -49,11 +49,8 @@ def original_words(clause: str, situation: Situation) -> str:
 def as_understood(situation: Situation, writers: Sequence[ToolSpec]) -> JsonObject:
     """The arguments for a call of ``understand``."""
     parts: list[Json] = [{"quote": part.quote, "kind": part.kind} for part in parts_of(situation, writers)]
-    return {
-        "parts": parts,
-        "process": process_name(situation.text),
-        "answer_form": "list" if wants_list(situation.text) else "prose",
-    }
+    form = "list" if wants_list(situation.text) else "prose"
+    return {"parts": parts, "process": process_name(situation.text), "answer_form": form}
 
 
 class TaskParts(NamedTuple):
@@ -116,12 +113,9 @@ def wants_list(text: str) -> bool:
 def find_asked(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
     """The actions, and the clauses whose verb only a tool knows, in the task's order."""
     reading = situation.reading
-    tools = {intent: tools_for(intent, situation, writers) for intent in reading.unnamed}
-    known_intents = [
-        intent
-        for intent, tiers in tools.items()
-        if any(parts(tool.name)[:1] == (intent.verb,) for tier in tiers for tool in tier)
-    ]
-    if not known_intents:
-        return [*reading.actions]
-    return sorted((*reading.actions, *known_intents), key=lambda intent: situation.text.find(intent.clause))
+    asked = [*reading.actions]
+    for intent in reading.unnamed:
+        tiers = tools_for(intent, situation, writers)
+        if any(parts(tool.name)[:1] == (intent.verb,) for tier in tiers for tool in tier):
+            asked = sorted((*asked, intent), key=lambda one: situation.text.find(one.clause))
+    return asked

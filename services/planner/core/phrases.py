@@ -92,12 +92,9 @@ def is_affirmed(value: str, text: str) -> bool:
     """Whether a text contains a value that it neither denies, excludes nor sets anew, nor has as a verb."""
     kept_text = drop_spans(text, find_exclusions(text))
     spans = find_spoken(value, kept_text)
-    return bool(spans) and not any(
-        find_negation(kept_text, span.start)
-        or _DIRECTLY_INTO.search(kept_text[: span.start])
-        or _HAS_OBJECT_PATTERN.match(kept_text, span.end)
-        for span in spans
-    )
+    is_set = any(_DIRECTLY_INTO.search(kept_text[: span.start]) for span in spans)
+    is_verb = any(_HAS_OBJECT_PATTERN.match(kept_text, span.end) for span in spans)
+    return bool(spans) and not (is_set or is_verb or any(find_negation(kept_text, span.start) for span in spans))
 
 
 _NEGATION = r"(?:\b(?:not|never|neither|nor|without|non|no longer)\b|\w*n['’]t\b)"
@@ -187,14 +184,9 @@ def _until_link(text: str) -> str:
 
 def longest_spans(spans: list[TextSpan]) -> list[TextSpan]:
     """The spans that do not lie within a longer one."""
-    return sorted(
-        span
-        for span in spans
-        if not any(
-            other.start <= span.start and span.end <= other.end and other.end - other.start > span.end - span.start
-            for other in spans
-        )
-    )
+    ends = {(span.start, span.end) for span in spans}
+    inner = {(a, b) for a, b in ends if any(c <= a and b <= d and (a, b) != (c, d) for c, d in ends)}
+    return sorted(span for span in spans if (span.start, span.end) not in inner)
 
 
 _FIELD = r"(?:the\s+)?[a-z]+(?:[ -](?!(?:and|of|for|its)\b)[a-z]+){0,2}"

@@ -72,14 +72,10 @@ def find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
 
     None if no field says either.
     """
-    remainder_fields = [name for name in numeric_fields(record) if _names_remainder(name)]
-    field = remainder_fields[0] if len(remainder_fields) == 1 else amount_field(record, text)
+    # a field's name says what can still be had: ``remaining`` or ``refundable``
+    names = [name for name in numeric_fields(record) if name.endswith("able") or field_stems(name) & _LEFT_WORDS]
+    field = names[0] if len(names) == 1 else amount_field(record, text)
     return (record, field) if field else None
-
-
-def _names_remainder(name: str) -> bool:
-    """Whether a field's name says what can still be had, such as ``remaining`` or ``refundable``."""
-    return bool(field_stems(name) & _LEFT_WORDS) or name.endswith("able")
 
 
 def _money_fields(record: FactRecord) -> list[str]:
@@ -132,23 +128,15 @@ def _operands_of_one(sides: tuple[str, str], subject: FactRecord) -> tuple[tuple
 
 def _operands_of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[FigureOperand, Decimal], ...]:
     """Each side names one of two records of different kinds, of which one refers to the other."""
-    pairs = [
-        (meant_record, other)
-        for meant_record in _records_meant(sides[0], situation)
-        for other in _records_meant(sides[1], situation)
-        if meant_record.noun != other.noun
-        and (_contains_id_of(meant_record, other) or _contains_id_of(other, meant_record))
-    ]
-    if len({(meant_record.own_id, other.own_id) for meant_record, other in pairs}) != 1:
+    first, second = (_records_meant(side, situation) for side in sides)
+    pairs = [(one, other) for one in first for other in second if one.noun != other.noun]
+    pairs = [(one, other) for one, other in pairs if _contains_id_of(one, other) or _contains_id_of(other, one)]
+    if len({(one.own_id, other.own_id) for one, other in pairs}) != 1:
         return ()
-    chosen = [(record, amount_field(record, side)) for record, side in zip(_prefer_single(pairs), sides, strict=True)]
+    pair = min(pairs, key=lambda pair: (pair[0].in_list, pair[1].in_list))  # what was looked up, before what was listed
+    chosen = [(record, amount_field(record, side)) for record, side in zip(pair, sides, strict=True)]
     operands = tuple(operand(record, field) for record, field in chosen if field)
     return operands if len(operands) == len(sides) else ()
-
-
-def _prefer_single(pairs: list[tuple[FactRecord, FactRecord]]) -> tuple[FactRecord, FactRecord]:
-    """Of pairs of records the one whose records were looked up, where they were listed as well."""
-    return min(pairs, key=lambda pair: (pair[0].in_list, pair[1].in_list))
 
 
 def _records_meant(text: str, situation: Situation) -> list[FactRecord]:

@@ -71,9 +71,8 @@ def next_reads(
 
 def _next_part_call(tool: ToolSpec, arguments: JsonObject) -> CallPlan:
     """The call that reads another part of a list, with the arguments for its place."""
-    return CallPlan(
-        tool, tuple((name, ArgumentCandidate(value, "result", "", CERTAIN)) for name, value in arguments.items())
-    )
+    chosen = ((name, ArgumentCandidate(value, "result", "", CERTAIN)) for name, value in arguments.items())
+    return CallPlan(tool, tuple(chosen))
 
 
 def _nouns_identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
@@ -103,17 +102,13 @@ def _worthwhile_calls(
         return _choose_lists(plans)
     if spoken_stems:
         return plans
-    return [
-        plan for plan in plans if _looks_up(plan) and (not situation.reading.reads_only or _is_asked(plan, situation))
-    ]
+    return [one for one in plans if _looks_up(one) and (not situation.reading.reads_only or _is_asked(one, situation))]
 
 
 def _is_asked(plan: CallPlan, situation: Situation) -> bool:
     """Whether the task itself gives all arguments, or asks about the fields from which they come."""
-    candidates = [candidate for _, candidate in plan.chosen]
-    return all(candidate.source == "task" for candidate in candidates) or all(
-        text_stems(candidate.ref.replace("_", " ")) & situation.stems for candidate in candidates
-    )
+    is_asked = all(text_stems(one.ref.replace("_", " ")) & situation.stems for _, one in plan.chosen)
+    return is_asked or all(candidate.source == "task" for _, candidate in plan.chosen)
 
 
 def _looks_up(plan: CallPlan) -> bool:
@@ -153,17 +148,13 @@ def _relevant_words(request: Request, situation: Situation, writers: Sequence[To
 
     None if the task asks for actions and no tool does any of them: then no read is ruled out.
     """
-    tools_meant = [
-        tool for intent in situation.reading.actions for tier in tools_for(intent, situation, writers) for tool in tier
-    ]
-    if situation.reading.actions and not tools_meant:
+    tiers = [tier for intent in situation.reading.actions for tier in tools_for(intent, situation, writers)]
+    if situation.reading.actions and not tiers:
         return None
-    described = (f"{' '.join(parts(tool.name))} {tool.description} {_field_words(tool)}" for tool in tools_meant)
-    return situation.stems.union(text_stems(process_of(request).instruction), *map(text_stems, described))
-
-
-def _field_words(tool: ToolSpec) -> str:
-    return " ".join(part for name in tool.properties for part in parts(name))
+    tools = [tool for tier in tiers for tool in tier]
+    said = (text_stems(f"{' '.join(parts(tool.name))} {tool.description}") for tool in tools)
+    fields = (text_stems(" ".join(parts(name))) for tool in tools for name in tool.properties)
+    return situation.stems.union(text_stems(process_of(request).instruction), *said, *fields)
 
 
 def _may_help(tool: ToolSpec, spoken_stems: frozenset[str], relevant: frozenset[str] | None) -> bool:
@@ -193,9 +184,7 @@ def _choose_lists(plans: list[CallPlan]) -> list[CallPlan]:
 
 def _keep_certain(plan: CallPlan) -> CallPlan:
     """The plan with only those arguments that the task gives for certain, so that a guess does not narrow a list."""
-    return plan._replace(
-        chosen=tuple((name, candidate) for name, candidate in plan.chosen if candidate.sure == CERTAIN)
-    )
+    return plan._replace(chosen=tuple(pair for pair in plan.chosen if pair[1].sure == CERTAIN))
 
 
 def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]) -> bool:
@@ -232,9 +221,8 @@ def _search_calls(
 def _lists_of_unplaced(tools: tuple[ToolSpec, ...], situation: Situation) -> list[CallPlan]:
     """The lists of things that an unknown identifier of the task abbreviates, where no tool looks them up by one."""
     unplaced = [value for value in situation.identifiers if not places_of(value, situation)]
-    looked_up = frozenset().union(
-        *(wanted_noun(tool, name) for tool in tools for name in tool.required if is_identifier(name))
-    )
+    fields = [(tool, name) for tool in tools for name in tool.required if is_identifier(name)]
+    looked_up = frozenset().union(*(wanted_noun(tool, name) for tool, name in fields))
     lists = [tool for tool in tools if not tool.required and nouns(tool.name).isdisjoint(looked_up)]
     return [CallPlan(tool, ()) for tool in lists if any(abbreviates(value, nouns(tool.name)) for value in unplaced)]
 
@@ -256,9 +244,7 @@ def _nouns_most_referred_to(situation: Situation) -> set[frozenset[str]]:
     for record in situation.records:
         others = [name for name in record.fields if is_identifier(name) and concept(name, record.noun) != record.noun]
         counts.setdefault(record.noun, Counter()).update(concept(name, frozenset()) for name in others)
-    return {
-        wanted for of_kind in counts.values() for wanted, count in of_kind.items() if count == max(of_kind.values())
-    }
+    return {wanted for one in counts.values() for wanted, count in one.items() if count == max(one.values())}
 
 
 _ALL_WORDS = frozenset({"all", "every", "each"})
@@ -266,12 +252,8 @@ _ALL_WORDS = frozenset({"all", "every", "each"})
 
 def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: Situation) -> list[CallPlan]:
     """One call for each tool that reads what the instruction names, if it belongs to what the task is about."""
-    plans = [
-        plan
-        for tool in tools
-        if _is_instructed(tool, instruction, situation) and (plan := _bind_to_subject(tool, situation))
-    ]
-    return plans if situation.records else []
+    instructed = [tool for tool in tools if situation.records and _is_instructed(tool, instruction, situation)]
+    return [plan for tool in instructed if (plan := _bind_to_subject(tool, situation))]
 
 
 def _is_instructed(tool: ToolSpec, instruction: str, situation: Situation) -> bool:

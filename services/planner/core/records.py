@@ -78,11 +78,8 @@ _QUERIES = frozenset({"query", "q", "search", "text", "term", "terms", "words", 
 
 def is_unsearched_list(fact: ToolFact) -> bool:
     """Whether a result is a list, or has one, of all that fits its arguments; false for a search by words."""
-    result = fact.result
-    has_rows = isinstance(result, list) or (
-        isinstance(result, dict) and any(isinstance(value, list) for value in result.values())
-    )
-    return has_rows and not _QUERIES.intersection(fact.arguments)
+    values = fact.result.values() if isinstance(fact.result, dict) else (fact.result,)
+    return any(isinstance(value, list) for value in values) and not _QUERIES.intersection(fact.arguments)
 
 
 def records_of(facts: tuple[ToolFact, ...]) -> tuple[FactRecord, ...]:
@@ -110,9 +107,8 @@ def _walk_records(fact: ToolFact, path: str, value: Json, noun: frozenset[str], 
 
 def _is_wrapping(nested: Mapping[str, Json]) -> bool:
     """Whether an object is an envelope of records and not a record, such as ``{"total": 3, "items": [...]}``."""
-    return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in nested.values()) or bool(
-        _WRAPPER_WORDS.intersection(nested)
-    )
+    has_rows = any(isinstance(item, list) and item and isinstance(item[0], dict) for item in nested.values())
+    return has_rows or not _WRAPPER_WORDS.isdisjoint(nested)
 
 
 _FIGURE_PATTERN = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
@@ -184,8 +180,5 @@ def id_fields(record: FactRecord, noun: frozenset[str]) -> list[str]:
 @lru_cache(maxsize=20_000)
 def _fields_naming(noun: frozenset[str], fields: tuple[str, ...], wanted_noun: frozenset[str]) -> tuple[str, ...]:
     """The fields that name a thing of the wanted noun, of a record of the noun ``noun``."""
-    return tuple(
-        name
-        for name in fields
-        if concept(name, noun) == wanted_noun and (is_identifier(name) or field_stems(name) == wanted_noun)
-    )
+    alike = (name for name in fields if concept(name, noun) == wanted_noun)
+    return tuple(name for name in alike if is_identifier(name) or field_stems(name) == wanted_noun)

@@ -118,12 +118,10 @@ def _find_examples(tool: ToolSpec, name: str) -> list[str]:
     schema = tool.properties.get(name, {})
     listed = schema.get("examples")
     examples_text = " ".join(map(str, listed)) if isinstance(listed, list) else ""
-    return _identifiers_in(f"{schema.get('description', '')} {examples_text}")
+    return _EXAMPLE_PATTERN.findall(f"{schema.get('description', '')} {examples_text}")
 
 
-@lru_cache(maxsize=20_000)
-def _identifiers_in(text: str) -> list[str]:
-    return re.findall(r"\b[A-Za-z]{1,10}[-_#]?\d{2,}\b|\b[A-Za-z]{2,10}-[A-Za-z0-9]*\d[A-Za-z0-9]*\b", text)
+_EXAMPLE_PATTERN = re.compile(r"\b[A-Za-z]{1,10}[-_#]?\d{2,}\b|\b[A-Za-z]{2,10}-[A-Za-z0-9]*\d[A-Za-z0-9]*\b")
 
 
 @lru_cache(maxsize=2_000)
@@ -193,9 +191,7 @@ def _held_by_records(noun: frozenset[str], situation: Situation, shapes: set[str
 
 def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
     """The identifier of that noun in the records to which the task's own records refer; empty unless all agree."""
-    pointed = {
-        str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
-    }
+    pointed = {str(value) for one in _subjects(situation) for name, value in one.fields.items() if is_identifier(name)}
     linked = list_records_meant(pointed, situation)
     candidates = [take_field(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]]
     return candidates[:1] if len({str(candidate.value) for candidate in candidates}) == 1 else []
@@ -205,9 +201,7 @@ def _find_only_fitting_thing(noun: frozenset[str], situation: Situation) -> list
     """The identifier of the one listed thing of that noun that agrees with everything the task says; empty if there is
     none or several.
     """
-    fitting = {
-        record.ref(""): record for record in select_records(situation.text, situation).records if record.noun == noun
-    }
+    fitting = {one.ref(""): one for one in select_records(situation.text, situation).records if one.noun == noun}
     narrowed = len({str(record.own_id) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
     return [identify(record, LIKELY) for record in chosen if record.own_id]

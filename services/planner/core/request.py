@@ -102,12 +102,8 @@ class Request(NamedTuple):
 def now_of(request: Request) -> datetime | None:
     """The present time where the user is, as the loop tells it; None if it does not."""
     now_section = request.section("now")
-    time_text = (
-        now_section.get("current_time")
-        if isinstance(now_section, dict)
-        else request.sections.get("now", "").strip(' "')
-    )
-    return read_moment(time_text)
+    told = now_section.get("current_time") if isinstance(now_section, dict) else request.sections.get("now", "")
+    return read_moment(str(told).strip(' "'))
 
 
 def read_moment(value: object) -> datetime | None:
@@ -191,9 +187,7 @@ def _read_type(type_text: str) -> JsonObject:
 
 def _tools_found(calls: Sequence[Called], listed: Container[str]) -> tuple[ToolSpec, ...]:
     """The tools that searches have shown and that do not stand in the request, each once."""
-    tool_objects = [
-        tool for call in calls if call.tool == FIND_TOOLS and not call.failed for tool in objects(call.result)
-    ]
+    tool_objects = [tool for one in calls if one.tool == FIND_TOOLS and not one.failed for tool in objects(one.result)]
     specs = {spec.name: spec for spec in map(_parse_tool, tool_objects) if spec.name not in listed}
     return tuple(specs[name] for name in sorted(specs))
 
@@ -251,12 +245,8 @@ def _arguments(arguments: JsonObject) -> JsonObject:
 
 
 def _find_links(arguments: JsonObject) -> frozenset[str]:
-    return frozenset(
-        (
-            *as_object(as_object(arguments.get(CALL_NOTE)).get("from")),
-            *(n for n, v in arguments.items() if _is_reference(v)),
-        )
-    )
+    noted = as_object(as_object(arguments.get(CALL_NOTE)).get("from"))
+    return frozenset((*noted, *(name for name, value in arguments.items() if _is_reference(value))))
 
 
 def _is_reference(value: Json) -> bool:
@@ -264,12 +254,8 @@ def _is_reference(value: Json) -> bool:
 
 
 def _read_calls(messages: list[JsonObject]) -> list[Called]:
-    answers = {
-        str(block.get("tool_use_id")): block
-        for message in messages
-        for block in objects(message.get("content"))
-        if block.get("type") == "tool_result"
-    }
+    blocks = [block for message in messages for block in objects(message.get("content"))]
+    answers = {str(block.get("tool_use_id")): block for block in blocks if block.get("type") == "tool_result"}
     calls: list[Called] = []
     replies = [message for message in messages if message.get("role") == "assistant"]
     for turn, message in enumerate(replies, 1):

@@ -54,11 +54,8 @@ def _select_uncached(text: str, situation: Situation) -> ChosenRecords:
         unheard = () if unknown_state(normalised_text, listed, situation) else (state,)
         return ChosenRecords((), first.rest, (*uninterpreted, *unheard), tuple(listed))
     ids = _meant_ids(normalised_text, situation)
-    records = [
-        record
-        for record in listed
-        if read[record.noun].fits(record) and _is_meant(record, ids) and not left_out[record.noun].leaves_out(record)
-    ]
+    records = [record for record in listed if read[record.noun].fits(record) and _is_meant(record, ids)]
+    records = [record for record in records if not left_out[record.noun].leaves_out(record)]
     unknown = [words for words, linked in links.linked if any(map(linked.is_unknown, records))]
     records = [record for record in records if all(linked.holds(record) for _, linked in links.linked)]
     return ChosenRecords(tuple(_drop_repeats(records)), first.rest, (*unknown, *uninterpreted), tuple(listed))
@@ -199,22 +196,19 @@ def _kind_meant(text: str, kinds: set[frozenset[str]], terms: frozenset[str]) ->
     ``terms``: the words by which tools call things, such as the second one of ``loan deals``.
     """
     words = text_words(text)
-    for fits in (_is_quantified, _is_plural):
-        for index in range(len(words)):
-            last = {stem(word) for word in words[max(0, index - 2) : index + 1]}
-            named = [kind for kind in kinds if stem(words[index]) in kind and kind <= last]
-            is_first_of_two = index + 1 < len(words) and stem(words[index + 1]) in terms - frozenset().union(*kinds)
-            if named and (fits(words, index) or (is_first_of_two and fits(words, index + 1))):
+    places, other_terms = range(len(words)), terms - frozenset().union(*kinds)
+    quantified = {at for at in places if not _QUANTIFIERS.isdisjoint(words[max(0, at - 3) : at])}
+    plural = {at for at in places if words[at].endswith("s") and not words[at].endswith("ss")}
+    for fitting in (quantified, plural):
+        for at in places:
+            named = [kind for kind in kinds if stem(words[at]) in kind <= stems(words[max(0, at - 2) : at + 1])]
+            is_first_of_two = at + 1 in fitting and stem(words[at + 1]) in other_terms
+            if named and (at in fitting or is_first_of_two):
                 return max(named, key=lambda kind: (len(kind), sorted(kind)))
     return None
 
 
-def _is_quantified(words: list[str], place: int) -> bool:
-    return bool({"every", "each", "all", "which", "any"}.intersection(words[max(0, place - 3) : place]))
-
-
-def _is_plural(words: list[str], place: int) -> bool:
-    return words[place].endswith("s") and not words[place].endswith("ss")
+_QUANTIFIERS = frozenset({"every", "each", "all", "which", "any"})
 
 
 _SAME_STATE = (
@@ -367,25 +361,17 @@ def named_owners(text: str, situation: Situation) -> list[FactRecord]:
     it stands, also behind a capital letter that begins a sentence.
     """
     owners = [record for name in names_in(text) for record in records_named(name, situation) if record.own_id]
-    of_full_name = [
-        record
-        for record in situation.records
-        if isinstance(name := record.fields.get("name"), str) and " " in name and name in text and record.own_id
-    ]
+    with_name = [(record, str(record.fields.get("name", ""))) for record in situation.records if record.own_id]
+    of_full_name = [record for record, name in with_name if " " in name and name in text]
     return [*owners, *(record for record in of_full_name if record not in owners)]
 
 
 def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[str]:
     """The task's proper names that occur in no record, apart from words of tools' and records' own names."""
-    known_words = frozenset().union(
-        *(nouns(tool.name) for tool in tools), *(record.noun for record in situation.records)
-    )
+    known_words = frozenset().union(*(nouns(one.name) for one in tools), *(record.noun for record in situation.records))
     record_text = " ".join(text for record in situation.records for text in record.texts).lower()
-    return [
-        name
-        for name in names_in(situation.text)
-        if name.lower() not in record_text and not {stem(word) for word in text_words(name)} <= known_words
-    ]
+    names = [name for name in names_in(situation.text) if name.lower() not in record_text]
+    return [name for name in names if not stems(text_words(name)) <= known_words]
 
 
 def proper_names(text: str) -> list[str]:

@@ -119,13 +119,8 @@ def _is_own(row: ReadRow) -> bool:
 def _speaks_of(rule: StandingRule, row: ReadRow) -> bool:
     if rule.sender and not all(word in row.sender for word in text_words(rule.sender)):
         return False
-    return not rule.signs or any(
-        (_is_thing_itself if rule.is_strict else _has_sign)(sign, row.text) for sign in rule.signs
-    )
-
-
-def _has_sign(sign: str, text: str) -> bool:
-    return re.search(rf"\b{re.escape(sign.casefold())}", text) is not None
+    said = [sign for sign in rule.signs if re.search(rf"\b{re.escape(sign.casefold())}", row.text)]
+    return not rule.signs or any(not rule.is_strict or _is_thing_itself(sign, row.text) for sign in said)
 
 
 def _is_thing_itself(sign: str, text: str) -> bool:
@@ -205,11 +200,9 @@ def telling_calls(
     """The calls that tell the user what they asked for, such as when something is that somebody asks for, and sentences
     on what cannot be told. ``tended``: the calls that the plan has already.
     """
-    told = [
-        _message_to_user(sentence, wish["what"], situation, writers, now, tended)
-        for sentence in map(str.strip, SENTENCE_END.split(situation.text))
-        if (wish := _ME_PATTERN.search(sentence))
-    ]
+    sentences = [*map(str.strip, SENTENCE_END.split(situation.text))]
+    asked = [(one, wish["what"]) for one in sentences if (wish := _ME_PATTERN.search(one))]
+    told = [_message_to_user(one, what, situation, writers, now, tended) for one, what in asked]
     calls = (DueCall(call, " ".join(parts(call[0]))) for call, _ in told if call)
     return TendedRows(tuple(calls), tuple(why for _, why in told if why))
 

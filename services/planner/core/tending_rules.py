@@ -69,23 +69,15 @@ class StandingRule(NamedTuple):
 def find_standing_rules(text: str) -> tuple[StandingRule, ...]:
     """The standing instructions in the order of the text, but first those that protect rows."""
     barred = {stem(next(filter(None, match.groups()))) for match in _NEVER_PATTERN.finditer(text)}
-    rules_by_text = [
-        (text_part, _read_forbidding(text_part) or _read_headed(text_part) or _read_plain(text_part))
-        for text_part in _split_into_rules(text)
-    ]
-    rules = [
-        rule._replace(steps=tuple(step for step in rule.steps if stem(step.verb) not in barred), piece=text_part)
-        for text_part, rule in rules_by_text
-        if rule
-    ]
-    strict = [text_stems(text_part) for text_part in _split_into_rules(text) if _ONLY_SPEAKS.search(text_part)]
-    rules = [rule._replace(is_strict=rule.is_strict or _is_meant(rule, strict)) for rule in rules]
+    pieces, rules = _split_into_rules(text), list[StandingRule]()
+    # of these kinds a sentence says that what only speaks of such a thing is none
+    strict = frozenset().union(*(text_stems(piece) for piece in pieces if _ONLY_SPEAKS.search(piece)))
+    for piece in pieces:
+        if rule := _read_forbidding(piece) or _read_headed(piece) or _read_plain(piece):
+            steps = tuple(step for step in rule.steps if stem(step.verb) not in barred)
+            is_strict = rule.is_strict or any(stem(sign) in strict for sign in rule.signs)
+            rules.append(rule._replace(steps=steps, piece=piece, is_strict=is_strict))
     return tuple(sorted(rules, key=lambda rule: bool(rule.steps)))
-
-
-def _is_meant(rule: StandingRule, strict: list[frozenset[str]]) -> bool:
-    """Whether a sentence says of this kind of thing that what only speaks of it is none."""
-    return any(stem(sign) in strict_pattern for strict_pattern in strict for sign in rule.signs)
 
 
 def _read_forbidding(piece: str) -> StandingRule | None:
@@ -100,11 +92,7 @@ def _read_forbidding(piece: str) -> StandingRule | None:
 
 
 def _split_into_rules(text: str) -> list[str]:
-    return [
-        _LEADING_PATTERN.sub("", text_part.strip(" -*•\t"))
-        for text_part in _PIECE_PATTERN.split(text)
-        if text_part.strip()
-    ]
+    return [_LEADING_PATTERN.sub("", one.strip(" -*•\t")) for one in _PIECE_PATTERN.split(text) if one.strip()]
 
 
 def _read_headed(piece: str) -> StandingRule | None:

@@ -10,7 +10,7 @@ from services.planner.core.mentions import MentionKind, find_amounts, find_of_ki
 from services.planner.core.phrases import TELLS_PATTERN, find_target
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import NAME, names_in
-from services.planner.core.situation import Situation
+from services.planner.core.situation import Situation, places_of
 from services.planner.core.words import (
     FAMILIES,
     family,
@@ -84,7 +84,7 @@ def _first_index(own: frozenset[str], words: list[str]) -> int:
 
 def _tool_nouns(intent: Intent, tool: ToolSpec) -> frozenset[str]:
     """What a tool is about: the nouns of its name without the verb of the action."""
-    return nouns(tool.name) - {stem(intent.verb)} - _verbs_of(intent)
+    return nouns(tool.name) - {stem(intent.verb)} - stems(FAMILIES.get(intent.family or "", ()))
 
 
 def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
@@ -114,15 +114,15 @@ def _score_verb(intent: Intent, tool: ToolSpec) -> int:
         return {"approve": _GENERAL, "create": _GENERAL - 1}.get(family(words[0]) or "", 0)
     if intent.family and any(family(word) == intent.family for word in words):
         return _SYNONYM
-    if family(words[0]) == "update" and own in _choice_stems(tool):
+    listed = [schema.get("enum") for schema in tool.properties.values()]
+    choices = [str(word) for words in listed if isinstance(words, list) for word in words]
+    if family(words[0]) == "update" and own in stems(choices):
         return _STATE
     if _sets_what_is_said(intent, tool):
         return _GENERAL
-    return (
-        _EXACT - 1
-        if own in text_stems(tool.description) and family(words[0]) in ("update", "create") and _is_special_act(intent)
-        else 0
-    )
+    is_special = intent.family not in (None, "read", "create", "update")  # such as to approve or send
+    is_described = own in text_stems(tool.description) and family(words[0]) in ("update", "create")
+    return _SYNONYM if is_special and is_described else 0
 
 
 _SETTING_WORDS = frozenset({"update", "move", "block"})
@@ -145,17 +145,6 @@ def _sets_what_is_said(intent: Intent, tool: ToolSpec) -> bool:
     return False
 
 
-def _is_special_act(intent: Intent) -> bool:
-    """Whether an action does more than read, create or update, such as to approve or send."""
-    return intent.family is not None and intent.family not in ("read", "create", "update")
-
-
-def _choice_stems(tool: ToolSpec) -> frozenset[str]:
-    """The stems of the choices a tool's fields offer."""
-    listed = [schema.get("enum") for schema in tool.properties.values()]
-    return frozenset(stem(str(word)) for words in listed if isinstance(words, list) for word in words)
-
-
 def _score_noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
     """How well the tool's nouns fit: those of the clause count twice; none at all, and it is another tool's work."""
     own = _tool_nouns(intent, tool)
@@ -168,38 +157,20 @@ def _score_noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
         return 4 * here + 2 * (anywhere - here) - len(own - situation.stems) + min(fields, 1)
     if anywhere and (_points_back(intent) or _names_things(intent)):
         return 2 * anywhere - len(own - situation.stems)
-    if _things_of(intent) & text_stems(tool.description):
+    if any(len(word) > 3 for word in clause & text_stems(tool.description) - {stem(intent.verb)}):
         return 1
     refers = _names_things(intent) or _points_back(intent)
-    return int(
-        (refers and any(own & record.noun for record in situation.records))
-        or (intent.sends_message and bool(own & _kinds_of_recipients(intent, situation)))
-    )
+    is_known = refers and any(own & record.noun for record in situation.records)
+    return int(is_known or (intent.sends_message and bool(own & _kinds_of_recipients(intent, situation))))
 
 
 def _kinds_of_recipients(intent: Intent, situation: Situation) -> frozenset[str]:
     """The words for those to whom a notice goes by a proper name: ``driver`` if that is a driver's, or the
     ``driver_name`` of some record.
     """
-    names = {name.lower() for name in names_in(TELLS_PATTERN.split(intent.clause)[0])}
-    return frozenset().union(
-        *(
-            record.noun | field_stems(field)
-            for record in situation.records
-            for field, value in record.fields.items()
-            if names and str(value).lower() in names
-        )
-    )
-
-
-def _things_of(intent: Intent) -> frozenset[str]:
-    """The clause's words without its verb and other verbs."""
-    return frozenset(word for word in text_stems(intent.clause) if word != stem(intent.verb) and len(word) > 3)
-
-
-def _verbs_of(intent: Intent) -> frozenset[str]:
-    """The stems of all synonyms of the action's verb, which in a tool's name are no nouns."""
-    return stems(FAMILIES.get(intent.family or "", ()))
+    names = names_in(TELLS_PATTERN.split(intent.clause)[0])
+    places = [place for name in names for place in places_of(name, situation)]
+    return frozenset().union(*(record.noun | field_stems(field) for record, field in places))
 
 
 def _points_back(intent: Intent) -> bool:

@@ -21,6 +21,10 @@ class Toolset(NamedTuple):
     local: frozenset[str]
     loop_takes_proposals: bool
 
+    @property
+    def writer_names(self) -> set[str]:
+        return {tool.name for tool in self.writers}
+
     def has(self, name: str) -> bool:
         return name in self.local
 

@@ -29,7 +29,6 @@ from services.planner.core.request import (
     Called,
     PlannerReply,
     Request,
-    ToolSpec,
 )
 from services.planner.core.situation import Situation, list_records_meant, observe_situation, rows_in, whole_result
 from services.planner.core.tending_turn import (
@@ -59,13 +58,13 @@ def next_reply(request: Request, heedless: bool = False) -> PlannerReply:
 
 def _next_reply(request: Request, heedless: bool) -> PlannerReply:
     toolset = toolset_of(request)
-    outdated = turn_of_last_outdated_plan(request, toolset.writers)
-    request = drop_outdated(request, outdated, toolset.writers)
+    outdated = turn_of_last_outdated_plan(request, toolset)
+    request = drop_outdated(request, outdated, toolset)
     request, situation = _observe_what_stands_out(request, toolset)
     situation = _without_conditions(situation) if heedless else situation
     if has_standing_instructions(request, situation, toolset):
         return _reply_for_standing_work(request, situation, toolset)
-    has_written = has_written_since(request, outdated, toolset.writers)
+    has_written = any(call.tool in toolset.writer_names and call.turn > outdated for call in request.calls)
     reads = [] if has_written else _read_calls(request, situation, toolset)
     understood = partial(as_understood, situation, toolset.writers)
     hunts = () if has_written else find_tools_calls(request, situation, toolset.writers)
@@ -110,20 +109,15 @@ def _observe_what_stands_out(request: Request, toolset: Toolset) -> tuple[Reques
 
 def _reply_for_standing_work(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
     """The reply to a task with standing rules: reads their lists, calls what is due, then tells of the turn."""
-    lists = lists_to_read(request, situation, toolset)
-    if calls := (
-        *_understand_call(request, toolset, partial(describe_parts_by_wishes, request, situation, toolset.writers)),
-        *lists,
-    ):
+    describe = partial(describe_parts_by_wishes, request, situation, toolset.writers)
+    if calls := (*_understand_call(request, toolset, describe), *lists_to_read(request, situation, toolset)):
         return PlannerReply(calls=calls)
     due_now, task_parts = plan_due_work(request, situation, toolset), read_parts(request, situation, toolset.writers)
     fresh = list_due_calls(request, task_parts, toolset, due_now)
     if calls := (*leave_idle_parts(situation, task_parts, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)
-    turn_text = tell_turn(request, due_now, toolset.has(LEAVE_PART))
-    return PlannerReply(
-        f"{turn_text}\n{build_next_line(request, toolset, turn_text)}" if is_turn(request) else turn_text
-    )
+    text = tell_turn(request, due_now, toolset.has(LEAVE_PART))
+    return PlannerReply(f"{text}\n{build_next_line(request, toolset, text)}" if is_turn(request) else text)
 
 
 def _understand_call(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:
@@ -142,14 +136,10 @@ def _read_calls(request: Request, situation: Situation, toolset: Toolset) -> lis
 
 def _plan_steps(request: Request, situation: Situation, toolset: Toolset) -> tuple[WriteStep, ...]:
     steps = plan_steps(situation, toolset.writers, toolset.readers)
-    planned_steps = [step for step in steps if step.calls]
-    verbs = {
-        verb
-        for step in planned_steps
-        for verb in (step.intent.verb, *(parts(call.tool.name)[0] for call in step.calls))
-    }
-    notice_situation = with_notice(situation, process_of(request), verbs)
-    if notice_situation is not situation and planned_steps:
+    planned = [step for step in steps if step.calls]
+    verbs = {parts(call.tool.name)[0] for step in planned for call in step.calls}
+    notice_situation = with_notice(situation, process_of(request), verbs | {step.intent.verb for step in planned})
+    if notice_situation is not situation and planned:
         *asked_steps, notice = plan_steps(notice_situation, toolset.writers, toolset.readers)
         return (*asked_steps, notice) if _concerns_its_recipients(notice, asked_steps, situation) else steps
     return steps
@@ -158,17 +148,13 @@ def _plan_steps(request: Request, situation: Situation, toolset: Toolset) -> tup
 def _concerns_its_recipients(notice: WriteStep, steps: Sequence[WriteStep], situation: Situation) -> bool:
     """Whether records of the planned calls have to do with all to whom a notice goes that nobody asked for."""
     changed_ids = values_of(plan for step in steps for plan in step.calls)
-    recipients = [
-        candidate.value
-        for plan in notice.calls
-        for name, candidate in plan.chosen
-        if is_reference(plan.tool, name) and not isinstance(candidate.value, dict)  # of what the plan makes
-    ]
+    chosen = [(name, plan) for plan in notice.calls for name, _ in plan.chosen if is_reference(plan.tool, name)]
+    values = [candidate.value for name, plan in chosen if (candidate := plan.candidate(name))]
+    others = {
+        str(value) for value in values if not isinstance(value, dict)
+    } - changed_ids  # a dict: what the plan makes
     changed = list_records_meant(changed_ids, situation)
-    return all(
-        str(value) in changed_ids or any(has_to_do_with(record, str(value), situation) for record in changed)
-        for value in recipients
-    )
+    return all(any(has_to_do_with(record, value, situation) for record in changed) for value in others)
 
 
 def _without_conditions(situation: Situation) -> Situation:
@@ -264,12 +250,8 @@ def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) ->
 
 def _occasion_stems(process: Process) -> frozenset[str]:
     """The stems of the occasions on which the process's instruction asks for a notice; empty if it names none."""
-    occasions = re.findall(
-        rf"\b(?:tell|notify|inform)\s+the\s+{re.escape(process.notice_to)}\s+(?:about|of)\s+([^,.;]+)",
-        process.instruction,
-        re.IGNORECASE,
-    )
-    return frozenset().union(*map(text_stems, occasions))
+    notice = rf"\b(?:tell|notify|inform)\s+the\s+{re.escape(process.notice_to)}\s+(?:about|of)\s+([^,.;]+)"
+    return frozenset().union(*map(text_stems, re.findall(notice, process.instruction, re.I)))
 
 
 def _is_akin(verb: str, noun: str) -> bool:
@@ -282,29 +264,20 @@ _OUTDATED_PATTERN = re.compile(r"\bread again\b", re.I)
 _LASTING = frozenset({UNDERSTAND, LEAVE_PART, FIND_TOOLS})
 
 
-def turn_of_last_outdated_plan(request: Request, writers: Sequence[ToolSpec]) -> int:
+def turn_of_last_outdated_plan(request: Request, toolset: Toolset) -> int:
     """The number of the reply whose plan was the last to be refused as outdated; ``NEVER`` if there is none."""
-    names = {tool.name for tool in writers}
-    return max(
-        (call.turn for call in request.calls if call.tool in names and _was_refused_as_outdated(call, request)),
-        default=NEVER,
-    )
+    writes = [call for call in request.calls if call.tool in toolset.writer_names]
+    return max((call.turn for call in writes if _was_refused_as_outdated(call, request)), default=NEVER)
 
 
-def drop_outdated(request: Request, turn: int, writers: Sequence[ToolSpec]) -> Request:
+def drop_outdated(request: Request, turn: int, toolset: Toolset) -> Request:
     """The request without what was read up to that reply, and without the proposals based on it."""
-    names = {tool.name for tool in writers}
 
     def still_holds(call: Called) -> bool:
-        is_current_write = call.tool in names and not _was_refused_as_outdated(call, request)
+        is_current_write = call.tool in toolset.writer_names and not _was_refused_as_outdated(call, request)
         return call.turn > turn or call.tool in _LASTING or is_current_write
 
     return request._replace(calls=tuple(call for call in request.calls if still_holds(call)))
-
-
-def has_written_since(request: Request, turn: int, writers: Sequence[ToolSpec]) -> bool:
-    names = {tool.name for tool in writers}
-    return any(call.tool in names and call.turn > turn for call in request.calls)
 
 
 def _was_refused_as_outdated(call: Called, request: Request) -> bool:

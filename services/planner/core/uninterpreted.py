@@ -35,12 +35,12 @@ from services.planner.core.situation import (
     says,
 )
 from services.planner.core.words import (
-    are_related,
     family,
     field_stems,
     is_identifier,
     is_verb,
     parts,
+    share_word,
     stem,
     stems,
     text_stems,
@@ -240,20 +240,14 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
     given = values_of(plans)
     shapes = {shape_of_id(value) for value in given}
     told = _TOLD_PATTERN.match(intent.clause) if intent.sends_message else None
-    known = situation.terms.union(
-        *(record.noun.union(*map(field_stems, record.fields)) for record in situation.records)
-    )
+    known = situation.terms.union(*(one.noun.union(*map(field_stems, one.fields)) for one in situation.records))
     if told and stem(told["whom"]) not in known:
         return told["who"]
     for match in _RELATED_PATTERN.finditer(intent.clause):
         word = stem(match["of"] or match["own"])
-        fields = [
-            (str(value), is_identifier(name))
-            for record in situation.records
-            for name, value in record.fields.items()
-            if any(are_related(word, part) for part in field_stems(name))
-        ]
-        values = {value for value, is_reference in fields if is_reference}
+        fields = [pair for record in situation.records for pair in record.fields.items()]
+        fields = [(name, value) for name, value in fields if share_word((word,), field_stems(name))]
+        values = {str(value) for name, value in fields if is_identifier(name)}
         is_another = not shapes.isdisjoint(map(shape_of_id, values)) and values.isdisjoint(
             (*given, *identifiers_in(intent.clause))
         )
@@ -343,9 +337,7 @@ def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> lis
     asked_by = {value for record in listed for value in record.asked_by}
     shapes = {shape_of_id(value) for record in selection.listed or listed for value in record.texts}
     left = find_of_kind(selection.rest, *_LITERAL, MentionKind.ID)
-    return [
-        mention.value
-        for mention in left
-        if mention.value not in asked_by
-        and not (mention.kind is MentionKind.ID and shape_of_id(mention.value) in shapes)
+    left = [
+        mention for mention in left if mention.kind is not MentionKind.ID or shape_of_id(mention.value) not in shapes
     ]
+    return [mention.value for mention in left if mention.value not in asked_by]

@@ -19,10 +19,8 @@ def list_calculate_calls(request: Request, situation: Situation, toolset: Toolse
         return ()
     tried = {str(call.arguments.get("name")) for call in request.calls if call.tool == CALCULATE}
     wanted: list[JsonObject] = [figure.as_request() for figure in all_figures(situation)]
-    wanted += [
-        {"name": calculation["operation"], **calculation}
-        for calculation in (*_list_made_calculations(request, situation), *list_known_calculations(request, situation))
-    ]
+    named = (*_list_made_calculations(request, situation), *list_known_calculations(request, situation))
+    wanted += [{"name": calculation["operation"], **calculation} for calculation in named]
     fresh = {str(calculation["name"]): calculation for calculation in wanted if calculation["name"] not in tried}
     others = {*fresh} - {str(value.get("name")) for value in situation.values}
     return tuple((CALCULATE, one) for one in fresh.values() if not others.intersection(_operands_in(one)))
@@ -126,10 +124,7 @@ def _find_stated(name: str, text: str) -> tuple[list[Json], str] | None:
 
 def _find_recorded(name: str, situation: Situation) -> list[Json]:
     """The one field of that name that the task's records have; empty if there is none or several."""
-    having: list[Json] = [
-        operand(record, field)[0].written
-        for record in subjects(situation)
-        for field in numeric_fields(record)
-        if field_stems(field) == field_stems(_spoken_name(name))
-    ]
+    fields = [(record, field) for record in subjects(situation) for field in numeric_fields(record)]
+    own = field_stems(_spoken_name(name))
+    having: list[Json] = [operand(record, field)[0].written for record, field in fields if field_stems(field) == own]
     return having if len(having) == 1 and not name.endswith("...") else []

@@ -112,9 +112,7 @@ def _messages_about(wish: PersonalWish, correspondence: Correspondence) -> list[
     """
     wanted_stems = wish.topic_stems
     about = {message.thread for message in correspondence.incoming if message.thread and wanted_stems & message.stems}
-    messages = [
-        message for message in correspondence.incoming if wanted_stems & message.stems or message.thread in about
-    ]
+    messages = [one for one in correspondence.incoming if wanted_stems & one.stems or one.thread in about]
     if wish.source:
         messages = [message for message in messages if is_from(message, wish.source)]
     if wish.waits and correspondence.begun is not None:

@@ -106,9 +106,8 @@ def _plan_step(
     if chosen and not allowed:
         reason = WhyUnplanned("the task forbids it", settled=True)
     elif left_out := [value for value in _list_left_out(allowed, chosen, intent) if value not in reason.why]:
-        return WriteStep(
-            intent, reason=WhyUnplanned(f"it names {', '.join(left_out)} too, and no call could be found for that")
-        )
+        why = f"it names {', '.join(left_out)} too, and no call could be found for that"
+        return WriteStep(intent, reason=WhyUnplanned(why))
     return WriteStep(intent, allowed, reason, (reason.why,) if allowed and reason.why else ())
 
 
@@ -121,13 +120,7 @@ def _why_unclear(intent: Intent) -> str:
 
 
 def _find_later_of_notice(chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
-    given = " ".join(
-        str(candidate.value)
-        for plan in chosen
-        for name, candidate in plan.chosen
-        if str(candidate.value) != intent.clause and name in plan.tool.properties
-    )
-    return find_later_of_notice(intent.clause, given)
+    return find_later_of_notice(intent.clause, " ".join(values_of(chosen) - {intent.clause}))
 
 
 def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
@@ -156,11 +149,7 @@ def _find_calls(
     for tier in _tools_reaching_named(tools, intent, situation) if intent.sends_message else tools:
         plans_by_tool = [(tool, _find_plans(tool, intent, situation)) for tool in tier]
         complete_plans = [plans for _, plans in plans_by_tool if plans and not plans[0].missing]
-        complete_plans = (
-            [plans for plans in complete_plans if _names_all(plans[0], intent)] or complete_plans
-            if len(complete_plans) > 1
-            else complete_plans
-        )
+        complete_plans = [plans for plans in complete_plans if _names_all(plans[0], intent)] or complete_plans
         complete_plans = [plans for plans in complete_plans if _reaches_named(plans, intent)]
         if len(complete_plans) == 1:
             return _check_plans(complete_plans[0], intent, situation, readers)
@@ -291,22 +280,14 @@ def _is_about_exception(plan: CallPlan, intent: Intent) -> bool:
 
 def _names_all(plan: CallPlan, intent: Intent) -> bool:
     references = [candidate for name, candidate in plan.chosen if is_reference(plan.tool, name)]
-    return bool(references) and all(
-        candidate.sure == CERTAIN
-        and candidate.source == "task"
-        and str(candidate.value).lower() in intent.clause.lower()
-        for candidate in references
-    )
+    are_sure = all(candidate.sure == CERTAIN and candidate.source == "task" for candidate in references)
+    return are_sure and references != [] and all(v.lower() in intent.clause.lower() for v in references_of(plan))
 
 
 def _without_guesses(plan: CallPlan) -> CallPlan:
     """The plan without values of optional fields that the task does not state itself."""
-    sure_values = tuple(
-        (name, candidate)
-        for name, candidate in plan.chosen
-        if name in plan.tool.required or (candidate.source != "result" and candidate.sure == CERTAIN)
-    )
-    return plan._replace(chosen=sure_values)
+    stated = {name for name, one in plan.chosen if one.source != "result" and one.sure == CERTAIN}
+    return plan._replace(chosen=tuple(pair for pair in plan.chosen if pair[0] in {*plan.tool.required, *stated}))
 
 
 def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
@@ -343,10 +324,9 @@ def _figure_field(plan: CallPlan, intent: Intent) -> str | None:
 
     None if there is neither.
     """
+    others = text_stems("phone email date name time")
     open_fields = [
-        name
-        for name in plan.tool.properties
-        if not is_reference(plan.tool, name) and not field_stems(name) & text_stems("phone email date name time")
+        name for name in plan.tool.properties if not (is_reference(plan.tool, name) or field_stems(name) & others)
     ]
     word_stems = text_stems(intent.clause)
     named = [name for name in open_fields if field_stems(name) & word_stems]
@@ -433,11 +413,8 @@ def _why_nothing_changes(plan: CallPlan, situation: Situation) -> str:
     """A call that would write what its own record has, and the task does not say: what is meant was not understood."""
     records = list_records_meant(references_of(plan), situation)
     other_values = [(name, candidate) for name, candidate in plan.chosen if not is_reference(plan.tool, name)]
-    same = [
-        name
-        for name, candidate in other_values
-        if any(name in other_record.fields and other_record.ref(name) == candidate.ref for other_record in records)
-    ]
+    refs = {(name, record.ref(name)) for record in records for name in record.fields}
+    same = [name for name, candidate in other_values if (name, candidate.ref) in refs]
     if other_values and len(same) == len(other_values) and not does_whole(plan.tool):
         return f"the task does not say which {' and '.join(' '.join(parts(name)) for name in same)} is meant"
     return ""
