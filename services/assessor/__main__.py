@@ -19,10 +19,12 @@ from services.assessor.settings import AssessorSettings, GreenAgentConfig, read_
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import open_tracer
 from shared.ports.simulator import SimulatorFailed
+
+_COMMANDS = {"check": "tells whether scenarios can be used", "days": "writes scenarios from a seed"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -44,7 +46,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run_check(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="services.assessor check", description="Tells whether scenarios can be used.")
+    parser = argparse.ArgumentParser(
+        prog="python -m services.assessor check", description="Tells whether scenarios can be used."
+    )
     parser.add_argument("scenario", nargs="*", help="all of them, if none is named")
     parser.add_argument("--scenarios-dir", type=Path)
     options = parser.parse_args(arguments)
@@ -57,7 +61,9 @@ def _run_check(arguments: Sequence[str]) -> int:
 
 
 def _run_days(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="services.assessor days", description="Writes scenarios from a seed.")
+    parser = argparse.ArgumentParser(
+        prog="python -m services.assessor days", description="Writes scenarios from a seed."
+    )
     parser.add_argument("--seed", required=True, help="the same seed makes the same days")
     parser.add_argument("--count", type=int, default=3)
     parser.add_argument("--difficulty", choices=DIFFICULTIES, help="in turn, unless one is named")
@@ -72,7 +78,7 @@ def _run_days(arguments: Sequence[str]) -> int:
 
 
 def _build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="services.assessor", description="Measures agents in simulated worlds.")
+    parser = build_service_parser("assessor", "Measures agents in simulated worlds.", _COMMANDS)
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
     parser.add_argument("--card-url", help="where clients reach this service from outside")

@@ -5,6 +5,7 @@
 # ruff: noqa: E402  # the collector is set aside between the imports
 import gc
 import sys
+from collections.abc import Sequence
 
 import uvloop
 
@@ -16,15 +17,21 @@ from services.executor.core.turn.worker import Worker
 from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
 from shared.infra.tracing import open_tracer
 from shared.ports.store import StoreUnavailable
 
 gc.freeze()
 gc.enable()
 
+_COMMANDS = {
+    "tools": "lists a server's tools as the worker sees them",
+    "connections": "tries a tenant's connections",
+    "replay": "runs an archived task again, in memory",
+}
 
-def main(arguments: list[str]) -> int:
+
+def main(arguments: Sequence[str]) -> int:
     """Runs the service or a subcommand; returns the exit code: 0 after an orderly stop, 2 for a setting or a server
     that cannot be used.
     """
@@ -40,6 +47,7 @@ def main(arguments: list[str]) -> int:
         from services.executor.replaying import show_replay  # only whoever looks back needs it
 
         return show_replay(arguments[1:], Worker)
+    build_service_parser("executor", "Works on accepted tasks.", _COMMANDS).parse_args(arguments)
     try:
         settings = read_settings(ExecutorSettings)
         configure_logging("executor", settings.log_level, settings.log_format)

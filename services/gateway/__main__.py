@@ -16,7 +16,7 @@ from services.gateway.settings import GatewaySettings
 from shared.infra.counted_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import open_tracer
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse_options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m services.gateway", description="The A2A gateway.")
+    parser = build_service_parser("gateway", "The A2A gateway.", {FIRST_KEY_COMMAND: "makes the first API key"})
     parser.add_argument("--host", help="address to bind (HOST)")
     parser.add_argument("--port", help="port to bind (PORT, 9010)")
     parser.add_argument("--card-url", help="public URL that the agent card names (PURPLE_AGENT_CARD_URL)")

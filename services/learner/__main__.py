@@ -13,12 +13,14 @@ from services.learner.bootstrap import run_learner
 from services.learner.settings import LearnerSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
 from shared.infra.tracing import open_tracer
 from shared.ports.store import StoreUnavailable
 
 gc.freeze()
 gc.enable()
+
+_COMMANDS = {"report": "prints benchmark reports"}
 
 
 def main(arguments: Sequence[str] = ()) -> int:
@@ -27,6 +29,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         from services.learner.reporting import report_command  # only whoever reads reports needs it
 
         return report_command(arguments[1:])
+    build_service_parser("learner", "Learns from ended tasks.", _COMMANDS).parse_args(arguments)
     try:
         settings = read_settings(LearnerSettings)
         configure_logging("learner", settings.log_level, settings.log_format)

@@ -4,6 +4,7 @@
 import argparse
 import gc
 import sys
+from collections.abc import Sequence
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
@@ -12,7 +13,7 @@ from services.planner.settings import PlannerSettings
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import open_tracer
 
@@ -20,9 +21,9 @@ gc.freeze()
 gc.enable()
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
-    options = _parser().parse_args()
+    options = _build_parser().parse_args(arguments)
     try:
         settings = read_settings(PlannerSettings, **({"planner_allow_faults": True} if options.allow_faults else {}))
     except CannotStart as problem:
@@ -35,11 +36,11 @@ def main() -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="services.planner", description="Rule-based planner, not an LLM.")
+def _build_parser() -> argparse.ArgumentParser:
+    parser = build_service_parser("planner", "Rule-based planner, not an LLM.")
     parser.add_argument("--allow-faults", action="store_true", help="let requests and POST /faults switch faults on")
     return parser
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -6,6 +6,7 @@
 # ruff: noqa: E402  # the collector is set aside between the imports
 import gc
 import sys
+from collections.abc import Sequence
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
@@ -16,23 +17,28 @@ from shared.infra.counted_app import CountedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import open_tracer
 
 gc.freeze()
 gc.enable()
 
+_COMMANDS = {
+    "check": "tells what a policy means and what it decides",
+    "backtest": "tells what a policy would have decided for archived plans",
+}
 
-def main(arguments: list[str]) -> int:
+
+def main(arguments: Sequence[str]) -> int:
     """Runs the service or a command; returns the exit code: 2 for a setting that cannot be used."""
     if arguments and arguments[0] == "check":
         return check(arguments[1:])
     if arguments and arguments[0] == "backtest":
         return _run_backtest(arguments[1:])
-    if arguments:
-        hint = "check and backtest are commands, HOST and PORT are variables"
-        return print_problem(CannotStart(f"{arguments[0]!r} means nothing here: {hint}."))
+    build_service_parser("policy", "Gives verdicts over planned calls, without a model.", _COMMANDS).parse_args(
+        arguments
+    )
     try:
         settings = read_settings(PolicySettings)
     except CannotStart as problem:
@@ -45,7 +51,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _run_backtest(arguments: list[str]) -> int:
+def _run_backtest(arguments: Sequence[str]) -> int:
     from shared.infra.archive_open import ArchiveSettings  # it decrypts: only whoever reads archives needs it
 
     try:

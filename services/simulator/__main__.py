@@ -9,7 +9,7 @@ from services.simulator.settings import SimulatorSettings
 from shared.infra.counted_app import count_requests
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import open_tracer
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="services.simulator", description="Simulated worlds of a user.")
+    parser = build_service_parser("simulator", "Simulated worlds of a user.")
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
     parser.add_argument("--admin-key", dest="ues_admin_key", help="better given as UES_ADMIN_KEY: others see arguments")

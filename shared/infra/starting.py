@@ -1,6 +1,8 @@
 """Starts a service with valid settings, or ends it with a sentence for each that is wrong."""
 
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Mapping
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -14,6 +16,22 @@ S = TypeVar("S", bound=BaseSettings)
 
 class CannotStart(Exception):
     """The service does not start; the message is for whoever started it."""
+
+
+def build_service_parser(service: str, description: str, commands: Mapping[str, str] | None = None) -> ArgumentParser:
+    """The command line of ``python -m services.SERVICE``, to which the caller adds its options.
+
+    ``--help`` prints the usage and exits with 0; anything unknown is refused with ``EXIT_CANNOT_START``. ``commands``:
+    what each command does, by name; the caller runs them itself, before it parses the rest.
+    """
+    prog, epilog, usage = f"python -m services.{service}", "Settings are environment variables.", None
+    if commands:
+        listed = "".join(f"  {name:<13}{text}\n" for name, text in commands.items())
+        usage = f"{prog} [options]\n       {prog} {{{','.join(commands)}}} ..."
+        epilog = f"commands, each with a --help of its own:\n{listed}\n{epilog}"
+    return ArgumentParser(
+        prog=prog, usage=usage, description=description, epilog=epilog, formatter_class=RawDescriptionHelpFormatter
+    )
 
 
 def read_settings(kind: type[S], **overrides: object) -> S:

@@ -4,7 +4,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +12,13 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
+import services.assessor.__main__
+import services.executor.__main__
+import services.gateway.__main__
+import services.learner.__main__
+import services.planner.__main__
+import services.policy.__main__
+import services.simulator.__main__
 from cli.stack.plan import free_ports
 from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
@@ -265,6 +272,31 @@ def test_a_signal_that_comes_before_it_serves_is_heeded(number: signal.Signals, 
     """
     command = [sys.executable, "-m", "tests.integration.stopped_early", str(int(number)), manner]
     assert subprocess.run(command, timeout=30, check=False).returncode == 0
+
+
+_MAINS: Mapping[str, Callable[[Sequence[str]], int]] = {
+    "assessor": services.assessor.__main__.main,
+    "executor": services.executor.__main__.main,
+    "gateway": services.gateway.__main__.main,
+    "learner": services.learner.__main__.main,
+    "planner": services.planner.__main__.main,
+    "policy": services.policy.__main__.main,
+    "simulator": services.simulator.__main__.main,
+}
+
+
+@each_row("service", _MAINS)
+def test_a_service_prints_its_usage_and_refuses_what_it_does_not_know(
+    service: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as helped:
+        _MAINS[service](["--help"])
+    said = capsys.readouterr().out
+    assert (helped.value.code, said.startswith(f"usage: python -m services.{service} ")) == (0, True)
+
+    with pytest.raises(SystemExit) as refused:
+        _MAINS[service](["--what-nobody-knows"])
+    assert (refused.value.code, "--what-nobody-knows" in capsys.readouterr().err) == (2, True)
 
 
 @pytest.mark.promise("gateway.refuses_to_start", "learner.refuses_to_start", "state.refuses_to_start", "policy.service")
