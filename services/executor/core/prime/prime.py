@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from services.executor.core.prime.known import build_learned_sections, recall, record_tool_names
 from services.executor.core.session.context import (
+    MISSING_SERVERS_KEY,
     Limits,
     Ports,
     TurnContext,
@@ -22,7 +23,12 @@ from services.executor.core.session.context import (
 )
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.recorded_answers import list_and_record_tools, request_recorded_verdict
+from services.executor.core.session.recorded_answers import (
+    build_tools_input_name,
+    list_and_record_tools,
+    read_recorded_tools,
+    request_recorded_verdict,
+)
 from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
@@ -82,13 +88,13 @@ async def prime(dependencies: WorkerDependencies, opened: OpenedTurn) -> TurnCon
     )
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((request_policy.rules,) if request_policy.rules else ()))
-    servers, (constraints, text_policy) = await run_pair_in_parallel(
+    discovered, (constraints, text_policy) = await run_pair_in_parallel(
         discover_tools(ports, tenant, work.record, journal),
         _request_provisional_verdict(ports, policies, request.text, journal),
     )
     session = get_session_for_task(await store.read_session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
-    toolbox = mark_ruled_reads_as_changes(build_toolbox(servers, tenant.records), policies)
+    toolbox = mark_ruled_reads_as_changes(build_toolbox(discovered.servers, tenant.records), policies)
     names = frozenset(tool.name for tool in toolbox.tools.values())
     await record_tool_names(ports.learned, tenant_id, names, journal)
     return TurnContext(
@@ -109,12 +115,13 @@ async def prime(dependencies: WorkerDependencies, opened: OpenedTurn) -> TurnCon
             "files": build_files_section(files, limits.file_characters),
             **build_learned_sections(experience, journal),
             "policy_advice": request_policy.advice,
-            "constraints": "\n".join((*constraints, *(() if names else (_NO_TOOLS_CONSTRAINT,)))),
+            "constraints": "\n".join((*constraints, *discovered.missing, *(() if names else (_NO_TOOLS_CONSTRAINT,)))),
         },
         notes={
             **text_policy,
             **_note_ineffective_rules(policies, names, request_policy.unread),
             **build_file_notes(files),
+            **({MISSING_SERVERS_KEY: [*discovered.missing]} if discovered.missing else {}),
         },
         processes=processes,
         template=template,
@@ -230,6 +237,13 @@ _FIELD_WORDS = frozenset("id ids name names date at by time number no code type 
 ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server offers this task
 
 
+class DiscoveredTools(NamedTuple):
+    """The tools that a task may use. ``missing``: a sentence on each server whose tools cannot be had now."""
+
+    servers: tuple[ServerTools, ...]
+    missing: tuple[str, ...] = ()
+
+
 def find_unlisted_tools_in_text(text: str, connection: Connection, known_names: Collection[str]) -> tuple[Tool, ...]:
     """Tools that the text names and no server lists, classified by their names, without those that it says not to use.
 
@@ -238,20 +252,30 @@ def find_unlisted_tools_in_text(text: str, connection: Connection, known_names: 
     return tuple(_build_tool(name, connection) for name in sorted({*_find_tool_names(text)}.difference(known_names)))
 
 
-async def discover_tools(
-    ports: Ports, tenant: TenantRecord, record: TaskRecord, journal: Journal
-) -> tuple[ServerTools, ...]:
-    """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
+async def discover_tools(ports: Ports, tenant: TenantRecord, record: TaskRecord, journal: Journal) -> DiscoveredTools:
+    """Each server's tools. A server that has none is noted, and so is one that cannot be asked.
+
+    Raises ``Failed`` if no server can be asked, or one that listed tools earlier in this task.
+    """
     connections = _find_connections(tenant, record.request.tools_endpoint)
-    tool_lists = await run_in_parallel(
-        _list_tools_or_fail(ports, journal, connection, connection.session_id_for(record.tenant, record.session_id))
+    listings = await run_in_parallel(
+        _list_tools_or_say_why(ports, journal, connection, connection.session_id_for(record.tenant, record.session_id))
         for connection in connections
     )
-    server_tools = [*zip(connections, tool_lists, strict=True)]
-    for connection, listed_tools in server_tools:
-        if not listed_tools:
-            journal.add_event("note", connection=connection.id, problem="the tool server lists no tools")
-    return _add_named_tools(ports.tools, server_tools, record.request.text, journal)
+    missing = tuple(listing for listing in listings if isinstance(listing, str))
+    if missing and len(missing) == len(connections):
+        raise Failed("; ".join(missing), "tool_server")
+    server_tools = [
+        (connection, () if isinstance(listing, str) else listing)
+        for connection, listing in zip(connections, listings, strict=True)
+    ]
+    for connection, listing in zip(connections, listings, strict=True):
+        problem = listing if isinstance(listing, str) else "" if listing else "the tool server lists no tools"
+        if problem:
+            journal.add_event("note", connection=connection.id, problem=problem)
+    if missing:  # a tool that the task names may be one of theirs
+        return DiscoveredTools(tuple(server_tools), missing)
+    return DiscoveredTools(_add_named_tools(ports.tools, server_tools, record.request.text, journal))
 
 
 def _find_tool_names(text: str) -> Iterator[str]:
@@ -289,16 +313,21 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
     return matching or [Connection(id="request", url=endpoint, from_request=True)]
 
 
-async def _list_tools_or_fail(
+async def _list_tools_or_say_why(
     ports: Ports, journal: Journal, connection: Connection, session_id: str
-) -> tuple[Tool, ...]:
-    """The server's tools, recorded for a replay; raises ``Failed`` if it does not list them."""
+) -> tuple[Tool, ...] | str:
+    """The server's tools, recorded for a replay; a sentence that says why, if they cannot be had.
+
+    Raises ``Failed`` instead if the server listed tools earlier in this task: what was begun with them may need them.
+    """
+    recorded = journal.find_last_input(build_tools_input_name(connection))
     try:
         return await list_and_record_tools(ports.tools, journal, ports.tracer, connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:
-        raise Failed(
-            f"the tool server {connection.id!r} at {connection.url} cannot be used: {error}", "tool_server"
-        ) from error
+        sentence = f"the tool server {connection.id!r} at {connection.url} cannot be used: {error}"
+        if read_recorded_tools(recorded, connection):
+            raise Failed(sentence, "tool_server") from error
+        return sentence
 
 
 def _add_named_tools(

@@ -192,6 +192,7 @@ def get_session_for_task(session: SessionState, record: TaskRecord) -> SessionSt
     return SessionState() if starts_assessment(record) else session
 
 
+MISSING_SERVERS_KEY = "missing_tool_servers"  # in a task's metadata: a sentence on each server out of reach
 TOOL_NAME_OF_FILES = "attached_file"  # stands in place of a tool's name where a file is a source
 _NO_IMAGE_MODEL_TEXT = "the model takes no images, so nobody looked at it"
 
@@ -367,13 +368,17 @@ def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
 
 
 def write_remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
-    """The remarks below an answer on calls not made, a named server without tools, and files not read; may be empty."""
+    """The remarks below an answer on calls not made, servers without tools or out of reach, and files not read; may
+    be empty.
+    """
     omitted, endpoint = list_calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     remarks = []
     if omitted:
         remarks.append("\n".join(["Not made:", *(f"- {call.call.tool}: {call.reason}" for call in omitted)]))
     if not ctx.toolbox.tools and endpoint is not None:
         remarks.append(f"The tool server {endpoint} offers no tools.")
+    if missing := cast("list[str]", ctx.notes.get(MISSING_SERVERS_KEY, [])):
+        remarks.append("\n".join(["Not reached:", *(f"- {sentence}" for sentence in missing)]))
     if unread := _describe_unread_files(ctx.files, saw_pictures=ctx.journal.saw_pictures):
         remarks.append("\n".join(["Not read:", *(f"- {sentence}" for sentence in unread)]))
     return "".join(f"\n\n{part}" for part in remarks)

@@ -73,7 +73,7 @@ async def list_and_record_tools(
     """
     name = build_tools_input_name(connection)
     is_over = journal.progress is not None and journal.progress.state in END_STATES
-    if is_over and (recorded := _read_recorded_tools(journal.find_last_input(name), connection)):
+    if is_over and (recorded := read_recorded_tools(journal.find_last_input(name), connection)):
         return recorded
     try:
         with tracer.open_span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
@@ -96,7 +96,7 @@ def record_call_failure(
     journal.record_input(build_call_input_name(connection, tool, arguments), _format_failure(error))
 
 
-def _read_recorded_tools(recorded: str | None, connection: Connection) -> tuple[Tool, ...]:
+def read_recorded_tools(recorded: str | None, connection: Connection) -> tuple[Tool, ...]:
     """The recorded tools of the connection; empty if none were recorded or the server did not answer."""
     try:
         return parse_tools(recorded, connection)[0] if recorded else ()
