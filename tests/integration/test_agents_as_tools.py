@@ -25,6 +25,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.task_store import TaskStore
+from shared.ports.archive import ArchiveUnavailable
 from tests.demanding import showing
 from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_turn
@@ -166,6 +167,30 @@ async def test_files_and_data_of_an_answer_reach_the_agent(version: str) -> None
     assert "by rail" in agent.heard[1][1]
     assert [MessageToDict(one) for one in agent.data] == [{"platform": 9, "gate": None}]
     assert agent.files == [("waybill.jpg", image_of())]
+
+
+class FilesAway(ToldFiles):
+    @override
+    async def get_content(self, tenant: str, name: str) -> bytes | None:
+        raise ArchiveUnavailable("the archive is down")
+
+
+@pytest.mark.promise("tools.agents")
+async def test_an_answer_does_not_go_out_without_its_file_while_the_archive_is_away() -> None:
+    agent = RemoteAgent()
+    async with _stage(agent, "ask me") as stage:
+        stage.files = FilesAway(FileReadResult(name="waybill.jpg"))
+        await stage.run()
+        heard = len(agent.heard)
+        turn = message("as in", "turn-2").model_copy(
+            update={
+                "files": (SentFile(file_id="0", name="waybill.jpg"),),
+                "parts": ({"text": "as in"}, {"fileId": "0", "filename": "waybill.jpg"}),
+            }
+        )
+        record = await stage.run(turn)
+    assert (record.state, len(agent.heard)) == (TaskState.INPUT_REQUIRED, heard)  # an operator decides, as of any doubt
+    assert "the archive is down" in str(record.metadata["writes"])
 
 
 async def test_a_question_is_stored_and_another_executor_hands_on_the_answer(

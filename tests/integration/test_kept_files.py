@@ -123,7 +123,8 @@ class AwayArchive(FolderArchive):
 async def test_an_archive_that_is_away_is_no_crash(tmp_path: Path) -> None:
     found = await kept(AwayArchive(tmp_path)).fetch_and_parse("acme", SentFile(file_id="0" * 64))
     assert found.problem == "the archive of files cannot be reached"
-    assert await kept(AwayArchive(tmp_path)).get_content("acme", "0" * 64) is None
+    with pytest.raises(ArchiveUnavailable):
+        await kept(AwayArchive(tmp_path)).get_content("acme", "0" * 64)
 
 
 # --- by address ---------------------------------------------------------------------------------------------------

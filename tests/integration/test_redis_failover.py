@@ -1,6 +1,8 @@
 """Servers that may lack what they had acknowledged (a replica that takes over, a crash, a backup): connections follow,
 and what may be missing is not taken for never done."""
 
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,6 +16,7 @@ from typing_extensions import override
 
 from cli.main import app
 from cli.restored import record_restore
+from services.executor.core.session.ledger import move_attempt_to_earlier
 from services.executor.ports.turns import Lease, LedgerConflict, TurnStore
 from services.gateway.features.memory import TenantMemories
 from services.learner.adapters.redis_forgetting import RedisForgetting
@@ -352,6 +355,43 @@ async def test_nothing_is_sent_that_no_replica_confirmed(pair: Pair) -> None:
     with pytest.raises(StoreUnavailable, match="confirmed"):
         await begun.store.open_write(an_entry(), 1.0)
     assert (await begun.store.read_ledger())[an_entry().key].status is WriteStatus.UNSENT
+    await close(client)
+
+
+@pytest.mark.promise("redis.intent_confirmed")
+async def test_an_intent_whose_reply_was_lost_is_confirmed_anew(pair: Pair) -> None:
+    """The repeated script would write nothing, and WAIT on its new connection count every replica as up to date."""
+    async with TcpProxy(f"127.0.0.1:{pair.first.port}") as proxy:
+        client = connect(f"redis://{proxy.address}/0?confirm_replicas=1")
+        begun = await turn_on(client)
+        await begun.store.append(())  # loads the script
+        await pair.catch_up()
+        replica = pair.second.server.pid or 0
+        os.kill(replica, signal.SIGSTOP)
+        try:
+            proxy.answers.cut_at(1)
+            with pytest.raises(StoreUnavailable, match="confirmed"):
+                await begun.store.open_write(an_entry(), 1.0)
+        finally:
+            os.kill(replica, signal.SIGCONT)
+        assert (await begun.store.read_ledger())[an_entry().key].status is WriteStatus.UNSENT
+        await close(client)
+
+
+@pytest.mark.promise("redis.intent_confirmed")
+async def test_a_resending_that_no_replica_confirmed_leaves_the_first_sending_open(pair: Pair) -> None:
+    client = pair.first.following("?confirm_replicas=1")
+    begun = await turn_on(client)
+    sent = an_entry().model_copy(update={"idempotency_field": "key", "sending_at": datetime.now(UTC)})
+    await begun.store.open_write(sent, 1.0)
+    silent = move_attempt_to_earlier(sent, WriteStatus.IN_DOUBT, "no answer came")
+    to_resend = silent.model_copy(update={"status": WriteStatus.RESEND, "note": "it is sent again under the same key"})
+    await begun.store.settle_write(to_resend, WriteStatus.SENDING)
+    await pair.second.say("REPLICAOF", "NO", "ONE")
+    again = to_resend.model_copy(update={"status": WriteStatus.SENDING, "attempt": 2})
+    with pytest.raises(StoreUnavailable, match="confirmed"):
+        await begun.store.open_write(again, 1.0, entry_before=to_resend)
+    assert (await begun.store.read_ledger())[sent.key] == to_resend
     await close(client)
 
 

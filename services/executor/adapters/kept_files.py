@@ -65,10 +65,7 @@ class ArchivingTaskFiles(TaskFiles):
             return description.model_copy(update={"problem": "the archive of files cannot be reached"})
 
     async def get_content(self, tenant: str, name: str) -> bytes | None:
-        try:
-            return await self._archive.get(tenant, name)
-        except ArchiveUnavailable:
-            return None
+        return await self._archive.get(tenant, name)
 
     async def _fetch_or_load(self, tenant: str, file: SentFile) -> bytes:
         if not file.file_id:

@@ -300,6 +300,7 @@ class RedisTurnStore(ports.TurnStore):
         call_seconds: float,
         batch: ports.JournalBatch = ports.EMPTY_BATCH,
         was_shown_before: Callable[[], bool] = lambda: False,
+        entry_before: LedgerEntry | None = None,
     ) -> ports.StopState:
         """Implements ``TurnStore.open_write``.
 
@@ -317,7 +318,8 @@ class RedisTurnStore(ports.TurnStore):
         if is_doubted:
             raise _build_failover_conflict(entry)
         if refusal := self._intents.find_refusal(entry, was_shown_before, is_confirmed=is_confirmed):
-            await self.settle_write(refusal.entry, entry.status)
+            unsent = refusal.entry.status is WriteStatus.UNSENT
+            await self.settle_write((entry_before if unsent else None) or refusal.entry, entry.status)
             raise refusal.error
         return stop_state
 

@@ -125,7 +125,10 @@ class TaskFiles(Protocol):
         """Reads a file, which is fetched and archived first if it is an address. A failure becomes its ``problem``."""
 
     async def get_content(self, tenant: str, name: str) -> bytes | None:
-        """The bytes of an archived file, or of a picture for the model (a JPEG); None if they cannot be had."""
+        """The bytes of an archived file, or of a picture for the model (a JPEG); None if it is no longer kept.
+
+        Raises ``ArchiveUnavailable``.
+        """
 
 
 class NoFiles(TaskFiles):

@@ -34,7 +34,10 @@ if again then
     return count == '0' or holds_entry(events, event_entry)
   end
 
-  if is_stored() then return pulse(signals, turns, reason) end
+  if is_stored() then
+    if write then redis.call('HSET', ledger, key, row) end -- WAIT confirms what was written on its own connection alone
+    return pulse(signals, turns, reason)
+  end
 end
 local now = version ~= '' and redis.call('HMGET', record, 'version', 'ended', 'listed', 'state')
 if now and (now[1] ~= version or now[2] ~= '0') then return {'conflict'} end

@@ -172,6 +172,7 @@ def turn(word: object = "approve", by: Principal = BOSS, **data: str) -> Turn:
     (turn(by=Principal(id="x", roles=(Role.APPROVER,), levels=("cfo",))), NOON, "level manager"),
     (turn(by=Principal(id="x", roles=(Role.APPROVER,))), NOON, "level manager"),
     (turn(), NOON + timedelta(hours=2), "no longer waiting"),
+    (turn(), NOON - timedelta(minutes=5), "before this was asked"),
     (turn("yes"), NOON, "approve"), (turn("approve please"), NOON, "approve"), (turn(True), NOON, "approve"),
     (turn(None), NOON, "approve"), (turn(approval_id="another"), NOON, "earlier question"),
 )  # fmt: skip

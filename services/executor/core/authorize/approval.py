@@ -224,10 +224,12 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
 
 
 def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
-    """The approval with the turn's decision added.
+    """The approval with the turn's decision added. ``now``: when the decision was accepted, by the store's clock.
 
     Raises ``InvalidDecision`` if the turn's sender may not decide, or the turn holds no decision on this approval.
     """
+    if now < approval.asked_at:
+        raise InvalidDecision("it was sent before this was asked")
     if turn.data.get("approval_id") not in (None, approval.approval_id):
         raise InvalidDecision("it answers an earlier question, and what is asked has changed since")
     if objection := approval.find_objection(turn.principal, now):

@@ -55,6 +55,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import is_below_any_server
 from shared.domain.quality import QualityFormula
 from shared.domain.words import FsmState, PlanAuditScope, Strategy
+from shared.ports.archive import ArchiveUnavailable
 from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import ImageBlock, Model
@@ -207,13 +208,20 @@ async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: 
 async def load_pictures(
     archive: TaskFiles, record: TaskRecord, files: Sequence[FileReadResult]
 ) -> tuple[ImageBlock, ...]:
-    """The pictures among the files, in base64, for the model. One that is no longer in the archive has empty data."""
+    """The pictures among the files, in base64, for the model. One that cannot be had from the archive has no data."""
     with_picture = [file for file in files if file.picture_id]
-    contents = [await archive.get_content(record.tenant, file.picture_id) for file in with_picture]
+    contents = [await _load_picture(archive, record.tenant, file.picture_id) for file in with_picture]
     return tuple(
         ImageBlock(file.picture_id, file.name, base64.b64encode(data or b"").decode(), file.picture_tokens)
         for file, data in zip(with_picture, contents, strict=True)
     )
+
+
+async def _load_picture(archive: TaskFiles, tenant: str, name: str) -> bytes | None:
+    try:
+        return await archive.get_content(tenant, name)
+    except ArchiveUnavailable:  # the model is told that it does not see the picture
+        return None
 
 
 def build_files_section(files: Sequence[FileReadResult], most_characters: int) -> list[Json]:

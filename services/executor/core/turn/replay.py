@@ -465,6 +465,7 @@ class ReplayStore(turns.TurnStore):
         call_seconds: float,
         batch: turns.JournalBatch = turns.EMPTY_BATCH,
         was_shown_before: Callable[[], bool] = lambda: False,
+        entry_before: LedgerEntry | None = None,
     ) -> turns.StopState:
         if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.build_absence_error(

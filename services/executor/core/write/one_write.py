@@ -60,6 +60,7 @@ from shared.domain.words import (
     ToolClass,
     WriteStatus,
 )
+from shared.ports.archive import ArchiveUnavailable
 
 _QUESTION_TIMER_PREFIX = "question:"  # begins the subject of the timer that ends the wait for an answer
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 2.0, 60.0  # seconds until an agent that is at work is looked at again
@@ -129,7 +130,10 @@ async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> Ledger
 
 
 async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
-    """The arguments with file contents, which no journal holds, in place of the file ids in their message parts."""
+    """The arguments with file contents, which no journal holds, in place of the file ids in their message parts.
+
+    Raises ``ArchiveUnavailable``.
+    """
     parts = arguments.get(PARTS_KEY)
     if not isinstance(parts, list):
         return arguments
@@ -137,7 +141,10 @@ async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObj
 
 
 async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
-    """The part with its file's bytes (``raw``, in base64), or a text part that says that the file is gone."""
+    """The part with its file's bytes (``raw``, in base64), or a text part that says that the file is gone.
+
+    Raises ``ArchiveUnavailable``.
+    """
     file_id = part.get(FILE_ID_FIELD) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(file_id, str):
         return part
@@ -213,7 +220,7 @@ def _is_agent_at_work(entry: LedgerEntry) -> bool:
     return entry.status is WriteStatus.SENDING and entry.agent is not None and entry.agent.at_work
 
 
-_LEAST_ALLOWED_SEND_DELAY = 0.5  # at least, between storing an intent and making its request
+_SHORTEST_SEND_BOUND = 0.5  # seconds that may always pass between storing an intent and making its request
 _RECONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
@@ -384,10 +391,10 @@ async def _attempt_sending(prepared: PreparedCall, *, is_last: bool) -> LedgerEn
     opened_at = asyncio.get_running_loop().time()
     entry = await _store_intent(prepared)
     try:
-        _refuse_if_delayed(ctx, opened_at)
         arguments = await with_file_contents(ctx, build_arguments_to_send(entry, tool))
+        _refuse_if_delayed(ctx, opened_at)
         answer = await call_server_once(ctx, tool, arguments, is_read=False)
-    except ToolUnreachable as error:
+    except (ToolUnreachable, ArchiveUnavailable) as error:
         return await _store_unsent(prepared, entry, str(error), is_last=is_last)
     except ToolSilent as error:
         ctx.journal.add_event("write", call=entry.call.call_id, tool=tool.name, silent=str(error))
@@ -441,7 +448,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         agent=entry_before.agent if entry_before else None,
     )
     zone = get_task_time(ctx).tzinfo or UTC
-    await ctx.journal.open_write(entry, open_seconds, lambda: was_shown_before(entry, zone))
+    await ctx.journal.open_write(entry, open_seconds, lambda: was_shown_before(entry, zone), entry_before)
     return entry
 
 
@@ -455,7 +462,7 @@ def _was_tool_planned_before(write: PlannedWrite) -> bool:
 def _refuse_if_delayed(ctx: TurnContext, opened_at: float) -> None:
     """Raises ``ToolUnreachable`` if this process stood still since the intent: another may have settled the call."""
     delay = asyncio.get_running_loop().time() - opened_at
-    if delay > max(ctx.limits.settle_margin_seconds, _LEAST_ALLOWED_SEND_DELAY):
+    if delay > max(ctx.limits.settle_margin_seconds, _SHORTEST_SEND_BOUND):
         raise ToolUnreachable(f"this process was held up for {delay:.1f} s before the request, which was not made")
 
 
