@@ -148,7 +148,8 @@ def _build_services(
     """The services that several groups of routes use."""
     state, archive = opened.state, settings.open_task_archive()
     resend_window = settings.message_id_window or DEDUPE_SECONDS
-    stored = TaskStore(state, opened.listener, resend_window, settings.max_waiting_sessions)
+    waiting_limits = (settings.max_waiting_sessions, settings.max_waiting_messages)
+    stored = TaskStore(state, opened.listener, resend_window, *waiting_limits)
     wakes = BestEffortWakes(opened.queue)
     store = WakingTasks(stored, wakes, opened.metrics, tracer)
     rules = MessageRules(

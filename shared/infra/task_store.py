@@ -20,6 +20,7 @@ from shared.ports.tasks import (
     Acceptance,
     PrepareAcceptance,
     SessionBelongsToOther,
+    SessionIsCrowded,
     TaskEnded,
     Tasks,
     TaskSnapshot,
@@ -36,12 +37,19 @@ class TaskStore(Tasks):
     """Tasks in Redis, as all gateway replicas see them. Every method may raise ``StoreUnavailable``."""
 
     def __init__(
-        self, redis: Redis, live: ChannelListener, resend_window: int = keys.DEDUPE_SECONDS, most_waiting: int = 0
+        self,
+        redis: Redis,
+        live: ChannelListener,
+        resend_window: int = keys.DEDUPE_SECONDS,
+        most_waiting: int = 0,
+        most_in_session: int = 0,
     ) -> None:
         """``resend_window``: for how many seconds a repeated message leads to its first task.
 
-        ``most_waiting``: how many sessions may wait for an executor, over all gateways; 0 for any number.
+        ``most_waiting``: how many sessions may wait for an executor, over all gateways; ``most_in_session``: how many
+        messages may wait in one session; 0 for any number.
         """
+        self._most_in_session = most_in_session
         self._redis, self._scripts, self._resend_window = redis, Scripts(redis), resend_window
         self._admission = Admission(redis, self._scripts, most_waiting)
         self._feeds = EventFeeds(live, self._scripts)
@@ -52,7 +60,8 @@ class TaskStore(Tasks):
         """Stores a turn, and the record if its task is new, in one step. May be repeated after a failure.
 
         ``dedupe``: the message's id among the caller's in the session (None: the turn's id). A known task keeps its
-        record. Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` or ``TooManyWaiting``.
+        record. Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``, ``TooManyWaiting`` or
+        ``SessionIsCrowded``.
         """
         message = dedupe or turn.turn_id
         if prepare is not None:
@@ -122,12 +131,18 @@ class TaskStore(Tasks):
         reply = await self._run_accept_script(record, turn, message)
         if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
             await self._scripts.execute("SET", alias, _alias_value(record))
-        if reply[0] in ("other", "ended", "stopped", "full") and is_fresh:
-            await self._scripts.execute("DEL", alias)
+        if reply[0] in ("other", "ended", "stopped", "full", "crowded") and is_fresh:
+            await self._release_alias(record)
         accepted = await self._read_acceptance(record, turn, reply)
         if is_fresh and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
-            await self._scripts.execute("DEL", alias)
+            await self._release_alias(record)
         return accepted
+
+    async def _release_alias(self, record: TaskRecord) -> None:
+        """Removes the alias of a task that was not made, unless another message has made a task of that id since."""
+        task = keys.task_keys(record.tenant, record.session_id, record.task_id)
+        if not await self._scripts.execute("EXISTS", task.record):
+            await self._scripts.execute("DEL", keys.task_location_key(record.tenant, record.task_id))
 
     async def _run_accept_script(
         self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False, is_trial: bool = False
@@ -160,6 +175,7 @@ class TaskStore(Tasks):
                 partitions=PARTITIONS,
                 place=_alias_value(record),
                 is_asked=int(is_trial),
+                crowd=self._most_in_session,
             )
             stop_key = keys.tenant_stop_key(tenant, session_id)
             key_names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stop_key, **alias)
@@ -179,6 +195,8 @@ class TaskStore(Tasks):
                 return await self._read_earlier_acceptance(
                     record, Turn.model_validate_json(waiting_turn).task_id, turn.turn_id
                 )
+            case ["crowded", waiting_count]:
+                raise SessionIsCrowded(int(waiting_count))
             case ["full", waiting_count]:
                 raise TooManyWaiting(int(waiting_count or self._admission.waiting))
             case ["ended"]:

@@ -7,10 +7,11 @@ process may finish what another began.
 from collections.abc import Sequence
 from typing import cast
 
+from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import TenantVersion
+from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_stored_rows
@@ -44,9 +45,12 @@ class RedisTenantRecords(ScriptedStore):
         return int(cast("str | None", await self._read_field(tenant, _LATEST_FIELD)) or 0)
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
-        """The version with that number; None if it is not kept."""
+        """The version with that number; None if it is not kept. Raises ``BadRecord`` if this release cannot read it."""
         text = await self._read_field(tenant, str(number))
-        return None if text is None else TenantVersion.model_validate_json(cast(str, text))
+        try:
+            return None if text is None else TenantVersion.model_validate_json(cast(str, text))
+        except ValidationError as error:
+            raise BadRecord((FieldProblem(f"version {number}", f"it cannot be read: {error}"),)) from error
 
     async def get_current_record(self, tenant: str) -> TenantRecord | None:
         """The current record; None if none is stored. Raises ``BadRecord`` if this release cannot read it."""

@@ -59,6 +59,13 @@ class TooManyWaiting(Exception):
         self.waiting = waiting
 
 
+class SessionIsCrowded(Exception):
+    """As many messages wait in the session as this installation allows; nothing was stored."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__(f"{waiting} messages of this session wait for their turn")
+
+
 PrepareAcceptance: TypeAlias = Callable[[], Awaitable[None]]
 
 
@@ -75,7 +82,8 @@ class Tasks(Protocol):
         """Stores the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 
         A ``dedupe`` that was seen lately in its session returns the first acceptance. Raises ``SessionBelongsToOther``,
-        ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWaiting``; what was accepted before is never refused.
+        ``TaskEnded``, ``TenantIsStopped``, ``TooManyWaiting`` and ``SessionIsCrowded``; what was accepted before is
+        never refused.
         ``prepare`` stores what the turn needs: it is awaited before that step, unless the turn would be refused then or
         was accepted before.
         """

@@ -208,6 +208,15 @@ async def test_the_slots_of_a_dead_executor_are_free_after_their_time(redis: Red
     assert await _until_taken(store)
 
 
+@pytest.mark.promise("tenant.fair_shares")
+async def test_an_extension_that_comes_after_its_session_left_brings_no_slot_back(redis: Redis) -> None:
+    store = RedisSlots(redis)
+    await store.acquire("acme", "a", 1, 60.0)
+    await store.release("acme", "a", 1)
+    await store.extend([("acme", "a")], 60.0)
+    assert (await store.acquire("acme", "b", 1, 60.0)).has_slot
+
+
 async def _until_taken(store: RedisSlots) -> bool:
     async with asyncio.timeout(20):
         while not (await store.acquire("acme", "b", 1, 5.0)).has_slot:

@@ -18,6 +18,7 @@ from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import TaskState
+from shared.infra import keys
 from shared.infra.keys import learned_keys, partition_keys_of
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
@@ -123,7 +124,7 @@ async def test_a_dead_outcome_goes_back_to_the_learner_once(client: httpx.AsyncC
     outcomes = [row for _, row in await redis.xrange(PLACE.outcomes)]
     assert answers == [200, 404]
     assert [TaskOutcome.model_validate_json(row["o"]) for row in outcomes] == [told]
-    assert [set(row) for row in outcomes] == [{"id", "o"}]
+    assert [(set(row), row["group"]) for row in outcomes] == [({"id", "o", "group"}, keys.OUTCOME_GROUP)]
 
 
 @pytest.mark.promise("dlq.requeue_outcome")

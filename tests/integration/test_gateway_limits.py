@@ -147,6 +147,20 @@ async def test_while_too_much_waits_messages_are_refused_and_tasks_read(
     assert read.status_code == 200
 
 
+@pytest.mark.promise("gateway.sheds_load")
+async def test_a_session_takes_only_so_many_messages_that_wait_and_others_go_on(
+    redis: Redis, redis_server: str
+) -> None:
+    way = WAYS["REST 1.0"]
+    async with gateway_client(redis_server, max_waiting_messages=2) as client:
+        crowd = [message([{"text": "more"}], messageId=f"m{number}", contextId="crowded") for number in range(3)]
+        other = message([{"text": "hello"}], messageId="m9", contextId="other")
+        replies = [await sent(client, way, way.body(one, {})) for one in (*crowd, crowd[0], other)]
+    assert [reply.status_code for reply in replies] == [200, 200, 429, 200, 200]  # what was taken in is not refused
+    assert replies[2].headers["retry-after"] == "5"
+    assert "2 messages of this session wait" in replies[2].text
+
+
 @pytest.mark.promise("gateway.sheds_load", "a2a.files")
 async def test_of_a_message_that_is_refused_no_file_is_kept(redis: Redis, redis_server: str, tmp_path: Path) -> None:
     """Because too much waits, or for its task, which nobody knows."""

@@ -22,9 +22,10 @@ from shared.contracts.tenant_document import TenantVersion
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
+from shared.infra.lua import Scripts
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
-from tests.integration.learner_stage import a_session, an_outcome, leave
+from tests.integration.learner_stage import a_session, an_outcome, hash_of, leave
 from tests.integration.memory_stage import LEASE, TERMS, MemoryStage, an_outcome_of
 from tests.integration.test_state_bad_rows import kind_of
 
@@ -112,6 +113,22 @@ async def test_what_learning_has_settled_is_still_remembered_and_leaves_once_it_
     await stage.remembers()
     assert await redis.xlen(stream) == 1
     assert (await stage.entities())["Initech Ltd"] == 5
+
+
+@pytest.mark.promise("memory.once")
+async def test_an_outcome_that_is_requeued_for_the_learner_is_not_remembered_a_second_time(redis: Redis) -> None:
+    """Also after its event id is forgotten, as ids are kept for some days and dead letters for good."""
+    stage = MemoryStage(redis)
+    partition, outcome = keys.partition_keys_of("acme", "s1"), an_outcome_of(_TEXT)
+    await leave(redis, [outcome])
+    await stage.remembers()
+    dead_id = await redis.xadd(partition.dead, {"id": outcome.event_id, "o": outcome.model_dump_json(), "error": "x"})
+    await redis.delete(keys.learned_keys("acme").remembered)
+    await Scripts(redis).run("requeue_outcome", [partition.dead, partition.outcomes], [dead_id, keys.OUTCOME_GROUP])
+    await stage.remembers()
+    assert (await stage.entities())["Initech Ltd"] == 1
+    await stage.learns()
+    assert (await hash_of(redis, keys.learned_keys("acme").counts))["events"] == 1
 
 
 @pytest.mark.promise("memory.beside")

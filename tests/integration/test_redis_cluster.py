@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
+from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSlots
@@ -36,9 +37,9 @@ from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
 from shared.ports.daily_spend import Charge
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import TaskEnded, TooManyWaiting
+from shared.ports.tasks import TaskEnded, TenantIsStopped, TooManyWaiting
 from tests.doubles.heard_wakes import HeardWakes
-from tests.doubles.redis_tasks import a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.redis_nodes import cluster_url, join_nodes, three_primaries
 from tests.integration.redis_pair import PATIENCE, Node, Pair, free_ports, pair_of_servers
 from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of
@@ -201,6 +202,29 @@ async def test_only_a_turn_that_is_accepted_keeps_its_tasks_name_for_good(cluste
         with pytest.raises(TaskEnded):
             await store.accept(record, a_turn(record), dedupe=None)
         assert await cluster.ttl(name) > 0
+
+
+class OvertakenStore(TaskStore):
+    """A store of a gateway that another one overtakes between its two steps, after which the tenant is stopped."""
+
+    def __init__(self, redis: Redis, live: ChannelListener) -> None:
+        super().__init__(redis, live)
+        self._redis, self._other = redis, TaskStore(redis, live)
+
+    @override
+    async def _claim_alias(self, record: TaskRecord) -> bool:
+        is_fresh = await super()._claim_alias(record)
+        await self._other.accept(record, a_turn(record, text="another message"), dedupe=None)
+        await self._redis.set(keys.tenant_stop_key(record.tenant, record.session_id), "1\nstopped")
+        return is_fresh
+
+
+async def test_a_refused_message_does_not_take_the_name_of_a_task_that_another_has_begun(cluster: Redis) -> None:
+    record = a_record("named")
+    async with ChannelListener(cluster) as live:
+        with pytest.raises(TenantIsStopped):
+            await OvertakenStore(cluster, live).accept(record, a_turn(record), dedupe=None)
+        assert await TaskStore(cluster, live).get_record(record.tenant, record.task_id) is not None
 
 
 @pytest.mark.promise("gateway.sheds_load")

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.session_run import RunnerLimits
+from services.executor.ports.services import UnknownTenant
 from services.executor.ports.turns import TurnRunner, TurnStore, TurnWork
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import TenantRecord
@@ -303,6 +304,20 @@ async def test_a_record_withdrawn_leaves_that_of_the_file_and_can_be_restored(re
     assert [one.status_code for one in (none, gone, anew, empty)] == [404, 404, 412, 404]
     assert zones == [(200, "Europe/Paris"), (200, "Asia/Tokyo"), (200, "Europe/Paris")]
     assert [at(row, "withdrawn") for row in list_at(history, "versions")] == [False, True, False]
+
+
+@pytest.mark.promise("tenant.record_next_turn")
+async def test_a_stored_version_that_cannot_be_read_is_no_crash(redis: Redis, redis_url: str) -> None:
+    """Neither of an executor, whose tasks of that tenant fail, each with the reason, nor of the gateway."""
+    tenants = StoredTenants(RedisTenantRecords(redis), FileTenants(TenantRecord(id="default")))
+    async with operator(redis_url) as olga:
+        await olga.put(RECORD, 0)
+        await Scripts(redis).execute("HSET", keys.tenant_record_key("default"), "1", '{"version": "one"')
+        with pytest.raises(UnknownTenant, match="version 1 of the record of tenant 'default' cannot be read"):
+            await tenants.get("default")
+        assert (await olga.ask("show")).status_code == 404
+        assert (await olga.put(RECORD, 1)).status_code == 200
+    assert (await tenants.get("default")).version == "2"
 
 
 @pytest.mark.promise("tenant.record_next_turn")

@@ -36,7 +36,7 @@ from shared.domain.partition import partition_of
 from shared.domain.words import A2aVersion, TaskState
 from shared.infra import keys
 from shared.infra.channel_listener import ChannelListener
-from shared.infra.lua import Scripts
+from shared.infra.lua import Argument, Scripts
 from shared.infra.redis import connect
 from shared.infra.secret_cipher import SecretCipher
 from shared.infra.task_store import TaskStore
@@ -328,3 +328,32 @@ async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
 
 def _row(failing: FailingDelivery) -> str:
     return failing.model_dump_json()
+
+
+class SetAnewWhileRead(RedisDeliveryQueue):
+    """A queue whose client sets the removed webhook again right after the look at what is to be delivered."""
+
+    def __init__(self, redis: Redis, webhooks: RedisWebhooks, record: TaskRecord) -> None:
+        super().__init__(redis, SEAL)
+        self._webhooks, self._record, self._look = webhooks, record, self._scripts.execute
+        self._scripts.execute = self._look_and_set_again  # type: ignore[method-assign]
+
+    async def _look_and_set_again(self, *command: Argument) -> object:
+        reply = await self._look(*command)
+        if command[0] == "HGET":
+            await self._webhooks.put(self._record, HOOK, includes_past=True, limit=10)
+        return reply
+
+
+@pytest.mark.promise("push.killed")
+async def test_a_webhook_that_is_set_anew_while_a_removed_one_is_cleared_away_stays(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record, webhooks = a_record(), RedisWebhooks(redis, SEAL)
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    queue = SetAnewWhileRead(redis, webhooks, record)
+    await webhooks.put(record, HOOK, includes_past=True, limit=10)
+    claim = await claim_of(queue)
+    await webhooks.drop(record, HOOK.config_id)
+    assert await queue.read(claim) is None
+    assert len(await webhooks.list_webhooks(record)) == 1

@@ -277,7 +277,7 @@ class RedisSlots(ScriptedStore, SlotStore):
         milliseconds = int(seconds * 1000)
         running = {keys.slot_keys(tenant)[0]: sessions for tenant, sessions in by_tenant.items()}
         if running:
-            calls = [([key], ["CH", milliseconds, *sessions]) for key, sessions in running.items()]
+            calls = [([key], ["EXTEND", milliseconds, *sessions]) for key, sessions in running.items()]
             lives = (("PEXPIRE", key, 10 * milliseconds) for key in running)
             await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.execute_commands(*lives))
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.ports.services import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import TenantVersion, complete_connections, read_tenant_record
+from shared.contracts.tenant_document import BadRecord, TenantVersion, complete_connections, read_tenant_record
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.starting import require_readable_url
@@ -110,14 +110,14 @@ class StoredTenants(Tenants):
             except UnknownTenant:
                 return None
             return record if record.version == version else None
-        content = await self._records.get_version(tenant, int(version)) if version.isdecimal() else None
+        content = await self._fetch_version(tenant, int(version)) if version.isdecimal() else None
         return None if content is None else self._parse_record(tenant, content)
 
     async def _read_version(self, tenant: str, number: int) -> TenantRecord:
         """The record of that number, or that of the file if it was withdrawn; raises ``UnknownTenant``."""
         if not number:
             return await self._record_of_file(tenant)
-        content = await self._records.get_version(tenant, number)
+        content = await self._fetch_version(tenant, number)
         if content is None:
             raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
         return await self._record_of_file(tenant) if content.withdrawn else self._parse_record(tenant, content)
@@ -126,12 +126,23 @@ class StoredTenants(Tenants):
         record = await self._default.get(tenant)
         return record.model_copy(update={"version": f"{_FILE_VERSION_PREFIX}{record.version}"})
 
+    async def _fetch_version(self, tenant: str, number: int) -> TenantVersion | None:
+        """That version; None if it is not kept. Raises ``UnknownTenant`` if this release cannot read it."""
+        try:
+            return await self._records.get_version(tenant, number)
+        except BadRecord as error:
+            raise _log_unreadable_record(tenant, number, error) from error
+
     def _parse_record(self, tenant: str, content: TenantVersion) -> TenantRecord:
         try:
             record = content.parse_record(tenant)
         except ValueError as error:
-            log.error("tenant_record_unreadable", tenant=tenant, version=content.version, error=str(error))
-            name = f"version {content.version} of the record of tenant {tenant!r}"
-            raise UnknownTenant(f"{name} cannot be read") from error
+            raise _log_unreadable_record(tenant, content.version, error) from error
         tool_server = self._tool_server if tenant == self._default.record.id else ""
         return record.model_copy(update={"connections": complete_connections(record.connections, tool_server)})
+
+
+def _log_unreadable_record(tenant: str, number: int, error: ValueError) -> UnknownTenant:
+    """The error to raise for a stored version that this release cannot read."""
+    log.error("tenant_record_unreadable", tenant=tenant, version=number, error=str(error))
+    return UnknownTenant(f"version {number} of the record of tenant {tenant!r} cannot be read")

@@ -87,6 +87,9 @@ class LimitSettings(Settings):
     max_waiting_sessions: int = Field(
         default=5000, ge=1, description="sessions that may wait for an executor before new messages are refused"
     )
+    max_waiting_messages: int = Field(
+        default=100, ge=1, description="messages that may wait in one session before more are refused"
+    )
 
     message_id_window: int = Field(
         default=86_400,

@@ -160,7 +160,8 @@ class DeadLetters(ScriptedStore):
         address, letter = await self._find(tenant, letter_id)
         if address.kind is LetterKind.OUTCOME:
             names = keys.partition_keys(address.partition)
-            if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [address.entry_id]) != 1:
+            arguments = [address.entry_id, keys.OUTCOME_GROUP]
+            if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], arguments) != 1:
                 raise _letter_not_found(letter_id)
             return letter, None
         dead = DeadTurn.read_row(letter.content)

@@ -92,9 +92,12 @@ class TenantRecordService:
         self._server_addresses, self._notice_addresses = server_addresses, notice_addresses
 
     async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
-        """The version of that number, or the latest; raises ``NoTenantRecord``."""
+        """The version of that number, or the latest; raises ``NoTenantRecord``, also if it cannot be read."""
         wanted_number = await self._records.get_latest_number(tenant) if number is None else number
-        version = await self._records.get_version(tenant, wanted_number) if wanted_number else None
+        try:
+            version = await self._records.get_version(tenant, wanted_number) if wanted_number else None
+        except BadRecord as error:
+            raise NoTenantRecord(f"the record of tenant {tenant!r} cannot be read: {error}") from error
         if version is None or version.withdrawn:
             detail = "; without one, that of TENANT_FILE holds" if number is None else f" of version {number}"
             raise NoTenantRecord(f"tenant {tenant!r} has no stored record{detail}")

@@ -52,6 +52,10 @@ class RedisOutcomes:
         self._newest: dict[int, str] = {}
         self._lines: dict[int, str] = {}  # of the server from which each partition was last taken
 
+    @property
+    def group_name(self) -> str:
+        return self._group.name
+
     async def ping(self) -> None:
         await check_writable(self._redis)
 
@@ -176,4 +180,5 @@ def _read_delivery(partition: int, entry: Reply) -> Delivery:
     entry_id, tries, fields = cast("tuple[str, int, object]", entry)
     fields_by_name = parse_pairs(fields)
     digest, event = unpack_outcome(fields_by_name.get("o", ""))
-    return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, fields_by_name.get("t", ""))
+    traceparent, group = fields_by_name.get("t", ""), fields_by_name.get("group", "")
+    return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, traceparent, group)

@@ -21,6 +21,7 @@ class Delivery(NamedTuple):
     event: str
     digest: OutcomeDigest | None = None
     traceparent: str = ""  # where it stands in its task's trace, if it has one
+    group: str = ""  # the only consumer group that applies it, after an operator requeued it; empty: every group
 
 
 class AbandonedOutcome(NamedTuple):

@@ -35,7 +35,8 @@ class OutcomeFollower:
         self.partitions |= self._expected.difference(outcomes.partitions_lost)
         partitions_to_claim: Collection[int] = ()
         if outcomes.deliveries:
-            await self._apply_deliveries(outcomes.deliveries)
+            own_groups = ("", self._outcomes.group_name)
+            await self._apply_deliveries([delivery for delivery in outcomes.deliveries if delivery.group in own_groups])
             partitions_to_claim = await self._outcomes.settle(outcomes.deliveries)
         self._expected = frozenset(outcomes.partitions_with_more).union(partitions_to_claim)
         return len(outcomes.deliveries)

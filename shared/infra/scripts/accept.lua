@@ -1,12 +1,13 @@
 -- Accept one turn: all of it or nothing. ``most``: sessions that may wait in the whole installation before a new message
--- is refused; 0 where that is not asked here, -1 where none may. The other partitions' sets are named like this one's.
+-- is refused; 0 where that is not asked here, -1 where none may. ``crowd``: the messages that may wait in one session; 0
+-- for any number. The other partitions' sets are named like this one's.
 -- ``alias``: the task's name, which lies in another slot; on a cluster it was reserved before, and is not among the keys.
 -- Where the task has left, its name may be about to leave too: it is given anew, for good.
 -- The reply holds the record of a known task; of a new one, which the caller has, nothing. ``is_asked`` ('1'): only whether
 -- the turn would be accepted; nothing is stored.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped, alias = unpack(KEYS)
 local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds = unpack(ARGV, 1, 9)
-local event, listed, most, partitions, place, is_asked = unpack(ARGV, 10, 15)
+local event, listed, most, partitions, place, is_asked, crowd = unpack(ARGV, 10, 16)
 
 local named = alias and redis.call('GET', alias)
 if named and named ~= place then return {'named', named} end
@@ -25,6 +26,7 @@ if known[2] == '1' then return {'ended'} end
 
 -- Sessions whose wake was put off are not counted: they wait for a slot of their own tenant. A wake is put off by more
 -- than five seconds, so one that is due within five counts, as clocks differ.
+if crowd ~= '0' and redis.call('LLEN', inbox) >= tonumber(crowd) then return {'crowded', crowd} end
 if most == '-1' then return {'full', ''} end
 local counted = ''
 if most ~= '0' then

@@ -318,7 +318,8 @@ async def check_coverage_and_count_requests(ctx: TurnContext, progress: Progress
     """Asks a model whether the calls do what the task's parts ask, if the plan is to be audited, and returns how many
     model calls that took. ``key``: the name of the journal step.
 
-    Raises ``UnfitPlan`` with the model's objections, and ``Failed`` if no model answers: a risky plan is not carried
+    Raises ``UnfitPlan`` with the model's objections to parts that have calls in the plan; others are noted, since a
+    later plan may carry out those parts. Raises ``Failed`` if no model answers: a risky plan is not carried
     out unchecked.
     """
     audit, is_risky = ctx.limits.audit, progress.template.risk in _AUDITED_RISKS

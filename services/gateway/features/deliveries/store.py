@@ -14,7 +14,7 @@ from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.event_pages import read_event_page
-from shared.infra.lua import ScriptCall, Scripts
+from shared.infra.lua import Argument, ScriptCall, Scripts
 from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 from shared.infra.stored_tasks import read_record
 from shared.ports.meter import NO_METER, Meter
@@ -96,9 +96,11 @@ class RedisDeliveryQueue:
         except ValueError as error:  # perhaps another replica can, or this one soon
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
-        if work is None:
-            commands = (("ZREM", delivery_keys.deliveries), ("HDEL", delivery_keys.hash))
-            await self._scripts.execute_commands(*((*command, claim.member) for command in commands))
+        if work is None:  # the webhook may have been set anew meanwhile; then the claim no longer holds
+            step = deliveries.StepAfterDelivery.DISABLE.value
+            arguments: list[Argument] = [claim.member, claim.token, step, 0, "", "", 1]
+            key_names = [delivery_keys.deliveries, delivery_keys.hash, delivery_keys.events]
+            await self._scripts.run("settle_delivery", key_names, arguments)
         return work
 
     async def store_result(

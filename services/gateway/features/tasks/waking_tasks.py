@@ -20,6 +20,7 @@ RETRY_SECONDS = 5.0
 REFUSAL_LOG_SECONDS = 10.0  # until it is said again that messages are refused
 _REFUSAL_LABELS: dict[type[Exception], str] = {
     ports.TooManyWaiting: "shed",
+    ports.SessionIsCrowded: "crowded",
     ports.TenantIsStopped: "stopped",
     ports.SessionBelongsToOther: "other_session",
     ports.TaskEnded: "ended",
@@ -49,7 +50,7 @@ class WakingTasks(ports.Tasks):
     ) -> ports.Acceptance:
         """Accept a turn, and wake its session; see ``Tasks.accept``.
 
-        Raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``.
+        Raises ``TooManyRequests`` if too many sessions wait, or messages of this one, and ``StoppedTenant``.
         """
         try:
             accepted = await self._accept_in_span(record, turn, dedupe, prepare)
@@ -62,6 +63,8 @@ class WakingTasks(ports.Tasks):
                         self._next_log_at = self._clock() + REFUSAL_LOG_SECONDS
                         log.warning("turns_refused", waiting=waiting)
                     raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from error
+                case ports.SessionIsCrowded():
+                    raise TooManyRequests(f"{error}; send more once some are done", RETRY_SECONDS) from error
                 case ports.TenantIsStopped(reason=reason):
                     problem = f"tenant {record.tenant!r} is stopped and takes no messages for now: {reason}"
                     raise StoppedTenant(problem) from error
