@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
-from services.policy.entrypoints.commands import backtest, check
+from services.policy.entrypoints.commands import run_backtest_command, run_check_command
 from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.infra.counted_app import CountedApp
@@ -33,7 +33,7 @@ _COMMANDS = {
 def main(arguments: Sequence[str]) -> int:
     """Runs the service or a command; returns the exit code: 2 for a setting that cannot be used."""
     if arguments and arguments[0] == "check":
-        return check(arguments[1:])
+        return run_check_command(arguments[1:])
     if arguments and arguments[0] == "backtest":
         return _run_backtest(arguments[1:])
     build_service_parser("policy", "Gives verdicts over planned calls, without a model.", _COMMANDS).parse_args(
@@ -60,7 +60,7 @@ def _run_backtest(arguments: Sequence[str]) -> int:
         return print_problem(problem)
     if archive is None:
         return print_problem(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
-    return backtest(arguments, archive)
+    return run_backtest_command(arguments, archive)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ from services.policy.core.evaluate import MAX_EVALUATION_STEPS
 from services.policy.core.prepared import PreparedPolicies, PreparedPolicy, RequestTooLarge
 from services.policy.core.session_calls import (
     EarlierCall,
-    comes_from_level,
-    count_used_calls,
-    find_met_preconditions,
+    comes_from_level_or_above,
+    count_calls_against_limit,
+    find_calls_meeting_precondition,
     list_earlier_calls,
 )
 from services.policy.core.tool_rules import PreparedToolRule, is_tool_left_out, why_tool_left_out
@@ -17,7 +17,9 @@ from shared.contracts.policy import Confirmation, ToolRuleKind
 
 
 def decide_allowances(request: contracts.AllowanceRequest, policies: PreparedPolicies) -> contracts.Allowances:
-    """The allowance of each tool that a rule covers. Raises ``RequestTooLarge``."""
+    """Decides for each offered tool that a rule covers whether a turn may call it without a plan. Tools that no rule
+    covers are left out. Raises ``RequestTooLarge`` for too many rules and tools.
+    """
     _refuse_too_many_steps(request, policies)
     earlier = list_earlier_calls(request.history)
     allowances = (_judge_allowance(tool, policies.all, earlier, request.confirmations) for tool in request.tools)
@@ -36,7 +38,7 @@ def _judge_allowance(
 ) -> contracts.ToolAllowance | None:
     bars: list[contracts.Prohibition | None] = []
     for policy in prepared:
-        bars += _find_policy_prohibitions(policy, tool, earlier, confirmations)
+        bars += _find_prohibitions_by_policy(policy, tool, earlier, confirmations)
     if not bars:
         return None
     return contracts.ToolAllowance(
@@ -48,23 +50,25 @@ def _judge_allowance(
     )
 
 
-def _find_policy_prohibitions(
+def _find_prohibitions_by_policy(
     policy: PreparedPolicy,
     tool: contracts.OfferedTool,
     earlier: Sequence[EarlierCall],
     confirmations: Sequence[Confirmation],
 ) -> Iterator[contracts.Prohibition | None]:
-    """Yields why the policy forbids the tool, and None for each rule that depends on the arguments."""
+    """Yields a prohibition for each rule of the policy that forbids the tool, and None for each rule that cannot be
+    decided before the call's arguments are known.
+    """
     if is_tool_left_out(policy.tool_default, policy.tool_rules, tool.tool, tool.tool_class):
         yield contracts.Prohibition(
             rule_id="toolDefault", policy_id=policy.policy.id, reason=why_tool_left_out(tool.tool, policy.policy)
         )
     for prepared in policy.tool_rules:
         if prepared.matches(tool.tool) and not prepared.rule.report_only:
-            yield from _find_rule_prohibitions(prepared, tool.tool, earlier, confirmations)
+            yield from _find_prohibitions_by_rule(prepared, tool.tool, earlier, confirmations)
 
 
-def _find_rule_prohibitions(
+def _find_prohibitions_by_rule(
     prepared: PreparedToolRule, tool: str, earlier: Sequence[EarlierCall], confirmations: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
     prohibition = contracts.Prohibition(
@@ -78,15 +82,17 @@ def _find_rule_prohibitions(
         case ToolRuleKind.AT_MOST if "*" in prepared.rule.tool:  # several tools share the limit
             yield None
         case ToolRuleKind.AT_MOST:
-            remaining = max(0, prepared.limit - count_used_calls(prepared, earlier, {}))
+            remaining = max(0, prepared.limit - count_calls_against_limit(prepared, earlier, {}))
             yield contracts.CallLimit(**dict(prohibition), remaining=remaining, successes_only=prepared.successes_only)
-        case ToolRuleKind.ONLY_AFTER if not find_met_preconditions(prepared, earlier, {}):
+        case ToolRuleKind.ONLY_AFTER if not find_calls_meeting_precondition(prepared, earlier, {}):
             yield contracts.Precondition(**dict(prohibition), any_of=prepared.rule.after)
         case ToolRuleKind.ONLY_WHEN:
             yield None
         case ToolRuleKind.ONLY_AFTER_CONFIRMATION:  # a call without a plan waits for nobody
             of_tool = (each for each in confirmations if each.tool == tool and each.call_id is None)
-            covering = [confirmation for confirmation in of_tool if comes_from_level(confirmation, prepared.level)]
+            covering = [
+                confirmation for confirmation in of_tool if comes_from_level_or_above(confirmation, prepared.level)
+            ]
             if not covering:
                 yield prohibition
             elif all(confirmation.fields for confirmation in covering):

@@ -5,7 +5,7 @@ from decimal import Decimal
 from operator import not_
 from typing import NamedTuple, TypeAlias, cast
 
-from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode, parse, walk_nodes
+from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode, parse_condition_tree, walk_nodes
 from services.policy.core.values import (
     COMPARE_BY_OPERATOR,
     UNKNOWN,
@@ -28,7 +28,9 @@ _NUMBER_METHODS = {**_TEXT_METHODS, ">": "__lt__", "<": "__gt__", ">=": "__le__"
 
 
 class Condition(NamedTuple):
-    """A parsed condition. ``decide`` returns true, false or unknown for a context, or raises ``ConditionError``."""
+    """A parsed condition. ``decide`` gets the context (fields by name) and returns true, false or unknown; it raises
+    ``ConditionError`` if the condition cannot be evaluated there.
+    """
 
     tree: Node
     fields: tuple[FieldReference, ...]  # each once, in the order of the text
@@ -37,7 +39,7 @@ class Condition(NamedTuple):
 
     def read_values(self, context: Context) -> dict[str, ContextValue]:
         """The values of the fields that the condition reads; absent ones are left out."""
-        values = {field.name: value_at(context, field.path) for field in self.fields}
+        values = {field.name: get_value_at_path(context, field.path) for field in self.fields}
         return {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
 
     def find_missing_fields(self, context: Context) -> tuple[str, ...]:
@@ -50,19 +52,19 @@ _condition_cache = WeightedCache[str, Condition](MOST_NODES_CACHED)  # by their 
 
 
 def parse_condition(text: str) -> Condition:
-    """A text as a condition that can be decided, from the cache if it was parsed before; raises ``ConditionError``."""
+    """Parses the text of a condition, or takes it from the cache if it was parsed before. Raises ``ConditionError``."""
     condition = _condition_cache.look_up(text)
     if condition is None:
-        tree = parse(text)
+        tree = parse_condition_tree(text)
         nodes = tuple(walk_nodes(tree))
         fields = tuple(dict.fromkeys(node for node in nodes if isinstance(node, FieldReference)))
-        condition = Condition(tree, fields, len(nodes) + len(text) // 32, compile_node(tree))
+        condition = Condition(tree, fields, len(nodes) + len(text) // 32, compile_condition(tree))
         _condition_cache.put(text, condition, condition.cost)
     return condition
 
 
-def value_at(context: Context, path: Sequence[str]) -> Value:
-    """The value at a path; unknown if a step is missing or its value has no fields."""
+def get_value_at_path(context: Context, path: Sequence[str]) -> Value:
+    """The context's value at a path of field names; ``UNKNOWN`` if a step is missing or its value has no fields."""
     for step in path[:-1]:
         inner = context.get(step)
         if not isinstance(inner, dict):
@@ -71,17 +73,17 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
     return context.get(path[-1], UNKNOWN)
 
 
-def compile_node(node: Node) -> DecideCondition:
+def compile_condition(node: Node) -> DecideCondition:
     """A closure that decides a condition for a context: true, false or unknown. It may raise ``ConditionError``."""
     match node:
         case OperatorNode("&&" | "||" as sign, terms):
-            return _join_terms(tuple(map(compile_node, terms)), settles=sign == "||")
+            return _join_terms(tuple(map(compile_condition, terms)), settles=sign == "||")
         case OperatorNode("!", (FieldReference((name,)) as field,)):
             return _compile_fast_path(
                 name, bool, not_, _negate_term(_add_position_to_errors(to_truth, (field,), field.position))
             )
         case OperatorNode("!", (operand,)):
-            return _negate_term(compile_node(operand))
+            return _negate_term(compile_condition(operand))
         case OperatorNode(sign, operands):
             general = _add_position_to_errors(COMPARE_BY_OPERATOR[sign], operands, node.position)
             match operands:
@@ -127,18 +129,18 @@ def _compile_fast_path(
 ) -> DecideCondition:
     """A closure that decides values of one type by ``holds``, and leaves all others to ``general``."""
 
-    def decide_plainly(context: Context) -> Truth:
+    def decide_one_field(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
         if type(value) is kind:  # not isinstance: a boolean is no number
             return holds(value)
         return UNKNOWN if value is UNKNOWN else general(context)
 
-    return decide_plainly
+    return decide_one_field
 
 
 def _add_position_to_errors(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> DecideCondition:
     """A closure that compares operands; raises ``ConditionError`` with ``position`` for a ``TypeClash``."""
-    readers = tuple(map(_make_reader, operands))
+    readers = tuple(map(_make_value_reader, operands))
 
     def compare_or_locate(context: Context) -> Truth:
         try:
@@ -149,14 +151,14 @@ def _add_position_to_errors(compare: Callable[..., Truth], operands: Sequence[No
     return compare_or_locate
 
 
-def _make_reader(node: Node) -> Callable[[Context], Value]:
+def _make_value_reader(node: Node) -> Callable[[Context], Value]:
     match node:
         case Constant(value):
             return lambda _: value
         case FieldReference(path):
-            return lambda context: value_at(context, path)
+            return lambda context: get_value_at_path(context, path)
         case OperatorNode("[]", choices):
             literals: list[Scalar] = [choice.value for choice in choices if isinstance(choice, Constant)]
             return lambda _: literals
         case _:
-            return compile_node(node)
+            return compile_condition(node)

@@ -8,8 +8,8 @@ from services.policy.core.findings import (
     CallFacts,
     any_rule_applies_to_call,
     build_call_facts,
-    build_row_facts,
-    find_call_findings,
+    build_facts_by_row,
+    find_findings_for_call,
 )
 from services.policy.core.prepared import PreparedPolicies, PreparedPolicy, RequestTooLarge, prepare_policies
 from services.policy.core.rules import Finding, ReportOnlyFinding, RuleWithoutEffect
@@ -31,7 +31,7 @@ _FOLDING_COST = 40  # keywords that a text is searched for while it is folded, u
 
 
 def evaluate(request: contracts.EvaluateRequest) -> contracts.Verdict:
-    """Decides a request.
+    """Decides a request under the policies that it carries.
 
     A rule that cannot be parsed or evaluated becomes a problem in the verdict, which then does not pass. Raises
     ``RequestTooLarge``.
@@ -40,7 +40,7 @@ def evaluate(request: contracts.EvaluateRequest) -> contracts.Verdict:
 
 
 def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> contracts.Verdict:
-    """Decides a request under prepared policies; the request's own are ignored.
+    """Decides a request under prepared policies; the policies in the request are ignored.
 
     Raises ``RequestTooLarge`` if that would take too long.
     """
@@ -49,22 +49,22 @@ def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> co
     facts_by_policy = [(prepared, build_call_facts(prepared.policy, request)) for prepared in policies.all]
     findings: list[Finding] = []
     for prepared in policies.all:
-        for facts in build_row_facts(prepared.policy, request):
-            findings += find_call_findings(prepared.rules, facts)
+        for facts in build_facts_by_row(prepared.policy, request):
+            findings += find_findings_for_call(prepared.rules, facts)
     if any(call.rows for call in request.calls):
         findings = [*_drop_repeated_rules(findings)]
     findings += find_tool_rule_findings(facts_by_policy, request)
     findings += find_text_rule_findings([prepared.texts for prepared in policies.all], policies.problems, request)
     ruled_calls = {
         call.call_id: tuple(
-            prepared.policy.id for prepared, rows in facts_by_policy if _governs_call(prepared, call, rows[number])
+            prepared.policy.id for prepared, rows in facts_by_policy if _has_rule_for_call(prepared, call, rows[number])
         )
         for number, call in enumerate(request.calls)
     }
     return _build_verdict(request, policies, findings, ruled_calls)
 
 
-def _governs_call(prepared: PreparedPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
+def _has_rule_for_call(prepared: PreparedPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
     """Whether some tool rule or condition of the policy applies to the call."""
     matching_rules = (rule for rule in prepared.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
     return any(matching_rules) or any_rule_applies_to_call(prepared.rules_naming_calls, prepared.other_rules, facts)
@@ -76,20 +76,20 @@ def _build_verdict(
     findings: Sequence[Finding],
     ruled_calls: dict[str, tuple[str, ...]],
 ) -> contracts.Verdict:
-    triggered_rules = _select_kind(contracts.TriggeredRule, findings)
-    all_problems = [*policies.problems, *_select_kind(contracts.PolicyProblem, findings)]
+    triggered_rules = _select_findings_of_type(contracts.TriggeredRule, findings)
+    all_problems = [*policies.problems, *_select_findings_of_type(contracts.PolicyProblem, findings)]
     # A rule may fail alike for every call.
     problems = {(problem.policy_id, problem.rule_id, problem.message): problem for problem in all_problems}
-    undecided_ids = [finding.rule_id for finding in _select_kind(RuleWithoutEffect, findings)]
-    reported_findings = [report.finding for report in _select_kind(ReportOnlyFinding, findings)]
-    refusals = tuple(_select_kind(contracts.CallRefusal, findings))
+    undecided_ids = [finding.rule_id for finding in _select_findings_of_type(RuleWithoutEffect, findings)]
+    reported_findings = [report.finding for report in _select_findings_of_type(ReportOnlyFinding, findings)]
+    refusals = tuple(_select_findings_of_type(contracts.CallRefusal, findings))
     actions = {rule.action for rule in triggered_rules}
     is_blocked, is_escalated = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
     return contracts.Verdict(
         passed=not (is_blocked or is_escalated or problems or refusals),
         requires_approval=RuleAction.REQUIRE_APPROVAL in actions,
         escalate=is_escalated,
-        escalation_level=_find_highest_level(triggered_rules),
+        escalation_level=_find_highest_approval_level(triggered_rules),
         blocked=is_blocked,
         triggered_rules=tuple(triggered_rules),
         indeterminate=tuple(dict.fromkeys(undecided_ids)),
@@ -98,21 +98,21 @@ def _build_verdict(
         policy_hash=policies.hash,
         context_hash=hash_context(request),
         plan_hash=request.plan_hash,
-        history_hash=_history_hash(request),
+        history_hash=_hash_history(request),
         refusals=refusals,
-        needs=tuple(_select_kind(contracts.CallPrerequisite, findings)),
-        text=next(iter(_select_kind(contracts.TextFinding, findings)), None),
-        reported_rules=tuple(_select_kind(contracts.TriggeredRule, reported_findings)),
-        reported_refusals=tuple(_select_kind(contracts.CallRefusal, reported_findings)),
+        needs=tuple(_select_findings_of_type(contracts.CallPrerequisite, findings)),
+        text=next(iter(_select_findings_of_type(contracts.TextFinding, findings)), None),
+        reported_rules=tuple(_select_findings_of_type(contracts.TriggeredRule, reported_findings)),
+        reported_refusals=tuple(_select_findings_of_type(contracts.CallRefusal, reported_findings)),
         ruled_calls=ruled_calls,
     )
 
 
-def _select_kind(kind: type[_Kind], all_findings: Iterable[object]) -> list[_Kind]:
+def _select_findings_of_type(kind: type[_Kind], all_findings: Iterable[object]) -> list[_Kind]:
     return [finding for finding in all_findings if isinstance(finding, kind)]
 
 
-def _find_highest_level(rules: Iterable[contracts.TriggeredRule]) -> str | None:
+def _find_highest_approval_level(rules: Iterable[contracts.TriggeredRule]) -> str | None:
     levels = [EscalationLevel.parse(rule.level) for rule in rules if rule.level]
     return max(levels).word if levels else None
 
@@ -133,8 +133,10 @@ def _drop_repeated_rules(all_findings: Iterable[Finding]) -> Iterable[Finding]:
         yield finding
 
 
-def _history_hash(request: contracts.EvaluateRequest) -> str | None:
-    """The hash of earlier calls and confirmations; None if there are none."""
+def _hash_history(request: contracts.EvaluateRequest) -> str | None:
+    """The hash of the session's earlier calls and confirmations, by which the executor sees whether they have changed
+    since; None if there are none.
+    """
     if not (request.history or request.confirmations):
         return None
     calls: list[Json] = [[call.tool, call.outcome.value, to_exact(call.fields)] for call in request.history]
@@ -146,7 +148,7 @@ def _history_hash(request: contracts.EvaluateRequest) -> str | None:
 
 def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> None:
     """Raises ``RequestTooLarge`` if rules times calls would delay other callers."""
-    if (work := _count_work(request, policies)) > MAX_EVALUATION_STEPS:
+    if (work := _count_decision_steps(request, policies)) > MAX_EVALUATION_STEPS:
         calls = max(1, len(request.calls))
         sentence = (
             f"{policies.rule_count} rules over {calls} calls are too much: {work} steps, {MAX_EVALUATION_STEPS} allowed"
@@ -168,7 +170,7 @@ def _refuse_too_much_searching(text: str | None, policies: PreparedPolicies) -> 
         )
 
 
-def _count_work(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> int:
+def _count_decision_steps(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> int:
     calls = max(1, sum(len(call.rows) or 1 for call in request.calls))
     id_costs = sum(len(call.call_id) for call in request.calls) * policies.rule_count // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
@@ -186,7 +188,7 @@ _JOURNAL_PREFIX = "policy:"  # how the executor's journal names what it asked of
 
 
 class DecidedPlan(NamedTuple):
-    """One plan of a task, with its final verdict."""
+    """One plan of an archived task: the request that was evaluated, and the last verdict on it."""
 
     task_id: str
     text: str

@@ -6,7 +6,7 @@ A rule that applies may find nothing. An unknown field makes a call wait only if
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.policy.core.conditions import Condition, value_at
+from services.policy.core.conditions import Condition, get_value_at_path
 from services.policy.core.rule_index import RuleIndex
 from services.policy.core.rules import (
     FIELDS_NAMING_CALLS,
@@ -18,7 +18,7 @@ from services.policy.core.rules import (
     ReportOnlyFinding,
     RuleWithoutEffect,
     build_problem,
-    select_shown_values,
+    select_values_for_verdict,
     write_undecided_sentence,
 )
 from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
@@ -29,12 +29,14 @@ _FIELDS_NEVER_RECORDED = ("tool", "call_id")  # no record says these
 
 
 class CallFacts(NamedTuple):
-    """The facts for one planned call. ``proven``: without those that the request alone states; None if there are none.
+    """The fields by name with which rules judge one planned call.
 
-    ``recorded``: for each record that differs, the facts with its fields; ``judges_records``: whether the policy uses
-    these even where the call itself decides. ``proven_by_record``: the proven facts, completed from such a record.
-    ``summed``: the facts with figures summed over all calls that may concern the same record; None if there is no other
-    such call. ``binding``: as in ``EvaluateRequest``.
+    ``context``: all fields, as request and call state them. ``proven``: without those that the request alone states;
+    None if there are none such. ``recorded``: for each stored record that differs from the call, the fields as that
+    record has them; ``judges_records``: whether the policy uses these even where the call itself decides.
+    ``proven_by_record``: the proven fields, completed from such a record. ``summed``: the fields with figures summed
+    over all calls that may concern the same record; None if there is no other such call. ``binding``: as in
+    ``EvaluateRequest``.
     """
 
     call: CallContext | None
@@ -62,8 +64,10 @@ class CallFacts(NamedTuple):
         return (self.context, *variants, *self.recorded, *self.proven_by_record)
 
 
-def build_row_facts(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
-    """Like ``build_call_facts``, but one for each row of a call whose rows differ in fields that rules use."""
+def build_facts_by_row(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
+    """Like ``build_call_facts``, but with facts of their own for each row (one record of a call that changes several)
+    where rows differ in fields that rules use.
+    """
     if not any(call.rows for call in request.calls):
         return build_call_facts(policy, request)
     rows = tuple(row for call in request.calls for row in call.split_by_row())
@@ -71,9 +75,10 @@ def build_row_facts(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts
 
 
 def build_call_facts(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
-    """The facts of each planned call, in order; without calls, those of the request alone.
+    """Builds the facts of each planned call, in order; of a request without calls, one whose ``call`` is None.
 
-    Later sources override earlier ones: the policy's context, the request's, the call's fields, the call's actual tool.
+    Where several sources have a field, the later one counts: the policy's context, the request's, the call's fields,
+    the call's actual tool.
     """
     context = {**policy.context, **request.context}
     if not request.calls:
@@ -96,9 +101,9 @@ def _build_call_facts(policy: Policy, context: Context, call: CallContext, bindi
     return CallFacts(call, binding, fields, proven, recorded, policy.judges_records, tuple(proven_by_record), summed)
 
 
-def find_call_findings(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
+def find_findings_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
     """Yields each rule's findings for the call; nothing for a rule whose condition is false in all ``contexts``."""
-    for prepared in rules.find_candidates(facts.contexts):
+    for prepared in rules.find_possible_rules(facts.contexts):
         try:
             yield from _judge_call_by_rule(prepared, facts)
         except ConditionError as error:
@@ -111,7 +116,7 @@ def any_rule_applies_to_call(
     """Whether any rule with an effect applies to the call, whatever it finds."""
     naming_rules: Sequence[PreparedRule] = rules_naming_calls.all
     if facts.unknown_fields is not None:
-        naming_rules = rules_naming_calls.find_candidates((_read_stated_fields(facts),))
+        naming_rules = rules_naming_calls.find_possible_rules((_select_call_naming_fields(facts),))
     return any(
         _applies_to_call(rule, facts) and _can_take_effect(rule, facts) for rule in (*naming_rules, *other_rules)
     )
@@ -132,16 +137,16 @@ def _applies_to_call(prepared: PreparedRule, facts: CallFacts) -> bool:
     if not prepared.names_its_calls:
         fields, unknown_fields = facts.call.fields, facts.unknown_fields
         for field in prepared.deciding_fields:
-            if field.name in unknown_fields or not isinstance(value_at(fields, field.path), UnknownTruth):
+            if field.name in unknown_fields or not isinstance(get_value_at_path(fields, field.path), UnknownTruth):
                 return True
         return not prepared.deciding_fields
     try:  # where tool and process leave it open that the rule acts
-        return prepared.condition.decide(_read_stated_fields(facts)) is not False
+        return prepared.condition.decide(_select_call_naming_fields(facts)) is not False
     except ConditionError:
         return True
 
 
-def _read_stated_fields(facts: CallFacts) -> Context:
+def _select_call_naming_fields(facts: CallFacts) -> Context:
     """The fields by which a rule may say which calls it is about (tool and process)."""
     return {name: facts.context[name] for name in FIELDS_NAMING_CALLS if name in facts.context}
 
@@ -220,7 +225,7 @@ def _build_triggered_rule(
         approvers=prepared.rule.approvers or 1,
         reason=f"{prepared.reason} ({because})" if because else prepared.reason,
         call_id=facts.call_id,
-        values=select_shown_values(prepared.condition, facts.context),
+        values=select_values_for_verdict(prepared.condition, facts.context),
         indeterminate=in_doubt is not None,
     )
     return ReportOnlyFinding(finding) if prepared.rule.report_only else finding

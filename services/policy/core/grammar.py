@@ -38,6 +38,7 @@ class FieldReference:
 
     @property
     def name(self) -> str:
+        """The path's steps joined by dots."""
         return ".".join(self.path)
 
 
@@ -65,6 +66,8 @@ def walk_nodes(node: Node) -> Iterator[Node]:
 
 
 class Token(NamedTuple):
+    """A word or sign of a condition's text. ``position``: its character offset."""
+
     kind: str  # the name of a group of ``_LEXEME_REGEX``
     text: str  # a number without its commas, a text without quotes and escapes, a path without spaces
     position: int
@@ -138,9 +141,9 @@ def _read_token(match: re.Match[str]) -> Token:
             return Token(kind, body.replace(",", "") if kind == "NUMBER" else body, start)
 
 
-def parse(text: str) -> Node:
-    """Parses a condition to its tree; raises ``ConditionError`` with position and cause."""
-    return _Parser(text).parse()
+def parse_condition_tree(text: str) -> Node:
+    """Parses a condition to its tree of nodes; raises ``ConditionError`` with position and cause."""
+    return _Parser(text).parse_whole_text()
 
 
 class _Parser:
@@ -151,46 +154,46 @@ class _Parser:
         self._next = next(self._tokens)
         self._depth = self._terms = 0
 
-    def parse(self) -> Node:
+    def parse_whole_text(self) -> Node:
         if self._next.kind == "END":
             raise ConditionError("the condition is empty", 0)
-        tree = self._parse_junction("||", "&&")
+        tree = self._parse_and_or_level("||", "&&")
         if self._next.kind != "END":
             raise self._build_unexpected_token_error("an operator or the end")
         return tree
 
-    def _parse_junction(self, sign: str, *tighter: str) -> Node:
+    def _parse_and_or_level(self, sign: str, *tighter: str) -> Node:
         terms, position = list[Node](), self._next.position
-        while not terms or self._take_sign(sign):
-            terms.append(self._parse_junction(*tighter) if tighter else self._parse_comparison())
+        while not terms or self._take_sign_if_next(sign):
+            terms.append(self._parse_and_or_level(*tighter) if tighter else self._parse_comparison())
         return OperatorNode(sign, tuple(terms), position) if len(terms) > 1 else terms[0]
 
     def _parse_comparison(self) -> Node:
         left, (_, sign, position) = self._parse_operand(), self._next
-        if not self._is_comparison():
+        if not self._is_comparison_next():
             return left
         self._advance()
         right = self._parse_right_of_in() if sign == "in" else self._parse_operand()
-        if self._is_comparison():
+        if self._is_comparison_next():
             raise ConditionError(f"{self._next}: comparisons do not chain; join them with &&", self._next.position)
         return OperatorNode(sign, (left, right), position)
 
-    def _is_comparison(self) -> bool:
+    def _is_comparison_next(self) -> bool:
         return self._next.kind in ("SIGN", "NAME") and self._next.text in _COMPARISONS
 
     def _parse_operand(self) -> Node:
         position = self._next.position
-        if not (self._is_sign("!") or self._is_sign("(")):
+        if not (self._is_sign_next("!") or self._is_sign_next("(")):
             return self._parse_term()
         self._depth += 1
         if self._depth > MAX_CONDITION_DEPTH:
             raise ConditionError(f"nested deeper than {MAX_CONDITION_DEPTH}", position)
-        if self._take_sign("!"):
+        if self._take_sign_if_next("!"):
             node: Node = OperatorNode("!", (self._parse_operand(),), position)
         else:
             self._advance()
-            node = self._parse_junction("||", "&&")
-            self._expect(")")
+            node = self._parse_and_or_level("||", "&&")
+            self._require_sign(")")
         self._depth -= 1
         return node
 
@@ -201,7 +204,7 @@ class _Parser:
         return self._parse_value()
 
     def _parse_value(self) -> Constant | FieldReference:
-        position, is_negative = self._next.position, self._take_sign("-")
+        position, is_negative = self._next.position, self._take_sign_if_next("-")
         value: str | bool | Decimal | None
         match self._next.kind, self._next.text:
             case "NUMBER", text:
@@ -225,30 +228,30 @@ class _Parser:
         if self._next.kind == "NAME" and self._next.text not in _VALUE_WORDS:
             return self._parse_term()
         choices, position = list[Node](), self._next.position
-        self._expect("[")
-        while not self._take_sign("]"):
+        self._require_sign("[")
+        while not self._take_sign_if_next("]"):
             choice = self._parse_value()
             if isinstance(choice, FieldReference):
                 raise ConditionError(f"a list holds values; put {choice.name!r} in quotes", choice.position)
             choices.append(choice)
-            if not self._is_sign("]"):
-                self._expect(",")
+            if not self._is_sign_next("]"):
+                self._require_sign(",")
         return OperatorNode("[]", tuple(choices), position)
 
     def _advance(self) -> None:
         self._next = next(self._tokens)
 
-    def _is_sign(self, sign: str) -> bool:
+    def _is_sign_next(self, sign: str) -> bool:
         return self._next[:2] == ("SIGN", sign)
 
-    def _take_sign(self, sign: str) -> bool:
+    def _take_sign_if_next(self, sign: str) -> bool:
         """Consumes the next token if it is ``sign``; returns whether it was."""
-        if is_next := self._is_sign(sign):
+        if is_next := self._is_sign_next(sign):
             self._advance()
         return is_next
 
-    def _expect(self, sign: str) -> None:
-        if not self._take_sign(sign):
+    def _require_sign(self, sign: str) -> None:
+        if not self._take_sign_if_next(sign):
             raise self._build_unexpected_token_error(repr(sign))
 
     def _build_unexpected_token_error(self, expectation: str) -> ConditionError:

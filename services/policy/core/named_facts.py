@@ -11,20 +11,20 @@ from shared.contracts.policy import EvaluateRequest, Policy
 
 
 def list_unlisted_tools(policies: Sequence[Policy], tools: Iterable[str]) -> tuple[str, ...]:
-    """The names and patterns in the rules that fit none of the tools."""
+    """The tool names and patterns (with ``*``) of the rules that match none of ``tools``."""
     listed = frozenset(tools)
-    names = dict.fromkeys(name for policy in policies for name in _find_named_tools(policy))
+    names = dict.fromkeys(name for policy in policies for name in _find_tools_in_rules(policy))
     return tuple(name for name in names if not any(map(make_name_matcher(name), listed)))
 
 
-def list_ungiven_fields(policies: Sequence[Policy], request: EvaluateRequest) -> tuple[str, ...]:
-    """The fields that the rules read and that neither a policy nor any part of the request has."""
+def list_absent_fields(policies: Sequence[Policy], request: EvaluateRequest) -> tuple[str, ...]:
+    """The fields that the rules read but that neither a policy's context nor any part of the request contains."""
     given = {*request.context, *(name for policy in policies for name in policy.context)}
     for call in request.calls:
         given.update(call.fields, call.summed, call.unknown_fields or (), *call.recorded, *call.rows)
     for fields in (*(call.fields for call in request.history), *(yes.fields for yes in request.confirmations)):
         given.update(fields)
-    names = dict.fromkeys(name for policy in policies for name in _find_read_fields(policy))
+    names = dict.fromkeys(name for policy in policies for name in _find_fields_in_conditions(policy))
     return tuple(name for name in names if name.partition(".")[0] not in given | FIELDS_OF_EVERY_CALL)
 
 
@@ -46,14 +46,14 @@ def _find_tools_in_tree(tree: Node) -> Iterator[str]:
                 yield from (literal for literal in literals if isinstance(literal, str))
 
 
-def _find_named_tools(policy: Policy) -> Iterator[str]:
+def _find_tools_in_rules(policy: Policy) -> Iterator[str]:
     for condition in _find_conditions(policy):
         yield from list_tools_in_condition(condition)
     for rule in policy.tool_rules:
         yield from (rule.tool, *rule.after)
 
 
-def _find_read_fields(policy: Policy) -> Iterator[str]:
+def _find_fields_in_conditions(policy: Policy) -> Iterator[str]:
     for condition in _find_conditions(policy):
         yield from (field.name for field in condition.fields)
     for rule in policy.tool_rules:

@@ -27,6 +27,10 @@ class RequestTooLarge(Exception):
 
 
 class PreparedPolicy(NamedTuple):
+    """A policy whose rules are parsed and indexed. ``rules_naming_calls`` are those of ``rules`` that concern named
+    tools or processes only, ``other_rules`` the others. Invalid rules are left out.
+    """
+
     policy: Policy
     rules: RuleIndex
     rules_naming_calls: RuleIndex  # of ``rules``, as the others
@@ -37,7 +41,7 @@ class PreparedPolicy(NamedTuple):
 
 
 class PreparedPolicies(NamedTuple):
-    """Policies prepared for any number of requests, with their measured cost."""
+    """Policies prepared for any number of requests, with what it costs to decide them."""
 
     all: tuple[PreparedPolicy, ...]
     problems: tuple[PolicyProblem, ...]
@@ -67,7 +71,9 @@ class PreparedPolicyCache(WeightedCache[str, PreparedPolicies]):
 
 
 def prepare_policies(policies: Sequence[Policy]) -> PreparedPolicies:
-    """Parses and measures policies. Raises ``RequestTooLarge`` for too much text."""
+    """Parses the policies' rules and measures what deciding them costs. An invalid rule becomes a problem. Raises
+    ``RequestTooLarge`` for too much text.
+    """
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
     prepared = tuple(_prepare_policy(policy, problems) for policy in policies)
@@ -99,7 +105,7 @@ def refuse_too_much_text(policies: Sequence[Policy]) -> None:
 
 
 def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> PreparedPolicy:
-    def make_or_report(rule_id: str, make: Callable[..., _T], *arguments: object) -> list[_T]:
+    def prepare_or_report_rule(rule_id: str, make: Callable[..., _T], *arguments: object) -> list[_T]:
         """The result of ``make`` in a list; empty, with a problem added, if the rule is invalid."""
         try:
             return [make(*arguments)]
@@ -110,14 +116,14 @@ def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> PreparedPo
 
     rules, tool_rules, texts = list[PreparedRule](), list[PreparedToolRule](), list[PreparedTextRule]()
     for rule in policy.rules:
-        rules += make_or_report(rule.id, prepare_rule, policy.id, rule)
+        rules += prepare_or_report_rule(rule.id, prepare_rule, policy.id, rule)
     for tool_rule in policy.tool_rules:
-        tool_rules += make_or_report(tool_rule.id, prepare_tool_rule, policy.id, tool_rule)
-    tool_defaults = make_or_report("toolDefault", parse_enum_word, ToolDefault, "default", policy.tool_default)
+        tool_rules += prepare_or_report_rule(tool_rule.id, prepare_tool_rule, policy.id, tool_rule)
+    tool_defaults = prepare_or_report_rule("toolDefault", parse_enum_word, ToolDefault, "default", policy.tool_default)
     tool_default = tool_defaults[0] if tool_defaults else ToolDefault.DENY
     for text_rule in policy.text_rules:
-        texts += make_or_report(text_rule.id, prepare_text_rule, text_rule)
-    text_defaults = make_or_report("textDefault", parse_enum_word, TextDefault, "default", policy.text_default)
+        texts += prepare_or_report_rule(text_rule.id, prepare_text_rule, text_rule)
+    text_defaults = prepare_or_report_rule("textDefault", parse_enum_word, TextDefault, "default", policy.text_default)
     text_default = text_defaults[0] if text_defaults else TextDefault.DENY
     first_id = "textDefault" if text_default is TextDefault.DENY else None
     if policy.text_rules:

@@ -8,7 +8,7 @@ from services.policy.core.conditions import Condition
 from services.policy.core.grammar import Constant, walk_nodes
 from services.policy.core.named_facts import list_tools_in_condition
 from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
-from services.policy.core.quotes import Quotes
+from services.policy.core.quotes import QuotedSource
 from services.policy.core.rules import prepare_rule
 from services.policy.core.tool_rules import make_name_matcher, prepare_tool_rule
 from services.policy.core.values import ConditionError, parse_amount, read_number
@@ -34,7 +34,7 @@ def check_translated_rules(request: ProseRequest) -> ProseAnswer:
     Raises ``RequestTooLarge``.
     """
     _refuse_too_many_steps(request)
-    checking = _CandidateCheck(Quotes(request.source), _Vocabulary(request.tools, request.fields))
+    checking = _CandidateCheck(QuotedSource(request.source), _Vocabulary(request.tools, request.fields))
     accepted_rules: dict[str, Rule | ToolRule] = {}
     refusals: list[RefusedRule] = []
     for index, candidate in enumerate(request.candidates):
@@ -65,17 +65,17 @@ class _Vocabulary:
 
     def refuse_unmatched_tool_pattern(self, pattern: str) -> None:
         """Raises ``ValueError`` for a pattern, a tool's name or one with stars, that matches no tool."""
-        if not self._fields_of_matching_tools(pattern):
+        if not self._list_fields_of_matching_tools(pattern):
             raise ValueError(f"no such tool: {pattern}")
 
     def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
         """Raises ``ValueError`` for a field that no call of ``tools`` (of any tool, if empty) has."""
-        fields_of_tools = [fields for name in tools for fields in self._fields_of_matching_tools(name)]
+        fields_of_tools = [fields for name in tools for fields in self._list_fields_of_matching_tools(name)]
         known_fields = self._common.union(*fields_of_tools) if fields_of_tools else self._all
         if unknown := [name for name in names if name not in known_fields and name.split(".")[0] not in known_fields]:
             raise ValueError(f"no such field: {', '.join(unknown)}")
 
-    def _fields_of_matching_tools(self, name: str) -> list[frozenset[str]]:
+    def _list_fields_of_matching_tools(self, name: str) -> list[frozenset[str]]:
         if "*" not in name:
             return [self._tools[name]] if name in self._tools else []
         fits = make_name_matcher(name)
@@ -83,7 +83,9 @@ class _Vocabulary:
 
 
 class _CandidateCheck(NamedTuple):
-    quotes: Quotes
+    """Checks candidate rules of one prose text against its quotes and the existing tools."""
+
+    quotes: QuotedSource
     vocabulary: _Vocabulary
 
     def find_objection(self, candidate: TranslatedRule, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
@@ -94,12 +96,12 @@ class _CandidateCheck(NamedTuple):
             return f"another rule has the id {rule.id!r}"
         try:
             quote_words = self.quotes.require_quoted_words(candidate.quote)
-            _refuse_unsupported(rule, quote_words, self.vocabulary)
+            _refuse_rule_without_support(rule, quote_words, self.vocabulary)
         except ConditionError as error:
             return f"{error.cause} (at character {error.position} of the condition)"
         except ValueError as error:
             return str(error)
-        self.quotes.mark_quoted(quote_words)
+        self.quotes.mark_as_quoted(quote_words)
         return None
 
 
@@ -123,12 +125,12 @@ def _refuse_too_many_steps(request: ProseRequest) -> None:
     refuse_too_much_text([_build_policy(rules, request.source)])
 
 
-def _refuse_unsupported(rule: Rule | ToolRule, quote_words: Sequence[str], vocabulary: _Vocabulary) -> None:
+def _refuse_rule_without_support(rule: Rule | ToolRule, quote_words: Sequence[str], vocabulary: _Vocabulary) -> None:
     """Raises ``ValueError`` or ``ConditionError`` for a rule that its quote does not support."""
     _refuse_loosening(rule, quote_words)
     if isinstance(rule, Rule):
         condition = prepare_rule(_POLICY_ID, rule).condition
-        _refuse_unsupported_condition(condition, list_tools_in_condition(condition), quote_words, vocabulary)
+        _refuse_condition_without_support(condition, list_tools_in_condition(condition), quote_words, vocabulary)
         return
     prepared = prepare_tool_rule(_POLICY_ID, rule)
     vocabulary.refuse_unmatched_tool_pattern(rule.tool)
@@ -136,7 +138,7 @@ def _refuse_unsupported(rule: Rule | ToolRule, quote_words: Sequence[str], vocab
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
     _refuse_unstated_figures([Decimal(prepared.limit)], quote_words)
     if prepared.condition:
-        _refuse_unsupported_condition(prepared.condition, [rule.tool], quote_words, vocabulary)
+        _refuse_condition_without_support(prepared.condition, [rule.tool], quote_words, vocabulary)
 
 
 def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None:
@@ -150,7 +152,7 @@ def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None
         raise ValueError(f"the quote names {', '.join(sorted(named_levels))}, and not {rule.level}")
 
 
-def _refuse_unsupported_condition(
+def _refuse_condition_without_support(
     condition: Condition, tools: Iterable[str], quote_words: Sequence[str], vocabulary: _Vocabulary
 ) -> None:
     """Raises ``ValueError`` for a condition without a field, or with unknown tools, fields that no call of ``tools``
@@ -160,7 +162,7 @@ def _refuse_unsupported_condition(
         raise ValueError("the condition reads no field: it says the same of every call")
     vocabulary.refuse_unknown_tools(list_tools_in_condition(condition))
     vocabulary.refuse_unknown_fields([field.name for field in condition.fields], tools)
-    _refuse_unstated_figures(list_figures(condition), quote_words)
+    _refuse_unstated_figures(list_figures_in_condition(condition), quote_words)
 
 
 def _refuse_unstated_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
@@ -183,7 +185,7 @@ _SCALES_BY_ENDING = {"k": 1_000, "m": 1_000_000}
 _FIGURES_NEEDING_NO_SOURCE = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order"
 
 
-def list_figures(condition: Condition) -> tuple[Decimal, ...]:
+def list_figures_in_condition(condition: Condition) -> tuple[Decimal, ...]:
     """The numbers that a condition compares with, including those written as texts."""
     constants = [node.value for node in walk_nodes(condition.tree) if isinstance(node, Constant)]
     return tuple(Decimal(number) for constant in constants if (number := read_number(constant)) is not None)

@@ -29,6 +29,8 @@ class SourceWord(NamedTuple):
 
 
 class Sentence(NamedTuple):
+    """A sentence of the source. ``start`` and ``end``: the indices of its words."""
+
     text: str
     start: int
     end: int
@@ -47,12 +49,14 @@ def split_sentences(source: str) -> tuple[Sentence, ...]:
     A sentence begins at a list item, after an empty line or an end mark, and at a line without a small first letter.
     """
     sentences = [
-        sentence for start, end in _spans_of_paragraphs(source) for sentence in _sentences_in_block(source, start, end)
+        sentence
+        for start, end in _find_paragraph_spans(source)
+        for sentence in _split_block_into_sentences(source, start, end)
     ]
     return tuple(sentence for sentence in sentences if any(map(str.isalpha, sentence.text)))
 
 
-def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
+def _find_paragraph_spans(source: str) -> Iterator[tuple[int, int]]:
     start = position = 0
     for line in source.splitlines(keepends=True):
         heading = _HEADING_PATTERN.match(line)
@@ -72,7 +76,7 @@ def _starts_block(line: str) -> bool:
     return not text or not text[0].islower() or _LIST_MARKER_PATTERN.match(line) is not None
 
 
-def _sentences_in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
+def _split_block_into_sentences(source: str, start: int, end: int) -> Iterator[Sentence]:
     for mark in _SENTENCE_END_PATTERN.finditer(source, start, end):
         if not _ABBREVIATION_PATTERN.search(source, max(0, mark.end() - _LONGEST_ABBREVIATION), mark.end()):
             yield _build_sentence(source, start, mark.end())
@@ -84,14 +88,16 @@ def _build_sentence(source: str, start: int, end: int) -> Sentence:
     return Sentence(" ".join(source[start:end].split()), start, end)
 
 
-class Quotes:
-    """A source text and the quotes marked in it. Case, spacing and punctuation are ignored."""
+class QuotedSource:
+    """A source text (prose) and the passages of it that rules have quoted so far. Case, spacing and punctuation are
+    ignored.
+    """
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._words = split_words(source)
         texts = [word.text for word in self._words]
-        self._joined = _join_texts(texts)
+        self._joined = _join_with_separators(texts)
         self._offsets = list(accumulate((len(text) + 1 for text in texts), initial=0))  # of the words in it
         self._marked: set[int] = set()
 
@@ -102,13 +108,13 @@ class Quotes:
         words = tuple(word.text for word in split_words(quote))
         if len(words) < _FEWEST_WORDS:
             raise ValueError(f"the quote is too short: it has {len(words)} words, and {_FEWEST_WORDS} are needed")
-        if _join_texts(words) not in self._joined:
+        if _join_with_separators(words) not in self._joined:
             raise ValueError("the quote is not in the text")
         return words
 
-    def mark_quoted(self, words: Sequence[str]) -> None:
+    def mark_as_quoted(self, words: Sequence[str]) -> None:
         """Marks the words as quoted at each place where they occur in sequence."""
-        sought = _join_texts(words)
+        sought = _join_with_separators(words)
         offset = self._joined.find(sought)
         while offset >= 0:
             index = bisect_left(self._offsets, offset)
@@ -129,5 +135,5 @@ class Quotes:
                 yield sentence.text
 
 
-def _join_texts(texts: Sequence[str]) -> str:
+def _join_with_separators(texts: Sequence[str]) -> str:
     return f"{_SEPARATOR}{_SEPARATOR.join(texts)}{_SEPARATOR}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from services.policy.core.conditions import DecideCondition, compile_node
+from services.policy.core.conditions import DecideCondition, compile_condition
 from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode
 from services.policy.core.rules import PreparedRule
 from services.policy.core.values import ConditionError, Context
@@ -45,9 +45,13 @@ class ConditionTerm(NamedTuple):
 
 
 class RuleIndex:
-    """The rules in order, indexed by the first comparisons of their terms.
+    """Finds the rules that may apply to a call, by the first comparisons in their conditions, without deciding all of
+    them.
 
-    A condition is true, unknown or an error only if one of its terms is. A term shared by rules is decided once.
+    A condition is true, unknown or an error only if one of the terms joined by its outermost ``
+
+
+    `` is. A term shared by rules is decided once.
     """
 
     def __init__(self, rules: Sequence[PreparedRule]) -> None:
@@ -57,9 +61,9 @@ class RuleIndex:
         self._comparisons = defaultdict[tuple[str, type], _ComparisonIndex](_ComparisonIndex)
         for number, term in enumerate(self._terms):
             for comparison in term.comparisons:
-                self._comparisons[comparison.field, type(comparison.literals[0])].add(comparison, number)
+                self._comparisons[comparison.field, type(comparison.literals[0])].add_comparison(comparison, number)
 
-    def find_candidates(self, contexts: Sequence[Context]) -> Sequence[PreparedRule]:
+    def find_possible_rules(self, contexts: Sequence[Context]) -> Sequence[PreparedRule]:
         """The rules whose condition is not false in at least one of the contexts."""
         term_numbers = set(self._without_comparisons)
         for (field, kind), comparisons in self._comparisons.items():
@@ -76,8 +80,8 @@ class RuleIndex:
 
 
 class _ComparisonIndex:
-    """For one field and one type of literals: the numbers of the terms with a first comparison of that field with such
-    literals, to be found by the field's value.
+    """An index for one field and one type of literals. It finds, by the field's value, the numbers of the terms whose
+    first comparison compares that field with such a literal.
     """
 
     def __init__(self) -> None:
@@ -86,13 +90,13 @@ class _ComparisonIndex:
         self._over: list[tuple[Decimal, int]] = []  # in the order of the literals
         self._under: list[tuple[Decimal, int]] = []
 
-    def add(self, comparison: FirstComparison, number: int) -> None:
-        self.numbers.append(number)
+    def add_comparison(self, comparison: FirstComparison, term_number: int) -> None:
+        self.numbers.append(term_number)
         for literal in comparison.literals:
             if comparison.sign != "==" and isinstance(literal, Decimal):
-                insort(self._over if comparison.sign == ">" else self._under, (literal, number))
+                insort(self._over if comparison.sign == ">" else self._under, (literal, term_number))
             else:
-                self._equal[literal].append(number)
+                self._equal[literal].append(term_number)
 
     def find_possible_terms(self, value: ContextValue) -> Sequence[int]:
         """The numbers of the terms that may be true for a field of this value; all for a list or an object."""
@@ -100,13 +104,15 @@ class _ComparisonIndex:
             return self.numbers
         numbers = [*self._equal.get(value, ())]
         if not isinstance(value, str | bool):
-            numbers += [number for _, number in self._over[: bisect_right(self._over, value, key=_get_literal)]]
-            numbers += [number for _, number in self._under[bisect_left(self._under, value, key=_get_literal) :]]
+            numbers += [number for _, number in self._over[: bisect_right(self._over, value, key=_get_literal_of_pair)]]
+            numbers += [
+                number for _, number in self._under[bisect_left(self._under, value, key=_get_literal_of_pair) :]
+            ]
         return numbers
 
 
-def _get_literal(row: tuple[Decimal, int]) -> Decimal:
-    return row[0]
+def _get_literal_of_pair(literal_and_term: tuple[Decimal, int]) -> Decimal:
+    return literal_and_term[0]
 
 
 def _collect_distinct_terms(rules: Sequence[PreparedRule]) -> Sequence[ConditionTerm]:
@@ -115,12 +121,12 @@ def _collect_distinct_terms(rules: Sequence[PreparedRule]) -> Sequence[Condition
         tree = rule.condition.tree
         for node in tree.operands if isinstance(tree, OperatorNode) and tree.sign == "||" else (tree,):
             if node not in terms_by_node:
-                terms_by_node[node] = ConditionTerm(compile_node(node), _first_comparisons(node), [])
+                terms_by_node[node] = ConditionTerm(compile_condition(node), _find_first_comparisons(node), [])
             terms_by_node[node].rule_indices.append(index)
     return [*terms_by_node.values()]
 
 
-def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
+def _find_first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
     """The first comparisons of a term: several for an ``||`` in brackets; none if any call may match."""
     match node:
         case FieldReference((name,)):
@@ -138,9 +144,9 @@ def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
             is_of_one_kind = len(literals) == len(values) and len(set(map(type, literals))) == 1
             return (FirstComparison(name, "==", literals),) if is_of_one_kind else ()
         case OperatorNode("&&", (first, *_)):
-            return _first_comparisons(first)
+            return _find_first_comparisons(first)
         case OperatorNode("||", terms):
-            comparisons_of_terms = [_first_comparisons(term) for term in terms]
+            comparisons_of_terms = [_find_first_comparisons(term) for term in terms]
             if () in comparisons_of_terms:
                 return ()
             return tuple(comparison for comparisons in comparisons_of_terms for comparison in comparisons)

@@ -20,9 +20,9 @@ _MOST_ITEMS_SHOWN = 8
 
 
 class RuleWithoutEffect(NamedTuple):
-    """A rule without effect because a field is missing.
+    """A rule that had no effect on the verdict because a field that it reads is missing.
 
-    The request is provisional, the rule is ``if_known``, or it does not concern the call.
+    It had none since the request is provisional, the rule is ``if_known``, or it does not concern the call.
     """
 
     rule_id: str
@@ -58,12 +58,12 @@ def write_undecided_sentence(missing_names: Sequence[str]) -> str:
     return f"cannot be decided: {', '.join(missing_names)} missing or null"
 
 
-def select_shown_values(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
+def select_values_for_verdict(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
     """The values of the fields that a condition used, shortened for the verdict."""
-    return {name: shorten_value(value) for name, value in condition.read_values(context).items()}
+    return {name: shorten_value_for_verdict(value) for name, value in condition.read_values(context).items()}
 
 
-def shorten_value(value: contracts.ContextValue) -> contracts.ContextValue:
+def shorten_value_for_verdict(value: contracts.ContextValue) -> contracts.ContextValue:
     """A value for the verdict, with long texts and lists cut."""
     match value:
         case dict():
@@ -87,6 +87,8 @@ FIELDS_OF_EVERY_CALL = frozenset((*FIELDS_NAMING_CALLS, "tool_class", "call_id")
 
 
 class PreparedRule(NamedTuple):
+    """A rule with its parsed condition."""
+
     policy_id: str
     rule: contracts.Rule
     action: RuleAction
@@ -101,21 +103,21 @@ class PreparedRule(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """The cost of deciding and reporting the rule once, in nodes."""
+        """What deciding and reporting the rule once costs, counted in nodes of its condition."""
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
 def prepare_rule(policy_id: str, rule: contracts.Rule) -> PreparedRule:
     """Parses the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown action or level."""
     action = parse_enum_word(RuleAction, "action", rule.action, "known actions")
-    _check_approvers(rule, action)
+    _check_approver_count(rule, action)
     condition = parse_condition(rule.condition)
     deciding_fields = tuple(field for field in condition.fields if field.path[0] not in FIELDS_OF_EVERY_CALL)
     return PreparedRule(
         policy_id,
         rule,
         action,
-        _find_level(rule, action),
+        _choose_approval_level(rule, action),
         condition,
         _concerns_named_calls_only(condition),
         deciding_fields,
@@ -133,14 +135,16 @@ def _concerns_named_calls_only(condition: Condition) -> bool:
 
 
 def parse_enum_word(words: type[_Word], name: str, text: str, label: str = "known") -> _Word:
-    """The enum member for a word in any case; the ``ValueError`` for an unknown one lists all words after ``label``."""
+    """The enum member for a word in any case. Raises ``ValueError`` for an unknown word, with a message of ``name``
+    (what the word is, such as "action"), ``label`` and all known words.
+    """
     try:
         return words(text.strip().lower())
     except ValueError:
         raise ValueError(f"unknown {name} {text!r}; {label}: {', '.join(words)}") from None
 
 
-def _check_approvers(rule: contracts.Rule, action: RuleAction) -> None:
+def _check_approver_count(rule: contracts.Rule, action: RuleAction) -> None:
     if rule.approvers is None:
         return
     if action is RuleAction.BLOCK:
@@ -149,7 +153,7 @@ def _check_approvers(rule: contracts.Rule, action: RuleAction) -> None:
         raise ValueError(f"approvers is {rule.approvers}; it is from 1 to {MOST_APPROVERS}")
 
 
-def _find_level(rule: contracts.Rule, action: RuleAction) -> EscalationLevel | None:
+def _choose_approval_level(rule: contracts.Rule, action: RuleAction) -> EscalationLevel | None:
     if rule.level is not None:
         return EscalationLevel.parse(rule.level)
     return None if action is RuleAction.BLOCK else EscalationLevel.MANAGER

@@ -19,7 +19,7 @@ _SEPARATOR = "\x1f"  # counts as white space, so that no folded text has it
 
 
 class FoldedText(NamedTuple):
-    """A text prepared for searching: ``words`` for keywords (see ``_folded_words``), ``normalized`` for patterns."""
+    """A text prepared for searching: ``words`` for keywords (see ``_fold_words``), ``normalized`` for patterns."""
 
     words: str
     normalized: str
@@ -27,16 +27,16 @@ class FoldedText(NamedTuple):
 
 def _fold_text(text: str) -> FoldedText:
     normal_form = unicodedata.normalize("NFKC", text)
-    return FoldedText(_folded_words(normal_form), normal_form)
+    return FoldedText(_fold_words(normal_form), normal_form)
 
 
-def _folded_words(text: str) -> str:
+def _fold_words(text: str) -> str:
     """The text's words and other signs, each between separators, so that a keyword matches whole words only.
 
     Compatibility forms (NFKC), case, invisible characters (category Cf) and runs of white space are normalised. Empty
     for a text without any sign.
     """
-    units = list(_words_and_signs(_fold_characters(text)))
+    units = list(_split_words_and_signs(_fold_characters(text)))
     return f"{_SEPARATOR}{_SEPARATOR.join(units)}{_SEPARATOR}" if units else ""
 
 
@@ -47,7 +47,7 @@ def _fold_characters(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _words_and_signs(text: str) -> Iterator[str]:
+def _split_words_and_signs(text: str) -> Iterator[str]:
     if text.isascii():
         yield from _ASCII_WORD_OR_CHARACTER_PATTERN.findall(text)
         return
@@ -92,7 +92,7 @@ class TextPattern(NamedTuple):
     compiled: _CompiledPattern
     size: int
 
-    def is_in(self, text: str) -> bool:
+    def occurs_in(self, text: str) -> bool:
         return self.compiled.search(text) is not None
 
 
@@ -108,14 +108,14 @@ def compile_text_pattern(text: str) -> TextPattern:
             f"{_UNUSABLE_PATTERN_TEXT}: it has more than {MAX_UNICODE_CLASSES} classes by Unicode property"
         )
     try:
-        pattern = cast(_CompiledPattern, re2.compile(text, _build_options()))
+        pattern = cast(_CompiledPattern, re2.compile(text, _build_pattern_options()))
     except re2.error as error:
         hint = "look-around and back references do not exist here"
-        raise ValueError(f"{_UNUSABLE_PATTERN_TEXT}: {_describe_cause(error)} ({hint})") from None
+        raise ValueError(f"{_UNUSABLE_PATTERN_TEXT}: {_describe_pattern_error(error)} ({hint})") from None
     return TextPattern(pattern, pattern.programsize)
 
 
-def _build_options() -> object:
+def _build_pattern_options() -> object:
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
@@ -123,7 +123,7 @@ def _build_options() -> object:
     return options
 
 
-def _describe_cause(error: Exception) -> str:
+def _describe_pattern_error(error: Exception) -> str:
     cause: object = error.args[0] if error.args else "not readable"
     return cause.decode(errors="replace") if isinstance(cause, bytes) else str(cause)
 
@@ -136,12 +136,16 @@ class TextDefault(StrEnum):
 
 
 class TextRuleType(StrEnum):
+    """What a text rule does with a text that contains its keywords or pattern."""
+
     ALLOW = "allow"
     DENY = "deny"
     REQUIRE = "require"
 
 
 class PreparedTextRule(NamedTuple):
+    """A text rule with its compiled patterns and folded keywords."""
+
     rule: TextRule
     type: TextRuleType
     words: tuple[str, ...]  # folded
@@ -152,17 +156,19 @@ class PreparedTextRule(NamedTuple):
         for word, keyword in zip(self.words, self.rule.keywords, strict=True):
             if word in text.words:
                 return f"{keyword!r} is in the text"
-        return "its pattern is in the text" if self.pattern and self.pattern.is_in(text.normalized) else None
+        return "its pattern is in the text" if self.pattern and self.pattern.occurs_in(text.normalized) else None
 
     @property
-    def why_not_found(self) -> str:
+    def describe_missing_match(self) -> str:
         """A sentence on what the rule looked for and did not find."""
         sought = [repr(keyword) for keyword in self.rule.keywords] + ["its pattern"] * bool(self.pattern)
         return f"{' or '.join(sought)} is not in the text"
 
 
 class PreparedTextRules(NamedTuple):
-    """The text rules of one policy. ``first_id``: of the first rule or the default; None if there is none to apply."""
+    """The text rules of one policy. ``first_id``: the id of the first rule or of the default, named in verdicts; None
+    if the policy has neither.
+    """
 
     policy_id: str
     rules: tuple[PreparedTextRule, ...]
@@ -172,7 +178,7 @@ class PreparedTextRules(NamedTuple):
 
 def prepare_text_rule(rule: TextRule) -> PreparedTextRule:
     """Compiles the rule. Raises ``ValueError`` for unusable or missing keywords and patterns, or an unknown type."""
-    words = tuple(map(_folded_words, rule.keywords))
+    words = tuple(map(_fold_words, rule.keywords))
     if not words and rule.pattern is None:
         raise ValueError("a text rule needs keywords or a pattern")
     if not all(words):
@@ -231,7 +237,7 @@ def _describe_violation(prepared: PreparedTextRule, match_sentence: str | None) 
         case TextRuleType.DENY if match_sentence is not None:
             reason = match_sentence
         case TextRuleType.REQUIRE if match_sentence is None:
-            reason = prepared.why_not_found
+            reason = prepared.describe_missing_match
         case _:
             return None
     return f"{prepared.rule.description} ({reason})" if prepared.rule.description else reason

@@ -16,7 +16,9 @@ from shared.domain.words import EscalationLevel, RuleAction
 def find_tool_rule_findings(
     facts_by_policy: Sequence[tuple[PreparedPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
-    """The findings of tool rules, call by call as planned. ``facts_by_policy``: each policy with the calls' facts."""
+    """Judges the planned calls by the policies' rules about tools, call by call as planned. ``facts_by_policy``: each
+    policy with the facts of all calls.
+    """
     findings: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in facts_by_policy):
         return findings
@@ -66,45 +68,47 @@ def _judge_call_by_policy(policy: PreparedPolicy, planned: _PlannedCall) -> Iter
 
 def _judge_call_by_tool_rule(prepared: PreparedToolRule, planned: _PlannedCall) -> rules.Finding | None:
     call, facts, earlier, confirmations = planned
-    values, missing_names = session_calls.select_single_values(prepared.per, facts.context)
+    values, missing_names = session_calls.split_single_values(prepared.per, facts.context)
     if missing_names:
-        return _build_undecided_rule(prepared, planned, missing_names)
-    shown_values = {name: rules.shorten_value(value) for name, value in values.items()}
+        return _build_undecided_finding(prepared, planned, missing_names)
+    shown_values = {name: rules.shorten_value_for_verdict(value) for name, value in values.items()}
     match prepared.kind:
         case contracts.ToolRuleKind.NEVER:
             return _build_refusal(prepared, call)
         case contracts.ToolRuleKind.AT_MOST:
-            count = session_calls.count_used_calls(prepared, earlier, facts.context)
+            count = session_calls.count_calls_against_limit(prepared, earlier, facts.context)
             return _build_refusal(prepared, call, {**shown_values, "calls": count}) if count >= prepared.limit else None
         case contracts.ToolRuleKind.ONLY_AFTER:
-            preconditions = session_calls.find_met_preconditions(prepared, earlier, facts.context)
+            preconditions = session_calls.find_calls_meeting_precondition(prepared, earlier, facts.context)
             if any(earlier_call.outcome is contracts.CallOutcome.SUCCEEDED for earlier_call in preconditions):
                 return None
             ids = tuple(earlier_call.call_id for earlier_call in preconditions if earlier_call.call_id is not None)
             if not ids:
                 return _build_refusal(prepared, call, shown_values)
-            return contracts.CallPrerequisite(**_common_fields(prepared, call), any_of=ids)
+            return contracts.CallPrerequisite(**_build_common_fields(prepared, call), any_of=ids)
         case contracts.ToolRuleKind.ONLY_WHEN if prepared.condition:
-            return _check_condition(prepared, prepared.condition, planned)
+            return _judge_call_by_condition(prepared, prepared.condition, planned)
         case contracts.ToolRuleKind.ONLY_AFTER_CONFIRMATION if not session_calls.is_confirmed(
             call, facts.context, prepared.level, confirmations
         ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
             level, action = (prepared.level or EscalationLevel.MANAGER).word, RuleAction.REQUIRE_APPROVAL
-            return contracts.TriggeredRule(**_common_fields(prepared, call), action=action, level=level)
+            return contracts.TriggeredRule(**_build_common_fields(prepared, call), action=action, level=level)
         case _:
             return None
 
 
-def _check_condition(prepared: PreparedToolRule, condition: Condition, planned: _PlannedCall) -> rules.Finding | None:
+def _judge_call_by_condition(
+    prepared: PreparedToolRule, condition: Condition, planned: _PlannedCall
+) -> rules.Finding | None:
     facts = planned.facts
     try:
         decision = condition.decide(facts.context)
     except ConditionError as error:
         return rules.build_problem(prepared.policy_id, prepared.rule.id, error)
     if decision is UNKNOWN:
-        return _build_undecided_rule(prepared, planned, condition.find_missing_fields(facts.context))
-    values = rules.select_shown_values(condition, facts.context)
+        return _build_undecided_finding(prepared, planned, condition.find_missing_fields(facts.context))
+    values = rules.select_values_for_verdict(condition, facts.context)
     if not decision:
         return _build_refusal(prepared, planned.call, values)
     if facts.proven is not None and not has_proven_value(condition, facts.proven, expected=True):
@@ -112,7 +116,7 @@ def _check_condition(prepared: PreparedToolRule, condition: Condition, planned: 
     return None
 
 
-def _build_undecided_rule(
+def _build_undecided_finding(
     prepared: PreparedToolRule, planned: _PlannedCall, missing_names: Sequence[str]
 ) -> contracts.CallRefusal | rules.RuleWithoutEffect:
     if not planned.facts.binding:
@@ -123,7 +127,7 @@ def _build_undecided_rule(
 def _build_refusal(
     prepared: PreparedToolRule, call: contracts.CallContext, values: Context | None = None, in_doubt: str = ""
 ) -> contracts.CallRefusal:
-    fields = _common_fields(prepared, call)
+    fields = _build_common_fields(prepared, call)
     reason = f"{fields['reason']} ({in_doubt})" if in_doubt else fields["reason"]
     return contracts.CallRefusal(
         **{**fields, "reason": reason},
@@ -134,7 +138,7 @@ def _build_refusal(
     )
 
 
-def _common_fields(prepared: PreparedToolRule, call: contracts.CallContext) -> dict[str, str]:
+def _build_common_fields(prepared: PreparedToolRule, call: contracts.CallContext) -> dict[str, str]:
     """The fields that every finding has: call, rule, policy and reason."""
     return {
         "call_id": call.call_id,

@@ -30,11 +30,15 @@ class ToolDefault(StrEnum):
 
 
 class CountedCalls(StrEnum):
+    """Which earlier calls count against a rule's limit."""
+
     CALLS = "calls"
     SUCCESSES = "successes"
 
 
 class PreparedToolRule(NamedTuple):
+    """A rule about tools, parsed. ``matches`` tells whether a tool's name is one of the rule's."""
+
     policy_id: str
     rule: ToolRule
     kind: ToolRuleKind
@@ -51,12 +55,14 @@ class PreparedToolRule(NamedTuple):
 
     @property
     def cost(self) -> int:
-        """The cost of deciding the rule for one call, in nodes, without comparing it with earlier calls."""
+        """What deciding the rule for one call costs, counted in nodes of its condition, without comparing it with
+        earlier calls.
+        """
         rule = self.rule
         return 2 + (self.condition.cost if self.condition else 0) + (len(rule.id) + len(rule.reason or "")) // 16
 
     def reason(self, tool: str) -> str:
-        """The rule's stated reason, or else its meaning in words, for whoever planned the call."""
+        """The rule's stated reason, or else a sentence on what it demands, shown to whoever planned the call."""
         return self.rule.reason or f"{tool} {self._describe_meaning()}"
 
     def _describe_meaning(self) -> str:
@@ -78,7 +84,7 @@ class PreparedToolRule(NamedTuple):
 def prepare_tool_rule(policy_id: str, rule: ToolRule) -> PreparedToolRule:
     """Checks the rule, and parses its condition. Raises ``ConditionError`` for that, else ``ValueError``."""
     kind = parse_enum_word(ToolRuleKind, "kind", rule.kind, "known kinds")
-    _refuse_stray_fields(rule, kind)
+    _refuse_fields_of_other_kinds(rule, kind)
     if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER_TOOLS:
         raise ValueError(f"only_after needs one to {MAX_AFTER_TOOLS} names of tools in 'after'")
     if any("*" in name or not name.strip() for name in rule.after):
@@ -89,8 +95,8 @@ def prepare_tool_rule(policy_id: str, rule: ToolRule) -> PreparedToolRule:
         kind=kind,
         matches=make_name_matcher(rule.tool),
         limit=_read_limit(rule),
-        successes_only=_counted_calls(rule) is CountedCalls.SUCCESSES,
-        per=_read_paths(rule),
+        successes_only=_read_counted_calls(rule) is CountedCalls.SUCCESSES,
+        per=_read_per_fields(rule),
         condition=_read_condition(rule, kind),
         level=None if rule.level is None else EscalationLevel.parse(rule.level),
     )
@@ -123,10 +129,10 @@ def make_name_matcher(name: str) -> Callable[[str], bool]:
     if name.count("*") > MAX_STARS_OF_NAME:
         raise ValueError(f"the tool name {name!r} has more than {MAX_STARS_OF_NAME} stars")
     prefix, *pieces, suffix = name.split("*")
-    return lambda tool: _has_pieces_in_order(tool, prefix, pieces, suffix)
+    return lambda tool: _matches_name_pieces(tool, prefix, pieces, suffix)
 
 
-def _has_pieces_in_order(tool: str, prefix: str, pieces: list[str], suffix: str) -> bool:
+def _matches_name_pieces(tool: str, prefix: str, pieces: list[str], suffix: str) -> bool:
     if len(tool) < len(prefix) + len(suffix) or not (tool.startswith(prefix) and tool.endswith(suffix)):
         return False
     position, end = len(prefix), len(tool) - len(suffix)
@@ -138,14 +144,16 @@ def _has_pieces_in_order(tool: str, prefix: str, pieces: list[str], suffix: str)
     return True
 
 
-def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
+def _refuse_fields_of_other_kinds(rule: ToolRule, kind: ToolRuleKind) -> None:
     stated_fields = {name for name in _KIND_FIELDS if getattr(rule, name) not in (None, ())}
     if stray := sorted(stated_fields - _FIELDS_BY_KIND.get(kind, set())):
         raise ValueError(f"{', '.join(stray)}: no field of a rule of kind {kind}")
 
 
-def _counted_calls(rule: ToolRule) -> CountedCalls:
-    """Which calls the rule counts; all, unless it says otherwise."""
+def _read_counted_calls(rule: ToolRule) -> CountedCalls:
+    """Which calls count against the rule's limit; all, unless the rule says otherwise. Raises ``ValueError`` for an
+    unknown word.
+    """
     return CountedCalls.CALLS if rule.counting is None else parse_enum_word(CountedCalls, "counting", rule.counting)
 
 
@@ -155,7 +163,7 @@ def _read_limit(rule: ToolRule) -> int:
     return 1 if rule.limit is None else rule.limit
 
 
-def _read_paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
+def _read_per_fields(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
     paths = tuple(tuple(name.split(".")) for name in rule.per)
     if len(paths) > MAX_FIELDS_OF_PER or not all(all(path) for path in paths):
         raise ValueError(f"'per' holds at most {MAX_FIELDS_OF_PER} names of fields")

@@ -33,7 +33,9 @@ class ConditionError(Exception):
 
 
 class TypeClash(Exception):
-    """An operator got values of types that it does not support. A ``ConditionError`` then adds the position."""
+    """An operator got values of types that it does not support. It becomes a ``ConditionError``, which adds the
+    position.
+    """
 
 
 class Amount(NamedTuple):
@@ -72,7 +74,7 @@ def to_truth(value: Value) -> Truth:
         return value
     if value is None or isinstance(value, UnknownTruth):
         return UNKNOWN
-    raise TypeClash(f"expected true or false, found {_kind_in_words(value)}")
+    raise TypeClash(f"expected true or false, found {_name_type_for_error(value)}")
 
 
 def are_equal(left: Value, right: Value) -> Truth:
@@ -97,12 +99,12 @@ def _are_identical(left: Value, right: Value) -> Truth:
     if left is None or right is None:
         return left is right
     if isinstance(left, list | dict) or isinstance(right, list | dict):
-        pair = f"{_kind_in_words(left)} with {_kind_in_words(right)}"
+        pair = f"{_name_type_for_error(left)} with {_name_type_for_error(right)}"
         raise TypeClash(f"cannot compare {pair}: a list is asked with 'in'")
-    return _kind_of(left) == _kind_of(right) and left == right
+    return _name_type_of(left) == _name_type_of(right) and left == right
 
 
-def _is_member(value: Value, choices: Value) -> Truth:
+def _is_in_list(value: Value, choices: Value) -> Truth:
     """The operator ``in``: whether the value equals (``==``) an item of the list. Raises ``TypeClash`` for no list."""
     if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
@@ -112,7 +114,9 @@ def _is_member(value: Value, choices: Value) -> Truth:
 
 
 def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
-    """``< <= > >=``: two numbers, or texts that spell such, by value, other texts by character; else ``TypeClash``."""
+    """Compares by ``<``, ``<=``, ``>`` or ``>=``, which ``holds`` computes: numbers and texts that spell numbers by
+    value, other texts by character. ``UNKNOWN`` if a side is null or missing; raises ``TypeClash`` for other types.
+    """
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     left_number, right_number, cause = read_number(left), read_number(right), ""
@@ -125,7 +129,7 @@ def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Tru
         elif len({amount.currency for amount in amounts if amount.currency}) > 1:
             cause = ": two currencies"
     if left_number is None or right_number is None or cause:
-        raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}{cause}")
+        raise TypeClash(f"cannot order {_name_type_for_error(left)} against {_name_type_for_error(right)}{cause}")
     return holds(left_number, right_number)
 
 
@@ -135,7 +139,7 @@ def _negate_equality(compare: Callable[[Value, Value], Truth], left: Value, righ
 
 
 COMPARE_BY_OPERATOR: Mapping[str, Callable[[Value, Value], Truth]] = {
-    "in": _is_member,
+    "in": _is_in_list,
     ">": partial(_compare_order, operator.gt),
     "<": partial(_compare_order, operator.lt),
     ">=": partial(_compare_order, operator.ge),
@@ -157,10 +161,10 @@ def read_number(value: Value) -> int | Decimal | None:
     return amount.number if amount else None
 
 
-def _kind_of(value: ContextValue) -> str:
+def _name_type_of(value: ContextValue) -> str:
     return next(word for kind, word in _KIND_WORDS.items() if isinstance(value, kind))
 
 
-def _kind_in_words(value: ContextValue) -> str:
+def _name_type_for_error(value: ContextValue) -> str:
     """The type of a value for an error message; never the value, since errors may be logged."""
-    return f"{'an' if isinstance(value, dict) else 'a'} {_kind_of(value)}"
+    return f"{'an' if isinstance(value, dict) else 'a'} {_name_type_of(value)}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from services.policy.core.evaluate import BacktestedPlan, backtest_plan, describe_verdict, evaluate, list_decided_plans
-from services.policy.core.named_facts import list_ungiven_fields, list_unlisted_tools
+from services.policy.core.named_facts import list_absent_fields, list_unlisted_tools
 from services.policy.core.prepared import RequestTooLarge
 from shared.contracts.archive import parse_archived_task
 from shared.contracts.base import describe_first_error
@@ -33,9 +33,10 @@ _FIELDS_OF_WHOLE_REQUEST = {"context", "calls"}  # a file with one of these is a
 _REQUEST_FIELDS = {*_FIELDS_OF_WHOLE_REQUEST, "history", "confirmations", "text", "binding", "planHash"}
 
 
-def check(arguments: Sequence[str]) -> int:
-    """Prints the verdict, its reasons, and the rules as understood; returns 1 if the policy is invalid, 2 if it is
-    unreadable, 3 if the given facts leave a rule undecided or a rule names a tool that is not listed.
+def run_check_command(arguments: Sequence[str]) -> int:
+    """Runs ``check``: prints the verdict, its reasons, and the rules as understood. Returns 1 if the policy is invalid,
+    2 if it is unreadable, 3 if the given facts leave a rule undecided or a rule names a tool that is not listed, else
+    0.
     """
     parser = argparse.ArgumentParser("python -m services.policy check", allow_abbrev=False)
     parser.add_argument("file", type=Path)
@@ -62,12 +63,12 @@ def check(arguments: Sequence[str]) -> int:
         "decided": is_decided,
         "unlisted_tools": [*unlisted_tools],
         "tools_never_called": [*_list_tools_never_called(policies, request)],
-        "fields_never_given": [*list_ungiven_fields(policies, request)],
+        "fields_never_given": [*list_absent_fields(policies, request)],
         "unknown_fields": [*unread],
         "shared_ids": [*_list_shared_ids(policies)],
         "fields": [{"field": problem.field, "problem": problem.problem} for problem in field_problems],
         "prose_policies": [*prose],
-        "rules": [rule for policy in policies for rule in _list_rules(policy)],
+        "rules": [rule for policy in policies for rule in _list_rule_rows(policy)],
         "details": loads(verdict.to_json()),
     }
     sys.stdout.write(dumps(result) + "\n")
@@ -77,7 +78,9 @@ def check(arguments: Sequence[str]) -> int:
 
 
 def _list_tools_never_called(policies: Sequence[Policy], request: EvaluateRequest) -> tuple[str, ...]:
-    """The tools in the rules that no call of the facts is of; none where the facts name no tool."""
+    """The tools that the rules name and that are not the tool of any call in the request; empty if the request names no
+    tool.
+    """
     called = [*(call.tool for call in request.calls), *(call.tool for call in request.history)]
     called += [tool] if isinstance(tool := request.context.get("tool"), str) else []
     return list_unlisted_tools(policies, called) if called else ()
@@ -93,8 +96,10 @@ def _list_shared_ids(policies: Sequence[Policy]) -> Iterator[str]:
         yield from (f"{policy.id}.{rule_id}" for rule_id, count in counts.items() if count > 1)
 
 
-def backtest(arguments: Sequence[str], archive: Archive) -> int:
-    """Prints archived plans that the changed policy decides differently. Returns 2 if policy or archive is unusable."""
+def run_backtest_command(arguments: Sequence[str], archive: Archive) -> int:
+    """Runs ``backtest``: prints the archived plans that the changed policy would decide differently. Returns 2 if
+    policy or archive is unusable, else 0.
+    """
     parser = argparse.ArgumentParser("python -m services.policy backtest", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--tenant", default="default")
@@ -132,12 +137,12 @@ async def _backtest_archive(archive: Archive, tenant: str, changed_policies: Seq
             continue
         plans += [backtest_plan(plan, changed_policies) for plan in decided_here]
         tasks_without_plan += not decided_here
-    differing_plans: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
+    differing_plans: list[Json] = [_convert_plan_to_json(plan) for plan in plans if plan.differs]
     return {"plans": len(plans), "without_plan": tasks_without_plan, "unread": unread, "different": differing_plans}
 
 
 def _build_request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
-    facts = read_object(context) if context else {}
+    facts = read_json_object(context) if context else {}
     fields = facts if _FIELDS_OF_WHOLE_REQUEST & {*facts} else {"context": facts}
     if unknown_names := [name for name in fields if name not in _REQUEST_FIELDS]:
         raise UnreadableDocument(f"{context}: {unknown_names[0]} is no field of a request; facts stand under context")
@@ -145,17 +150,17 @@ def _build_request(policies: Sequence[Policy], context: Path | None, task: str |
         request = EvaluateRequest.model_validate({**fields, "text": task or fields.get("text")})
     except ValidationError as error:
         raise UnreadableDocument(f"{context}: {describe_first_error(error)}") from None
-    asked_policies = policies if request.text is not None else [_without_text_rules(policy) for policy in policies]
+    asked_policies = policies if request.text is not None else [_remove_text_rules(policy) for policy in policies]
     return request.model_copy(update={"policies": tuple(asked_policies)})
 
 
-def _without_text_rules(policy: Policy) -> Policy:
+def _remove_text_rules(policy: Policy) -> Policy:
     """The policy without its text rules, which need a task's text (``--task``)."""
     return policy.model_copy(update={"text_rules": (), "text_default": "allow"})
 
 
-def _list_rules(policy: Policy) -> list[Json]:
-    """Each rule as a row (what it is about, what it does), then each default that is not ``allow``."""
+def _list_rule_rows(policy: Policy) -> list[Json]:
+    """A row for each rule (what it is about, what it does), then one for each default that is not ``allow``."""
     rules: list[Json] = []
     for rule in policy.rules:
         effect = _format_effect(rule.action, rule, ("level", "approvers"))
@@ -189,7 +194,7 @@ def _build_rule_row(policy: Policy, rule_id: str, subject_kind: str, subject: st
     return {"policy": policy.id, "rule": rule_id, "about": subject_kind, "what": subject, "effect": effect}
 
 
-def _plan_as_json(plan: BacktestedPlan) -> Json:
+def _convert_plan_to_json(plan: BacktestedPlan) -> Json:
     verdicts: JsonObject = {"before": plan.verdict_before, "after": plan.verdict_after}
     return {"task": plan.task_id, "text": plan.text, **verdicts, "rules": [*plan.differing_rules]}
 
@@ -200,13 +205,14 @@ def _print_refusal(sentence: str) -> int:
 
 
 class UnreadableDocument(ValueError):
-    """The file has no usable policies; the message names it and the place."""
+    """The file has no usable policies; the message names the file and the place in it."""
 
 
-class WrittenPolicies(NamedTuple):
-    """The policies of a file. ``unread``: fields that no reader knows.
+class PoliciesFromFile(NamedTuple):
+    """The policies of a file. ``unread``: the names of fields that this version does not know.
 
-    Of a tenant's record also ``field_problems``, its faults, and ``prose``, its policies in plain words.
+    For a file with a tenant's record also ``field_problems``, what is wrong with the record, and ``prose``, its
+    policies in plain words.
     """
 
     policies: tuple[Policy, ...]
@@ -215,20 +221,20 @@ class WrittenPolicies(NamedTuple):
     prose: tuple[JsonObject, ...] = ()
 
 
-def _read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
+def _read_policies(file: Path, tenant: str | None = None) -> PoliciesFromFile:
     """The policies in a file: one, a list of them, or a tenant's record. Raises ``UnreadableDocument``."""
-    content = read_value(file)
-    if isinstance(content, dict) and _is_record(content):
-        return _policies_of_record(content, tenant)
+    content = read_json_value(file)
+    if isinstance(content, dict) and _is_tenant_record(content):
+        return _read_policies_of_record(content, tenant)
     documents = content.get("policies", [content]) if isinstance(content, dict) else content
     if not isinstance(documents, list) or not documents:
         raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
     policies = tuple(_read_policy(file, document, number) for number, document in enumerate(documents, 1))
     unread = [name for document in documents if isinstance(document, dict) for name in list_unknown_fields(document)]
-    return WrittenPolicies(policies, tuple(unread))
+    return PoliciesFromFile(policies, tuple(unread))
 
 
-def _is_record(document: JsonObject) -> bool:
+def _is_tenant_record(document: JsonObject) -> bool:
     """Whether an object is a tenant's record, and not a policy or an object with a list of policies."""
     policy_names = {name for field, info in Policy.model_fields.items() for name in (field, info.alias)}
     if "policies" in document and "id" in document:
@@ -236,7 +242,7 @@ def _is_record(document: JsonObject) -> bool:
     return not set(TenantRecord.model_fields).difference(policy_names, {"policies"}).isdisjoint(document)
 
 
-def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPolicies:
+def _read_policies_of_record(document: JsonObject, tenant: str | None) -> PoliciesFromFile:
     """The record's policies, and the faults for which an executor or the store of ``tenant`` would refuse it."""
     field_problems: tuple[FieldProblem, ...] = ()
     try:
@@ -253,18 +259,18 @@ def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPoli
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, dict)
     ]
-    return WrittenPolicies(parse_readable_policies(document), (), field_problems, tuple(prose))
+    return PoliciesFromFile(parse_readable_policies(document), (), field_problems, tuple(prose))
 
 
-def read_object(file: Path) -> JsonObject:
+def read_json_object(file: Path) -> JsonObject:
     """The JSON object in a file. Raises ``UnreadableDocument``."""
-    content = read_value(file)
+    content = read_json_value(file)
     if not isinstance(content, dict):
         raise UnreadableDocument(f"{file} holds no JSON object")
     return content
 
 
-def read_value(file: Path) -> Json:
+def read_json_value(file: Path) -> Json:
     """The JSON value in a file. Raises ``UnreadableDocument``."""
     try:
         return loads(file.read_text("utf-8"))

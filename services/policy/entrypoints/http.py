@@ -26,7 +26,9 @@ from shared.ports.meter import NO_METER, Meter
 
 
 class RequestRejected(Exception):
-    """The request is refused. ``status``: the HTTP status; the message is for people; ``field``: the faulty part."""
+    """The service refuses the request. ``status``: the HTTP status; ``field``: the faulty part of the body; the message
+    is for people.
+    """
 
     def __init__(self, status: int, sentence: str, field: str | None = None) -> None:
         super().__init__(sentence)
@@ -52,20 +54,22 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _PoliciesBody(PolicyContract):
+    """A request's body, of which only the policies are read."""
+
     policies: tuple[Policy, ...] = ()
 
 
-async def _read_document(request: Request, limit: int) -> JsonObject:
+async def _read_json_body(request: Request, limit: int) -> JsonObject:
     """The request's body as a JSON object; raises ``RequestRejected``. ``limit``: in bytes."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > limit:
             raise RequestRejected(413, f"the body is larger than {limit} bytes")
-    return _parse_body(bytes(body))
+    return _parse_json_body(bytes(body))
 
 
-def _parse_body(body: bytes) -> JsonObject:
+def _parse_json_body(body: bytes) -> JsonObject:
     try:
         document = loads_object(body.decode())
         if b"\\u" in body:
@@ -85,8 +89,8 @@ def _validate_document(model: type[_Model], document: JsonObject, **parsed_field
         return model.model_validate({**document, **parsed_fields})
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    path = _find_path(document, fault["loc"])
-    sentence = _NO_VALUE_TEXT if _is_context_value(path) else fault["msg"]
+    path = _find_document_path(document, fault["loc"])
+    sentence = _NO_VALUE_TEXT if _is_inside_context_value(path) else fault["msg"]
     if fault["type"] == "missing":
         path, sentence = [*path, str(fault["loc"][-1])], "a value is required"
     raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
@@ -122,11 +126,11 @@ def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     return policies
 
 
-def _is_context_value(path: Sequence[str]) -> bool:
+def _is_inside_context_value(path: Sequence[str]) -> bool:
     return "context" in path or ("fields" in path and path[0] in ("calls", "history", "confirmations"))
 
 
-def _find_path(document: Json, location: Sequence[str | int]) -> list[str]:
+def _find_document_path(document: Json, location: Sequence[str | int]) -> list[str]:
     """The beginning of an error's location that exists in the document, without the names of union members after it."""
     path: list[str] = []
     for step in location:
@@ -144,7 +148,9 @@ _log = structlog.get_logger("policy")
 
 
 class PathOperation(NamedTuple):
-    """A path with the forms of its body and answer. ``decide`` gets the body, and the hash that the path names."""
+    """One POST path of the API with the models of its body and answer. ``decide`` gets the body, and the policy hash in
+    the path (None if it has none), and returns the answer.
+    """
 
     path: str
     body: type[PolicyContract]
@@ -152,13 +158,13 @@ class PathOperation(NamedTuple):
     decide: Callable[[JsonObject, str | None], PolicyContract]
     summary: str
 
-    def make_endpoint(self, limit: int) -> Callable[[Request], Awaitable[Response]]:
+    def make_request_handler(self, limit: int) -> Callable[[Request], Awaitable[Response]]:
         """A request handler that answers with the decision on a body of at most ``limit`` bytes."""
 
         async def answer_request(request: Request) -> Response:
             request.scope["route"] = self  # by whose path it is counted
             try:
-                document = await _read_document(request, limit)
+                document = await _read_json_body(request, limit)
                 message = self.decide(document, request.path_params.get("policy_hash"))
             except (RequestRejected, RequestTooLarge) as refused:
                 return _build_refusal_response(refused)
@@ -171,14 +177,14 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> Starlette
     """The service as an ASGI application. It keeps only caches of policies, conditions and patterns."""
     cache = PreparedPolicyCache()
 
-    def reach_verdict(document: JsonObject, policy_hash: str | None) -> Verdict:
-        return _reach_verdict(document, policy_hash, cache, meter)
+    def answer_evaluate(document: JsonObject, policy_hash: str | None) -> Verdict:
+        return _decide_and_count(document, policy_hash, cache, meter)
 
-    def judge_allowances(document: JsonObject, policy_hash: str | None) -> Allowances:
+    def answer_allowances(document: JsonObject, policy_hash: str | None) -> Allowances:
         policies = _get_prepared_policies(document, policy_hash, cache)
         return decide_allowances(_validate_document(AllowanceRequest, document, policies=()), policies)
 
-    def check_prose(document: JsonObject, _: str | None) -> ProseAnswer:
+    def answer_prose(document: JsonObject, _: str | None) -> ProseAnswer:
         return check_translated_rules(_validate_document(ProseRequest, document))
 
     verdict = "Decide rules over a context, over each planned call, and over the task's text."
@@ -186,25 +192,30 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> Starlette
     prose = "Check rules that were translated from prose against that prose, and against the tools that exist."
     by_hash = "/v1/policies/{policy_hash}"
     operations = (
-        PathOperation("/v1/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
-        PathOperation("/v1/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
-        PathOperation(f"{by_hash}/evaluate", EvaluateRequest, Verdict, reach_verdict, verdict),
-        PathOperation(f"{by_hash}/allowances", AllowanceRequest, Allowances, judge_allowances, allowances),
-        PathOperation("/v1/prose/check", ProseRequest, ProseAnswer, check_prose, prose),
+        PathOperation("/v1/evaluate", EvaluateRequest, Verdict, answer_evaluate, verdict),
+        PathOperation("/v1/allowances", AllowanceRequest, Allowances, answer_allowances, allowances),
+        PathOperation(f"{by_hash}/evaluate", EvaluateRequest, Verdict, answer_evaluate, verdict),
+        PathOperation(f"{by_hash}/allowances", AllowanceRequest, Allowances, answer_allowances, allowances),
+        PathOperation("/v1/prose/check", ProseRequest, ProseAnswer, answer_prose, prose),
     )
 
-    async def tell_health(_: Request) -> Response:
+    async def answer_health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    async def describe(_: Request) -> Response:
+    async def answer_openapi(_: Request) -> Response:
         return JSONResponse(_describe_operations(operations))
 
-    routes = [Route(each.path, each.make_endpoint(max_body_bytes), methods=["POST"]) for each in operations]
-    probes = [Route(path, tell_health) for path in ("/health", "/ready")]
-    return Starlette(routes=[*routes, Route("/openapi.json", describe), *probes])
+    routes = [Route(each.path, each.make_request_handler(max_body_bytes), methods=["POST"]) for each in operations]
+    probes = [Route(path, answer_health) for path in ("/health", "/ready")]
+    return Starlette(routes=[*routes, Route("/openapi.json", answer_openapi), *probes])
 
 
-def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache, meter: Meter) -> Verdict:
+def _decide_and_count(
+    document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache, meter: Meter
+) -> Verdict:
+    """Decides the request in ``document``, logs the verdict and counts it. Raises ``RequestRejected`` and
+    ``RequestTooLarge``.
+    """
     began = perf_counter()
     policies = _get_prepared_policies(document, policy_hash, cache)
     evaluation = _validate_document(EvaluateRequest, document, policies=())
@@ -242,15 +253,17 @@ def _describe_operations(operations: Sequence[PathOperation]) -> dict[str, objec
 def _describe_operation(operation: PathOperation) -> dict[str, object]:
     by_hash = [{"name": "policy_hash", "in": "path", "required": True, "schema": {"type": "string"}}]
     takes_hash = "{policy_hash}" in operation.path
-    refusals = {status: _describe_json(RefusalBody) for status in ("400", "413", "422", *(["404"] * takes_hash))}
+    refusals = {
+        status: _describe_json_content(RefusalBody) for status in ("400", "413", "422", *(["404"] * takes_hash))
+    }
     return {
         "summary": operation.summary,
         "parameters": by_hash * takes_hash,
-        "requestBody": {**_describe_json(operation.body), "required": True},
-        "responses": {"200": _describe_json(operation.answer), **refusals},
+        "requestBody": {**_describe_json_content(operation.body), "required": True},
+        "responses": {"200": _describe_json_content(operation.answer), **refusals},
     }
 
 
-def _describe_json(model: type[BaseModel]) -> dict[str, object]:
+def _describe_json_content(model: type[BaseModel]) -> dict[str, object]:
     schema = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"description": model.__doc__, "content": {"application/json": {"schema": schema}}}

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cli.audit import print_writes, writes_as_csv
 from cli.main import app
-from services.policy.entrypoints.commands import backtest, check
+from services.policy.entrypoints.commands import run_backtest_command, run_check_command
 from shared.domain.exact_json import JsonObject
 from shared.infra.archive_folder import FolderArchive
 from tests.each_row import each_row
@@ -71,7 +71,7 @@ def test_what_is_wrong_is_named(
     tmp_path: Path, value: object, code: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the service's own command, which ``purple policy check`` runs."""
-    assert check([_file(tmp_path, "p.json", value)]) == code
+    assert run_check_command([_file(tmp_path, "p.json", value)]) == code
     assert sentence in "".join(capsys.readouterr())
 
 
@@ -85,7 +85,7 @@ def test_no_fact_is_quietly_left_out(
 ) -> None:
     """Facts that bear the name of a part of a request are facts; a request holds nothing that nobody reads."""
     policy = _file(tmp_path, "p.json", {"rules": [{"id": "A", "condition": "amount > 5000", "action": "block"}]})
-    assert check([policy, "--context", _file(tmp_path, "f.json", facts)]) == code
+    assert run_check_command([policy, "--context", _file(tmp_path, "f.json", facts)]) == code
     assert sentence in "".join(capsys.readouterr())
 
 
@@ -112,7 +112,7 @@ def test_a_tool_that_no_list_of_tools_has_is_named(
         {"id": "A", "condition": 'tool == "approve_expens" && amount > 400', "action": "block"},
         {"id": "B", "kind": "only_after", "tool": "refund_*", "after": ["pay"]},
     ]
-    assert check([_file(tmp_path, "p.json", {"rules": rules}), "--tools", tools]) == code
+    assert run_check_command([_file(tmp_path, "p.json", {"rules": rules}), "--tools", tools]) == code
     assert json.loads(capsys.readouterr().out)["unlisted_tools"] == unlisted
 
 
@@ -141,7 +141,7 @@ def test_a_tenants_record_is_checked_as_a_whole_with_all_its_faults_at_once(
     tmp_path: Path, tenant: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Fields and rules: what the launcher and the store of records would refuse it for, one after the other."""
-    assert check([_file(tmp_path, "record.json", BAD_RECORD), *tenant]) == 1
+    assert run_check_command([_file(tmp_path, "record.json", BAD_RECORD), *tenant]) == 1
     said = json.loads(capsys.readouterr().out)
     wrong = {one["field"] for one in said["fields"]}
     assert wrong == {"time_zone", "unruled_writes", "connections.0.url", "connections.0.protocol", "max_runing"}
@@ -167,7 +167,7 @@ def test_a_policy_in_plain_words_is_named_as_one_that_is_not_checked_here(tmp_pa
 def test_no_plan_is_decided_again_by_a_rule_that_cannot_be_understood(
     tmp_path: Path, value: object, cause: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert backtest([_file(tmp_path, "p.json", value)], FolderArchive(tmp_path)) == 2
+    assert run_backtest_command([_file(tmp_path, "p.json", value)], FolderArchive(tmp_path)) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert cause in said.err
@@ -179,7 +179,7 @@ def test_an_archived_task_that_cannot_be_read_is_named_and_stops_no_other(
 ) -> None:
     archive = FolderArchive(tmp_path / "archive")
     asyncio.run(archive.put("default", "t1", b'{"v": 99}'))
-    assert backtest([_file(tmp_path, "p.json", POLICY)], archive) == 0
+    assert run_backtest_command([_file(tmp_path, "p.json", POLICY)], archive) == 0
     said = json.loads(capsys.readouterr().out)
     assert [problem.partition(":")[0] for problem in said["unread"]] == ["t1"]
 

@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 from services.policy.core.evaluate import MAX_EVALUATION_STEPS, backtest_plan, evaluate, list_decided_plans
-from services.policy.core.grammar import MAX_CONDITION_CHARACTERS, MAX_CONDITION_DEPTH, MAX_CONDITION_TERMS, parse
+from services.policy.core.grammar import (
+    MAX_CONDITION_CHARACTERS,
+    MAX_CONDITION_DEPTH,
+    MAX_CONDITION_TERMS,
+    parse_condition_tree,
+)
 from services.policy.core.prepared import MAX_ALL_PATTERNS, MAX_RULE_CHARACTERS
 from services.policy.core.text_rules import MAX_PATTERN_CHARACTERS, MAX_UNICODE_CLASSES
 from shared.contracts.archive import ArchivedStep, ArchivedTask
@@ -128,7 +133,7 @@ def test_each_condition_shown_can_be_parsed() -> None:
     shown = [part for line in block.splitlines() for part in re.split(r"\s{3,}", line)]
 
     assert len(shown) == 4
-    assert all(parse(condition) for condition in shown)
+    assert all(parse_condition_tree(condition) for condition in shown)
 
 
 @pytest.mark.promise("policy.errors")

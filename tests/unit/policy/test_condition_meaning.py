@@ -155,7 +155,7 @@ def _choices(*values: str | bool | Decimal | None) -> grammar.OperatorNode:
 )
 def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
     """Precedence, literals, paths and lists."""
-    assert grammar.parse(text) == tree
+    assert grammar.parse_condition_tree(text) == tree
 
 
 @pytest.mark.promise("policy.errors")
@@ -176,7 +176,7 @@ def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
 def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, position: int, cause: str) -> None:
     """Nothing outside the grammar is read as something else."""
     with pytest.raises(ConditionError) as caught:
-        grammar.parse(text)
+        grammar.parse_condition_tree(text)
 
     assert caught.value.position == position
     assert cause in caught.value.cause
@@ -196,7 +196,7 @@ def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
 
     def refuse() -> None:
         with pytest.raises(ConditionError):
-            grammar.parse(text)
+            grammar.parse_condition_tree(text)
 
     assert soon(refuse)
 

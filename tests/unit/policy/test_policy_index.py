@@ -103,7 +103,7 @@ def _rules(conditions: Iterable[str]) -> tuple[Rule, ...]:
 
 def _open(rules: tuple[Rule, ...], *contexts: Context) -> list[str]:
     [prepared] = prepare_policies((Policy(id="P", rules=rules),)).all
-    return [rule.rule.id for rule in prepared.rules.find_candidates(contexts)]
+    return [rule.rule.id for rule in prepared.rules.find_possible_rules(contexts)]
 
 
 @pytest.mark.promise("policy.index")
