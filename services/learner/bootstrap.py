@@ -74,6 +74,6 @@ async def _release_partitions(learner: Learner, outcomes: RedisOutcomes) -> None
     """Releases the partitions, so that other learners take over at once instead of waiting for the locks to expire."""
     try:
         await learner.release_partitions()
-        await outcomes.sign_off()
+        await outcomes.remove_from_learners()
     except StoreUnavailable as error:
         log.warning("partitions_not_released", error=str(error))

@@ -14,7 +14,7 @@ from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
-from services.learner.core.files.benchmark_report import build_report_rows, make_report_importer
+from services.learner.core.files.benchmark_report import make_report_importer, validate_report_rows
 from services.learner.core.files.importer import Importer
 from services.learner.core.training import TrainingObjectLoader
 from services.learner.ports.outcomes import TrainingObjectStore
@@ -51,7 +51,9 @@ _MODEL_SECONDS = 30.0
 
 @dataclass
 class MemoryJobs:
-    """The memory jobs of this process. ``worker``: None if facts are not found here."""
+    """The jobs of this process that keep entities and predictions, find facts, and carry out requests to forget.
+    ``worker``: None if facts are not found here.
+    """
 
     rememberer: Rememberer
     follower: OutcomeFollower
@@ -75,7 +77,7 @@ class MemoryJobs:
         facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
         return {**memory_counts, "facts": facts, "forgotten": self.forgetter.finished_count}
 
-    async def _find_facts(self, stop: asyncio.Event) -> None:
+    async def _keep_finding_facts(self, stop: asyncio.Event) -> None:
         if self.worker is None or self.close is None:
             return
         try:
@@ -95,12 +97,12 @@ def build_memory_jobs(
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING_GROUP)
-    follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions)
+    follower = OutcomeFollower(outcomes, rememberer.apply_outcomes, lambda: learner.partitions)
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.open_session_archive()))
     if not wants_facts:
         return MemoryJobs(rememberer, follower, outcomes, forgetter)
 
-    model = LazyModel(lambda: _build_model(settings))
+    model = LazyModel(lambda: _build_fact_model(settings))
     prices = read_prices()
     counted_model = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
     finder = ModelFactFinder(counted_model, prices.get(settings.haiku_model) or highest_prices(prices.values()))
@@ -109,7 +111,7 @@ def build_memory_jobs(
     return MemoryJobs(rememberer, follower, outcomes, forgetter, worker, model.close)
 
 
-def _build_model(settings: MemorySettings) -> ClosableModel:
+def _build_fact_model(settings: MemorySettings) -> ClosableModel:
     from shared.infra.anthropic_model import AnthropicModel, ModelLimits  # the SDK takes long to load
 
     return AnthropicModel(
@@ -142,21 +144,21 @@ class FolderBackup:
             await asyncio.sleep(self._every if self._has_synced else min(1.0, self._every))
 
     async def close(self) -> None:
-        """Writes the files a last time, if they were ever synchronised."""
+        """Writes the files a last time, unless none were ever synchronised."""
         if self._has_synced:
             await self._try_to_sync()
 
     async def _sync_files(self) -> None:
         """Imports the files if Redis has lost its content, then writes them."""
         if not self._waiting and await self._is_memory_empty():
-            contents = await asyncio.to_thread(self._folder.read)
+            contents = await asyncio.to_thread(self._folder.read_files)
             self._waiting = {file: content for file, content in contents.items() if content}
         for file, content in list(self._waiting.items()):
             await self._import_file(LearningImportRequest(tenant=self._tenant, file=file, content=content))
             del self._waiting[file]
         files = await read_learned_files(self._redis, self._tenant)
         if not (self._has_synced and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
-            await asyncio.to_thread(self._folder.write, files)
+            await asyncio.to_thread(self._folder.write_changed_files, files)
         self._has_synced = True
 
     async def _is_memory_empty(self) -> bool:
@@ -196,7 +198,7 @@ class FileJobs:
         """Runs the file jobs until cancelled. Call ``close`` then, once nothing is learned any more."""
         async with asyncio.TaskGroup() as group:
             group.create_task(
-                serve_imports(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.carry_out)
+                serve_imports(RpcQueue(self.redis, "learner"), LearningFile.CASE_LOG, self.importer.import_file)
             )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
@@ -218,7 +220,7 @@ class FileJobs:
         tenant, repository = self.settings.s3_training_tenant, RedisImportRepository(self.redis)
         bucket = self._open_bucket(self.settings.s3_reports_prefix)
         teacher = make_report_importer(self.importer, tenant, _now)
-        return TrainingObjectLoader(bucket, repository, tenant, _now, build_report_rows, teacher)
+        return TrainingObjectLoader(bucket, repository, tenant, _now, validate_report_rows, teacher)
 
     def _open_bucket(self, prefix: str) -> TrainingObjectStore:
         from services.learner.adapters.s3_training import S3ObjectStore  # boto3 takes long to load, and few need it
@@ -233,7 +235,7 @@ def build_file_jobs(settings: LearnerSettings, redis: Redis) -> FileJobs:
         return FileJobs(redis, settings, None, importer)
     folder = LearningFolder(settings.rl_cache_dir)
     try:
-        folder.prepare()
+        folder.create_if_missing()
     except OSError as error:
         raise CannotStart(f"RL_CACHE_DIR cannot be used: {error}") from error
     backup = FolderBackup(folder, redis, importer, settings.rl_cache_tenant, settings.rl_cache_seconds)

@@ -14,9 +14,9 @@ from services.learner.core.files.benchmark_report import (
     BadReport,
     BenchmarkReport,
     PreparedRows,
+    build_training_rows,
     convert_report_to_json,
-    prepare_training_rows,
-    read_report,
+    parse_report,
 )
 from services.learner.ports.outcomes import ObjectChanged, ObjectStoreUnavailable
 from services.learner.settings import TrainingSettings
@@ -27,13 +27,13 @@ _EXIT_REFUSED = 1
 
 
 class FoundReports(NamedTuple):
-    """Reports, the newest first. ``unread``: why others could not be read."""
+    """Benchmark reports, the newest first. ``unread``: a sentence for each that could not be read."""
 
     reports: Sequence[BenchmarkReport]
     unread: Sequence[str]
 
 
-def report_command(arguments: Sequence[str]) -> int:
+def run_report_command(arguments: Sequence[str]) -> int:
     """Prints reports as one line of JSON. Returns 1 if there are none, 2 if no bucket or file is named."""
     options = _parse_options(arguments)
     try:
@@ -48,11 +48,13 @@ def report_command(arguments: Sequence[str]) -> int:
     if not reports.reports:
         return _print_error("There is no report. " + " ".join(reports.unread[:3]))
     newest_reports = reports.reports[: options.most]
-    sys.stdout.write(json.dumps(_as_json(newest_reports, reports, prepare_training_rows(newest_reports))) + "\n")
+    sys.stdout.write(
+        json.dumps(_build_report_json(newest_reports, reports, build_training_rows(newest_reports))) + "\n"
+    )
     return 0
 
 
-def _as_json(
+def _build_report_json(
     newest_reports: Sequence[BenchmarkReport], reports: FoundReports, training: PreparedRows
 ) -> dict[str, JsonValue]:
     tables: list[JsonValue] = [convert_report_to_json(report) for report in newest_reports]
@@ -93,7 +95,7 @@ def _read_reports(contents: Iterable[tuple[str, bytes]]) -> FoundReports:
     unread: list[str] = []
     for name, content in contents:
         try:
-            reports.append(read_report(name, content))
+            reports.append(parse_report(name, content))
         except BadReport as error:
             unread.append(str(error))
     return FoundReports(sorted(reports, key=lambda report: report.made_at, reverse=True), unread)

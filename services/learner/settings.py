@@ -39,7 +39,7 @@ class FileSettings(Settings):
 
     @field_validator("rl_cache_dir", mode="before")
     @classmethod
-    def _empty_to_none(cls, value: object) -> object:
+    def _convert_empty_to_none(cls, value: object) -> object:
         return None if value == "" else value
 
 

@@ -60,7 +60,7 @@ class MemoryStage:
 
     def a_follower(self, name: str, held: Collection[int] = range(PARTITIONS)) -> OutcomeFollower:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING_GROUP)
-        return OutcomeFollower(outcomes, self.rememberer.apply, lambda: held)
+        return OutcomeFollower(outcomes, self.rememberer.apply_outcomes, lambda: held)
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""
@@ -70,7 +70,7 @@ class MemoryStage:
 
     async def finds_facts(self) -> None:
         """Until nothing is to be done now; what was put off waits."""
-        while await self.worker.run_once(datetime.now(UTC)):
+        while await self.worker.search_next_tasks(datetime.now(UTC)):
             pass
 
     async def takes_in(self, *outcomes: TaskOutcome) -> None:

@@ -299,7 +299,7 @@ async def test_what_is_forgotten_on_its_way_to_the_archive_goes_from_there(
     await house.spoken()
     asked = {"tenant": "acme", "scope": ForgetScope.SESSION, "subject": "s1", "asked_by": "olga"}
     request = ForgetRequest.model_validate({"request_id": "r", "asked_at": NOON, **asked})
-    archive.meanwhile, archive.dies = lambda: RedisForgetting(house.redis, archive).remove_stored(request), dies
+    archive.meanwhile, archive.dies = lambda: RedisForgetting(house.redis, archive).remove_requested_data(request), dies
     if dies:
         with pytest.raises(Died):
             await house.evicted()

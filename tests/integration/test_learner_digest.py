@@ -60,8 +60,8 @@ async def test_only_the_first_time_an_outcome_is_handed_over_with_its_digest(red
     outcome = an_outcome(1)
     await _leave_with_digest(redis, [outcome])
     streams = RedisOutcomes(redis, "one", 5.0)
-    (first,) = (await streams.claim([PARTITION])).deliveries
-    (second,) = (await streams.claim([PARTITION])).deliveries
+    (first,) = (await streams.claim_outcomes([PARTITION])).deliveries
+    (second,) = (await streams.claim_outcomes([PARTITION])).deliveries
     assert (first.event, first.digest, first.tries) == (outcome.stored_json(), make_outcome_digest(outcome), 1)
     assert (second.event, second.digest, second.tries) == (outcome.stored_json(), None, 2)
 
@@ -129,7 +129,7 @@ _A_CASE: JsonValue = {"summary": "Pay", "outcome": "success", "quality": 0.7, "a
 
 class _Broken(RedisImportRepository):
     @override
-    async def read_stored(self, tenant: str) -> LearnedSnapshot:
+    async def read_snapshot(self, tenant: str) -> LearnedSnapshot:
         raise TypeError(tenant)
 
 
@@ -151,7 +151,7 @@ async def _problems(
 
 @pytest.mark.promise("memory.edges")
 async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
-    work = Importer(_Broken(redis), lambda: datetime.now(UTC)).carry_out
+    work = Importer(_Broken(redis), lambda: datetime.now(UTC)).import_file
     told = await _problems(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, work, [_A_CASE])
     assert told == [("it cannot be imported: TypeError",)] * 2
 
@@ -195,7 +195,7 @@ async def test_a_request_to_forget_over_which_something_breaks_stops_nothing(red
         first = True
 
         @override
-        async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
+        async def claim_due_requests(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
             if self.first:
                 self.first = False
                 _break()

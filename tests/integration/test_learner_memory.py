@@ -36,8 +36,8 @@ class Forgetful(RedisKnowledge):
     """A store whose learner dies right after each step that it takes."""
 
     @override
-    async def store_change(self, change: MemoryChange, version: str) -> bool:
-        await super().store_change(change, version)
+    async def store_memory_change(self, change: MemoryChange, version: str) -> bool:
+        await super().store_memory_change(change, version)
         raise StoreUnavailable("killed")
 
 
@@ -80,12 +80,12 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
     stage = MemoryStage(redis)
     outcomes = [an_outcome_of(_TEXT, number, session=f"s{number % 3}") for number in range(6)]
     streams = RedisOutcomes(redis, "dying", LEASE, REMEMBERING_GROUP)
-    dying = OutcomeFollower(streams, Rememberer(Forgetful(redis), wants_facts=True).apply, _everywhere)
+    dying = OutcomeFollower(streams, Rememberer(Forgetful(redis), wants_facts=True).apply_outcomes, _everywhere)
     for some in (outcomes[:3], outcomes[3:]):
         await leave(redis, some)
         with pytest.raises(StoreUnavailable):
             await _rounds(dying)
-    await streams.release(range(PARTITIONS))
+    await streams.release_partitions(range(PARTITIONS))
     await stage.remembers()
     assert (await stage.entities())["Initech Ltd"] == 6
     await stage.finds_facts()
@@ -247,7 +247,7 @@ async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redi
         DiesAfterKeeping(redis), stage.facts, TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
     )
     with pytest.raises(StoreUnavailable):
-        await dying.run_once(datetime.now(UTC))
+        await dying.search_next_tasks(datetime.now(UTC))
     await redis.zadd(keys.OPEN_FACT_SEARCHES, {keys.pack_member(keys.FactSearchMember("acme", "acme-1:1")): 0})
     await stage.finds_facts()
     (fact,) = (await stage.memories.read_memory("acme")).facts

@@ -51,7 +51,7 @@ class DiesBeforeSettling(RedisOutcomes):
     """A learner's streams, whose learner is gone after it has learned and before it says so."""
 
     @override
-    async def settle(
+    async def settle_outcomes(
         self, done: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), left: Sequence[Delivery] = ()
     ) -> Collection[int]:
         raise StoreUnavailable("killed")
@@ -61,12 +61,12 @@ class FailsInTwoLanes(RedisOutcomes):
     """The streams of a learner of which one lane meets an outage, and a later one a bug."""
 
     @override
-    async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
+    async def claim_outcomes(self, partitions: Collection[int]) -> ClaimedOutcomes:
         if 0 in partitions:
             raise StoreUnavailable("away")
         if 1 in partitions:
             raise ZeroDivisionError
-        return await super().claim(partitions)
+        return await super().claim_outcomes(partitions)
 
 
 def _learner(redis: Redis, name: str = "one") -> Learner:
@@ -200,7 +200,7 @@ async def test_streams_keep_at_most_one_settled_event_each(redis: Redis) -> None
     await leave(redis, [an_outcome(number, session=f"s{number % 40}") for number in range(400)])
     await _rounds(_learner(redis))
     beside = RedisOutcomes(redis, "beside", LEASE, REMEMBERING_GROUP)
-    await beside.settle((await beside.claim(range(64))).deliveries)
+    await beside.settle_outcomes((await beside.claim_outcomes(range(64))).deliveries)
     for partition in keys.all_partitions():
         assert await redis.xlen(partition.outcomes) <= 1
 
@@ -235,9 +235,9 @@ async def test_counts_are_kept_by_day_and_leave_when_a_day_is_too_old(redis: Red
     }
     outcomes = [an_outcome(number, ended_at=at) for number, at in enumerate(days.values())]
     memory, fields = RedisLessons(redis), keys.learned_keys("acme").days
-    await memory.store_all([make_lesson(outcomes[0]), make_lesson(outcomes[1])])
+    await memory.store_lessons([make_lesson(outcomes[0]), make_lesson(outcomes[1])])
     assert await hash_of(redis, fields) == expected_days(outcomes[:2])
-    await memory.store_all([make_lesson(outcomes[2])])
+    await memory.store_lessons([make_lesson(outcomes[2])])
     assert await hash_of(redis, fields) == expected_days(outcomes[1:])
 
 
@@ -247,9 +247,9 @@ async def test_a_trend_gets_thinner_as_it_gets_longer_one_by_one_or_many_at_once
     lessons = [make_lesson(an_outcome(number)) for number in range(300)]
     memory = RedisLessons(redis)
     for lesson in lessons[:140]:
-        await memory.store_all([lesson])
+        await memory.store_lessons([lesson])
     await assert_trends(redis, "acme")
-    await memory.store_all(lessons[140:])
+    await memory.store_lessons(lessons[140:])
     await assert_trends(redis, "acme")
 
 
@@ -284,7 +284,7 @@ async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leav
     await two.run_once()
     assert (len(one.partitions), len(two.partitions)) == (32, 32)
     await one.release_partitions()
-    await one_streams.sign_off()
+    await one_streams.remove_from_learners()
     await two.update_share()
     await two.run_once()
     assert (len(one.partitions), len(two.partitions)) == (0, 64)
@@ -294,22 +294,22 @@ async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leav
 async def test_a_partition_has_one_reader_whatever_others_believe(redis: Redis) -> None:
     """A learner that thinks it still reads a partition is told that it does not, and gets nothing of it."""
     late, other = RedisOutcomes(redis, "late", LEASE), RedisOutcomes(redis, "other", LEASE)
-    await late.claim([3])
+    await late.claim_outcomes([3])
     await _free(redis)
-    await other.claim([3])
+    await other.claim_outcomes([3])
     await leave(redis, [an_outcome(1, session=a_session(3))])
-    taken = await late.claim([3])
+    taken = await late.claim_outcomes([3])
     assert (list(taken.deliveries), set(taken.partitions_lost)) == ([], {3})
-    assert len((await other.claim([3])).deliveries) == 1
+    assert len((await other.claim_outcomes([3])).deliveries) == 1
 
 
 async def test_news_comes_at_once_and_its_absence_in_time(redis: Redis) -> None:
     streams = RedisOutcomes(redis, "one", LEASE)
-    await streams.claim([3])
-    assert not await streams.await_new([3], 0.01)
+    await streams.claim_outcomes([3])
+    assert not await streams.await_new_outcomes([3], 0.01)
     await leave(redis, [an_outcome(1, session=a_session(3))])
     async with asyncio.timeout(10):
-        assert set(await streams.await_new([2, 3], 60.0)) == {3}
+        assert set(await streams.await_new_outcomes([2, 3], 60.0)) == {3}
 
 
 async def test_who_reads_beside_the_learner_hears_of_news_and_looks_only_there(redis: Redis) -> None:
@@ -323,7 +323,7 @@ async def test_who_reads_beside_the_learner_hears_of_news_and_looks_only_there(r
     watch = OutcomeWatch(follower, streams, 60.0)
     assert await follower.run_once() == 0
     await leave(redis, [an_outcome(1, session=a_session(3))])
-    await watch.wait()
+    await watch.wait_and_tell_reader()
     before = await _commands(redis)
     assert await follower.run_once() == 1
     assert heard == [3]
@@ -346,7 +346,7 @@ async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> N
 
 async def test_what_another_still_reads_is_looked_at_again_once_it_is_free(redis: Redis) -> None:
     """A dead learner's partitions rest for a lease: its successor asks again with each look at who lives."""
-    await RedisOutcomes(redis, "dead", LEASE).claim(range(64))
+    await RedisOutcomes(redis, "dead", LEASE).claim_outcomes(range(64))
     await leave(redis, [an_outcome(1)])
     learner = _learner(redis)
     await learner.update_share()

@@ -19,7 +19,7 @@ from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.s3_training import S3ObjectStore
-from services.learner.core.files.benchmark_report import REPORTS_PREFIX, build_report_rows, make_report_importer
+from services.learner.core.files.benchmark_report import REPORTS_PREFIX, make_report_importer, validate_report_rows
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.core.training import TRAINING_PREFIX, LoadedTrainingObject, TrainingObjectLoader
@@ -94,7 +94,7 @@ def _names(folder: Path) -> set[str]:
 
 
 async def _learn(redis: Redis, *numbers: int, tenant: str = "acme") -> None:
-    await RedisLessons(redis).store_all([make_lesson(an_outcome(number, tenant=tenant)) for number in numbers])
+    await RedisLessons(redis).store_lessons([make_lesson(an_outcome(number, tenant=tenant)) for number in numbers])
 
 
 @pytest.mark.promise("files.cache")
@@ -252,7 +252,7 @@ def _loader(redis: Redis, bucket: str = BUCKET) -> TrainingObjectLoader:
 
 async def _looked(loader: TrainingObjectLoader) -> list[LoadedTrainingObject]:
     told: list[LoadedTrainingObject] = []
-    await loader.load_new(told.append)
+    await loader.load_new_objects(told.append)
     return told
 
 
@@ -347,7 +347,7 @@ FAILURE = {
 def _report_loader(redis: Redis) -> TrainingObjectLoader:
     teach = make_report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
     return TrainingObjectLoader(
-        S3ObjectStore(BUCKET, REPORTS_PREFIX), RedisImportRepository(redis), "acme", _now, build_report_rows, teach
+        S3ObjectStore(BUCKET, REPORTS_PREFIX), RedisImportRepository(redis), "acme", _now, validate_report_rows, teach
     )
 
 

@@ -22,7 +22,7 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.files.importer import Importer
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.files import ArmRecord, ImportChanges, StoredVersions
-from services.learner.reporting import report_command
+from services.learner.reporting import run_report_command
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.learning_files import LearningFile, LearningImportReport, LearningImportRequest
 from shared.domain.bandit import Arm
@@ -52,7 +52,7 @@ def _importer(redis: Redis) -> Importer:
 async def _imported(redis: Redis, tenant: str, files: Mapping[LearningFile, JsonValue]) -> list[LearningImportReport]:
     importer = _importer(redis)
     requests = [LearningImportRequest(tenant=tenant, file=file, content=files[file]) for file in OURS]
-    return [await importer.carry_out(request) for request in requests]
+    return [await importer.import_file(request) for request in requests]
 
 
 async def _learned(redis: Redis, tenant: str = "acme", tasks: int = 230) -> None:
@@ -68,7 +68,7 @@ async def _learned(redis: Redis, tenant: str = "acme", tasks: int = 230) -> None
         )
         for number in range(tasks)
     ]
-    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_lessons([make_lesson(outcome) for outcome in outcomes])
     names = keys.learned_keys(tenant)
     facts = [_fact("Acme pays at 30 days", 2), _fact("Acme pays at 20 days", 1, superseded_at=NOON)]
     await cast("Awaitable[int]", redis.rpush(names.knowledge, *(fact.model_dump_json() for fact in facts)))
@@ -119,7 +119,9 @@ async def test_importing_the_same_again_or_an_older_export_of_ones_own_changes_n
     """Nothing is ever added up."""
     await _learned(redis, tasks=20)
     older = await read_learned_files(redis, "acme")
-    await RedisLessons(redis).store_all([make_lesson(an_outcome(number, tenant="acme")) for number in range(500, 510)])
+    await RedisLessons(redis).store_lessons(
+        [make_lesson(an_outcome(number, tenant="acme")) for number in range(500, 510)]
+    )
     before = await _everything(redis, "acme")
     reports = await _imported(redis, "acme", older)
     assert [report.taken for report in reports] == [0] * len(OURS)
@@ -146,7 +148,7 @@ async def test_one_wrong_entry_refuses_all(redis: Redis, file: LearningFile, con
     """What is right in it is not taken either, and the entry is named."""
     good: JsonValue = {"case_id": "c", "task_summary": "y", "outcome": "success", "quality": 1, "timestamp": 1.7e9}
     mixed: JsonValue = [good, *content] if file is LearningFile.CASE_LOG and isinstance(content, list) else content
-    report = await _importer(redis).carry_out(LearningImportRequest(tenant="acme", file=file, content=mixed))
+    report = await _importer(redis).import_file(LearningImportRequest(tenant="acme", file=file, content=mixed))
     assert problem in report.problems[0]
     assert await redis.keys() == []
 
@@ -189,11 +191,11 @@ async def test_a_dry_run_says_what_an_import_does_and_does_nothing(redis: Redis)
     importer = _importer(redis)
     for file in OURS:
         request = LearningImportRequest(tenant="globex", file=file, content=files[file], dry_run=True)
-        told = await importer.carry_out(request)
+        told = await importer.import_file(request)
         assert told.taken > 0
-        done = await importer.carry_out(request.model_copy(update={"dry_run": False}))
+        done = await importer.import_file(request.model_copy(update={"dry_run": False}))
         assert told.model_copy(update={"dry_run": False}) == done
-        again = await importer.carry_out(request)
+        again = await importer.import_file(request)
         assert (again.taken, again.known) == (0, done.taken)
 
 
@@ -204,7 +206,7 @@ async def test_the_record_with_more_behind_it_holds(redis: Redis) -> None:
     content: JsonValue = {"payroll": {"fsm": {"n": 100, "q": 0.25, "trend": "64:100:5"}, "moa": {"n": 1, "q": 1}}}
     before = cast("dict[str, str]", (await _everything(redis, "acme"))["arms"])
     request = LearningImportRequest(tenant="acme", file=LearningFile.STRATEGY_BANDIT, content=content)
-    report = await _importer(redis).carry_out(request)
+    report = await _importer(redis).import_file(request)
     found = await _everything(redis, "acme")
     assert (report.taken, report.known) == (1, 1)
     assert found["arms"] == {**before, "payroll:fsm:n": "100", "payroll:fsm:units": "250000"}
@@ -218,7 +220,7 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 
     async def learn() -> None:
         for number in range(100, 160):
-            await memory.store_all([make_lesson(an_outcome(number, tenant="globex"))])
+            await memory.store_lessons([make_lesson(an_outcome(number, tenant="globex"))])
 
     reports, _ = await asyncio.gather(_imported(redis, "globex", files), learn())
     assert [report.problems for report in reports] == [()] * len(OURS)
@@ -229,8 +231,8 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 
 async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> None:
     repository = RedisImportRepository(redis)
-    stored = await repository.read_stored("acme")
-    await RedisLessons(redis).store_all([make_lesson(an_outcome(1, tenant="acme"))])
+    stored = await repository.read_snapshot("acme")
+    await RedisLessons(redis).store_lessons([make_lesson(an_outcome(1, tenant="acme"))])
     arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
     assert not await repository.store_changes("acme", ImportChanges(arms=arms), stored.versions)
     assert await repository.store_changes("acme", ImportChanges(facts=["x"]), stored.versions)
@@ -248,7 +250,7 @@ async def test_a_lost_reply_imports_once_and_tells_what_was_taken(redis: Redis, 
         far = connect(f"redis://{proxy.address}/0")
         repository = _LosingRepository(far, proxy.answers if way == "answers" else proxy.requests)
         reports = [
-            await Importer(repository, lambda: NOW).carry_out(
+            await Importer(repository, lambda: NOW).import_file(
                 LearningImportRequest(tenant="globex", file=file, content=files[file])
             )
             for file in OURS
@@ -316,7 +318,7 @@ async def test_tables_show_dimensions_failures_and_ranking(tmp_path: Path) -> No
 
 def test_without_bucket_or_file_it_says(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("S3_TRAINING_BUCKET", raising=False)
-    assert report_command([]) == 2
+    assert run_report_command([]) == 2
     assert "S3_TRAINING_BUCKET" in capsys.readouterr().err
 
 
@@ -330,7 +332,7 @@ async def _importing(redis: Redis) -> AsyncIterator[None]:
     processes = partial(import_processes, RedisLearned(redis))
     async with asyncio.TaskGroup() as group:
         doing = [
-            group.create_task(serve_imports(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.carry_out)),
+            group.create_task(serve_imports(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.import_file)),
             group.create_task(serve_imports(RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, processes)),
         ]
         yield
@@ -345,7 +347,7 @@ async def _post(client: httpx.AsyncClient, path: str, **body: object) -> tuple[i
 
 async def _learn(redis: Redis, tenant: str = "default") -> None:
     outcomes = [an_outcome(number, tenant=tenant, quality=number / 20) for number in range(20)]
-    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_lessons([make_lesson(outcome) for outcome in outcomes])
 
 
 @pytest.mark.promise("files.round_trip", "files.processes")

@@ -135,7 +135,7 @@ async def test_whatever_breaks_over_a_tasks_facts_breaks_once(redis: Redis) -> N
     worker = FactWorker(Breaks(redis), stage.facts, TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis)))
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()
-    while await worker.run_once(datetime.now(UTC)):
+    while await worker.search_next_tasks(datetime.now(UTC)):
         pass
     assert (len(stage.facts.asked), worker.counts.failed) == (1, 1)
     assert not await redis.exists(keys.OPEN_FACT_SEARCHES)

@@ -22,7 +22,7 @@ from services.gateway.features.learning import LearnedData
 from services.gateway.features.tasks.store import MessageKey, RedisClientIds
 from services.gateway.features.webhooks.model import SignedPost, TaskWebhook
 from services.gateway.features.webhooks.store import RedisWebhooks
-from services.learner.adapters.redis_learned_files import change_learned, digest_of_list
+from services.learner.adapters.redis_learned_files import change_learned_data, hash_stored_list
 from services.learner.ports.files import StoredVersions
 from shared.contracts.task import TaskRecord
 from shared.domain.words import A2aVersion, WriteStatus
@@ -134,7 +134,8 @@ async def test_what_is_learned_is_changed_in_one_step_there(cluster: Redis) -> N
     names = keys.learned_keys("acme")
     brought = [("RPUSH", names.cases, ["one", "two"]), ("HSET", names.seeded, ("rows.json", "1"))]
     kept = [
-        await change_learned(Scripts(cluster), "acme", brought, StoredVersions(cases=digest_of_list(()))) for _ in "ab"
+        await change_learned_data(Scripts(cluster), "acme", brought, StoredVersions(cases=hash_stored_list(())))
+        for _ in "ab"
     ]
     assert kept == [True, False]
     assert await cast("Awaitable[list[str]]", cluster.lrange(names.cases, 0, -1)) == ["one", "two"]

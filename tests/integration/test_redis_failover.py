@@ -175,11 +175,11 @@ class FailsOverOnceLearned(RedisLessons):
         self._failover = failover
 
     @override
-    async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
+    async def store_lessons(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         if self._failover.is_over:
-            return await super().store_all(lessons)
+            return await super().store_lessons(lessons)
         async with self._failover.losing():
-            return await super().store_all(lessons)
+            return await super().store_lessons(lessons)
 
 
 @pytest.mark.promise("learner.counted_once")
@@ -192,7 +192,7 @@ async def test_what_was_learned_just_before_a_failover_is_learned_again(
     learner = Learner(outcomes, FailsOverOnceLearned(client, failover))
     await learner.update_share()
     if beside:
-        await outcomes.claim(range(PARTITIONS))
+        await outcomes.claim_outcomes(range(PARTITIONS))
         await pair.second.say("REPLICAOF", "NO", "ONE")
         await pair.replicate()
     await leave(client, [an_outcome(number) for number in range(3)])
@@ -258,11 +258,11 @@ class FailsOverOnceForgotten(RedisForgetting):
         self._failover = failover
 
     @override
-    async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
+    async def remove_requested_data(self, request: ForgetRequest) -> Mapping[str, int]:
         if self._failover.is_over:
-            return await super().remove_stored(request)
+            return await super().remove_requested_data(request)
         async with self._failover.losing():
-            return await super().remove_stored(request)
+            return await super().remove_requested_data(request)
 
 
 @pytest.mark.promise("forget.gone")
@@ -278,7 +278,7 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     learner.expect_outcomes_in(learner.partitions)
     await learner.run_once()
     beside = RedisOutcomes(client, "one", 5.0, REMEMBERING_GROUP)
-    await beside.settle((await beside.claim(range(PARTITIONS))).deliveries)
+    await beside.settle_outcomes((await beside.claim_outcomes(range(PARTITIONS))).deliveries)
     forgets = TenantMemories(client)
     await forgets.submit_forget_request(request)
     await pair.catch_up()

@@ -474,7 +474,7 @@ async def test_a_task_whose_facts_are_given_up_counts_once(far: Far, what: str) 
     names = keys.learned_keys("acme")
     await far.near.hset(names.fact_todos, "e1", "spoiled")  # type: ignore[misc]  # redis-py's union
     await far.lose(what)
-    await RedisFactRepository(far.redis).give_up("acme", "e1")
+    await RedisFactRepository(far.redis).give_up_search("acme", "e1")
     assert await far.near.hgetall(names.memory) == {"facts_given_up": "1"}  # type: ignore[misc]  # redis-py's union
     assert not await far.near.exists(names.fact_todos)
 

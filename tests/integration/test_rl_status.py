@@ -60,7 +60,7 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
         an_outcome(3, DEFAULT_TENANT, quality=0.4, strategy=Strategy.MOA),
         an_outcome(4, "other"),
     ]
-    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_lessons([make_lesson(outcome) for outcome in outcomes])
     await RedisLearned(redis).add_tool_names(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
     async with gateway(redis_url) as one, gateway(redis_url) as other:
         answer = (await _status(one)).json()
@@ -83,7 +83,7 @@ async def test_the_history_shows_how_quality_and_arms_came_to_be(redis: Redis) -
         an_outcome(86_400, DEFAULT_TENANT, dry_run=True, strategy_applied=False),
         an_outcome(4, "other"),
     ]
-    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_lessons([make_lesson(outcome) for outcome in outcomes])
     found = await LearnedData(redis).read_history(DEFAULT_TENANT)
     first, second = [round(1000 * outcome.ended_at.timestamp()) for outcome in outcomes[:2]]
     assert found.quality == (TrendPoint(1, first, 0.9, 0.9), TrendPoint(2, second, 0.7, 0.5))
@@ -119,7 +119,7 @@ ENDED = [
 
 
 async def _learn(redis: Redis) -> None:
-    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in ENDED])
+    await RedisLessons(redis).store_lessons([make_lesson(outcome) for outcome in ENDED])
     await RedisLearned(redis).add_tool_names("acme", frozenset({"get_expense"}))
 
 

@@ -16,7 +16,7 @@ from services.executor.ports.services import Experience, LearnedStore
 from services.gateway.features.learning import LearnedData
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
-from services.learner.adapters.redis_learned_files import change_learned
+from services.learner.adapters.redis_learned_files import change_learned_data
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.files import StoredVersions
@@ -85,7 +85,7 @@ class RedisStage(Stage):
 
     @override
     async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
-        await RedisLessons(self._redis).store_all([make_lesson(outcome) for outcome in outcomes])
+        await RedisLessons(self._redis).store_lessons([make_lesson(outcome) for outcome in outcomes])
 
     @override
     async def breaks(self) -> None:
@@ -240,11 +240,11 @@ async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redi
     emptied = [("DEL", keys.learned_keys("acme").cases, ())]
     asked = ForgetRequest(request_id="r", tenant="acme", scope=ForgetScope.TENANT, asked_by="amy", asked_at=now)
     changes: Sequence[Callable[[], Awaitable[object]]] = (
-        lambda: RedisLessons(redis).store_all([make_lesson(an_outcome(1))]),
-        lambda: RedisKnowledge(redis).store_change(named, "0"),
+        lambda: RedisLessons(redis).store_lessons([make_lesson(an_outcome(1))]),
+        lambda: RedisKnowledge(redis).store_memory_change(named, "0"),
         lambda: RedisFactRepository(redis).store_facts(todo, FactChange((), (FACT,)), {}, "1"),
-        lambda: change_learned(Scripts(redis), "acme", emptied, StoredVersions()),
-        lambda: RedisForgetting(redis, None).remove_stored(asked),
+        lambda: change_learned_data(Scripts(redis), "acme", emptied, StoredVersions()),
+        lambda: RedisForgetting(redis, None).remove_requested_data(asked),
     )
     seen = await learned.recall("acme", "payroll")
     for change in changes:
@@ -269,8 +269,8 @@ async def test_a_dry_run_is_counted_and_teaches_nothing(redis: Redis) -> None:
     """Alone and beside a real run; a second time it is known."""
     dry = make_lesson(an_outcome(1, dry_run=True, strategy_applied=False))
     memory = RedisLessons(redis)
-    assert await memory.store_all([dry]) == [True]
-    assert await memory.store_all([dry, make_lesson(an_outcome(2))]) == [False, True]
+    assert await memory.store_lessons([dry]) == [True]
+    assert await memory.store_lessons([dry, make_lesson(an_outcome(2))]) == [False, True]
     names = keys.learned_keys("acme")
     counts = await cast("Awaitable[dict[str, str]]", redis.hgetall(names.counts))
     assert (counts["events"], await cast("Awaitable[int]", redis.llen(names.cases))) == ("2", 1)

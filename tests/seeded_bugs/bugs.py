@@ -117,16 +117,16 @@ def _acknowledge_before_the_effect() -> None:
     from services.learner.adapters.redis_outcomes import RedisOutcomes
     from services.learner.ports.outcomes import ClaimedOutcomes
 
-    original = RedisOutcomes.claim
+    original = RedisOutcomes.claim_outcomes
 
     async def claim(self: RedisOutcomes, partitions: Sequence[int]) -> ClaimedOutcomes:
         taken = await original(self, partitions)
         if taken.deliveries:
-            await self.settle(taken.deliveries, ())
+            await self.settle_outcomes(taken.deliveries, ())
             await asyncio.sleep(2.0)
         return taken
 
-    RedisOutcomes.claim = claim  # type: ignore[method-assign, assignment]
+    RedisOutcomes.claim_outcomes = claim  # type: ignore[method-assign, assignment]
 
 
 def _keep_the_reaper_off() -> None:

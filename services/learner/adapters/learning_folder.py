@@ -23,19 +23,19 @@ class LearningFolder:
         self._written: dict[LearningFile, str] = {}
         self._writing = threading.Lock()  # a write that was given up may still run
 
-    def prepare(self) -> None:
-        """Make the folder, and check that it can be written."""
+    def create_if_missing(self) -> None:
+        """Creates the folder if it is missing, and checks that files can be written in it. Raises ``OSError``."""
         self._folder.mkdir(parents=True, exist_ok=True)
         probe = self._folder / f".{os.getpid()}.probe"
         probe.write_text("")
         probe.unlink()
 
-    def read(self) -> Mapping[LearningFile, JsonValue]:
+    def read_files(self) -> Mapping[LearningFile, JsonValue]:
         """The contents of the existing files. One that is not JSON is returned as text, which no importer accepts."""
         files = ((file, self._folder / file.value) for file in LearningFile)
         return {file: _parse_content(path.read_bytes()) for file, path in files if path.is_file()}
 
-    def write(self, files: Mapping[LearningFile, JsonValue]) -> None:
+    def write_changed_files(self, files: Mapping[LearningFile, JsonValue]) -> None:
         """Writes the files whose content has changed since they were last written here."""
         with self._writing:
             for file, content in files.items():
@@ -43,21 +43,21 @@ class LearningFolder:
 
     def _write_file(self, file: LearningFile, text: str) -> None:
         path = self._folder / file.value
-        if file not in self._written and path.is_file() and not self._is_unchanged(path):
+        if file not in self._written and path.is_file() and not self._is_as_last_written(path):
             path.replace(path.with_name(f"{path.name}.before"))
         if self._written.get(file) != text:
-            self._replace(path.with_name(f".{path.name}.sha256"), _hash_content(text.encode()))
-            self._replace(path, text)
+            self._replace_file(path.with_name(f".{path.name}.sha256"), _hash_content(text.encode()))
+            self._replace_file(path, text)
             self._written[file] = text
 
-    def _is_unchanged(self, path: Path) -> bool:
-        """Whether the file is as a learner last wrote it, by its stored hash, so that nothing is lost by
-        replacing it.
+    def _is_as_last_written(self, path: Path) -> bool:
+        """Whether the file's content is what a learner wrote last, compared by the stored hash; only then may it be
+        replaced without a copy.
         """
         hash_file = path.with_name(f".{path.name}.sha256")
         return hash_file.is_file() and hash_file.read_text() == _hash_content(path.read_bytes())
 
-    def _replace(self, path: Path, text: str) -> None:
+    def _replace_file(self, path: Path, text: str) -> None:
         """Replace a file atomically: a reader finds the old content or the new, whole."""
         new_file = path.with_name(f".{path.name}.{os.getpid()}")
         with new_file.open("w", encoding="utf-8") as file:

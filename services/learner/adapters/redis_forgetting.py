@@ -6,7 +6,7 @@ from typing import cast
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned
+from services.learner.adapters.redis_learned_files import LearnedCommand, change_learned_data
 from services.learner.core.memory.forgetting import Removal, StoredMemory, plan_removal
 from services.learner.ports.files import StoredVersions
 from services.learner.ports.memory import TaskToSearchForFacts
@@ -35,7 +35,10 @@ class RedisForgetting:
         self._conversations = conversations
         self._lines: dict[str, str] = {}  # of the server where a request was last carried out
 
-    async def claim(self, limit: int, seconds: float) -> Sequence[ForgetRequest]:
+    async def claim_due_requests(self, limit: int, seconds: float) -> Sequence[ForgetRequest]:
+        """Takes up to ``limit`` requests that are due. Each is taken again after ``seconds`` unless its state is stored
+        before.
+        """
         members = await self._scripts.run("claim_due", [keys.OPEN_FORGET_REQUESTS], [limit, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
         for packed_member in cast("list[str]", members):
@@ -48,19 +51,23 @@ class RedisForgetting:
                 requests.append(request)
         return requests
 
-    async def remove_stored(self, request: ForgetRequest) -> Mapping[str, int]:
-        """Removes what the request names; returns the counts by kind. May be repeated."""
+    async def remove_requested_data(self, request: ForgetRequest) -> Mapping[str, int]:
+        """Removes the data that the request names; returns how many entries of each kind were removed. May be
+        repeated.
+        """
         forgets = keys.learned_keys(request.tenant).forgets
         self._lines[request.request_id] = str(await self._scripts.run("line_of_writes", [forgets], []))
         if request.scope is ForgetScope.TENANT:
             return await self._remove_tenant_memory(request.tenant)
-        counts = await self._remove_rows(request)
+        counts = await self._remove_session_or_entity(request)
         if request.scope is ForgetScope.SESSION:
             counts |= await self._forget_session(request.tenant, request.subject)
         return counts
 
     async def has_older_outcomes(self, request: ForgetRequest) -> bool:
-        """Whether outcomes from before the request are still to be learned, which might bring something back."""
+        """Whether outcomes from before the request are still to be learned. Learning them could store again what was
+        removed.
+        """
         numbers: Iterable[int] = range(PARTITIONS)
         if request.scope is ForgetScope.SESSION:
             numbers = [partition_of(request.tenant, request.subject)]
@@ -76,10 +83,10 @@ class RedisForgetting:
         rows = [replies[start : start + replies_each] for start in range(0, len(replies), replies_each)]
         return any(_has_unsettled_entries(groups, entries, pending, asked_ms) for groups, entries, *pending in rows)
 
-    async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
-        """Stores the request's state; it is claimed again after that many seconds, or never (None).
+    async def store_request_state(self, request: ForgetRequest, seconds: float | None) -> bool:
+        """Stores the request with its present state. It is claimed again after ``seconds``, or never (None).
 
-        False if it must be carried out again, because the store may have lost the last removal.
+        Returns False if it must be carried out again, because the store may have lost the last removal.
         """
         name, row = keys.learned_keys(request.tenant).forgets, request.model_dump_json()
         member = keys.pack_member(keys.ForgetRequestMember(request.tenant, request.request_id))
@@ -118,17 +125,17 @@ class RedisForgetting:
         named_sizes = zip(("cases", "facts", "entities", "predictions", "arms"), sizes, strict=False)
         return {name: size for name, size in named_sizes if size}
 
-    async def _remove_rows(self, request: ForgetRequest) -> dict[str, int]:
+    async def _remove_session_or_entity(self, request: ForgetRequest) -> dict[str, int]:
         for _ in range(_MOST_TRIES):
-            memory = await self._read_stored(request.tenant)
+            memory = await self._read_stored_memory(request.tenant)
             removal = plan_removal(request, memory)
-            commands = _list_commands(keys.learned_keys(request.tenant), removal)
+            commands = _list_removal_commands(keys.learned_keys(request.tenant), removal)
             versions = StoredVersions(rows=memory.version)
-            if removal == Removal() or await change_learned(self._scripts, request.tenant, commands, versions):
-                return removal.counts
+            if removal == Removal() or await change_learned_data(self._scripts, request.tenant, commands, versions):
+                return removal.count_by_kind
         raise StoreUnavailable("the tenant's memory is being written all the time")
 
-    async def _read_stored(self, tenant: str) -> StoredMemory:
+    async def _read_stored_memory(self, tenant: str) -> StoredMemory:
         names = keys.learned_keys(tenant)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")
@@ -166,7 +173,7 @@ class RedisForgetting:
         return {"conversations": 1} if is_removed else {}
 
 
-def _list_commands(names: keys.LearnedKeys, removal: Removal) -> Iterator[LearnedCommand]:
+def _list_removal_commands(names: keys.LearnedKeys, removal: Removal) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, removal.cases), (names.knowledge, removal.facts)):
         yield from (("LREM", name, (0, text)) for text in texts)
     for row, fact in removal.reduced_facts.items():
@@ -179,17 +186,19 @@ def _list_commands(names: keys.LearnedKeys, removal: Removal) -> Iterator[Learne
         yield "HSET", name, [word for field, row in rows.items() for word in (field, row.model_dump_json())]
 
 
-def _has_unsettled_entries(groups: object, newest_entries: object, pending: Sequence[object], asked_ms: int) -> bool:
-    """Whether a stream may have an entry from before ``asked_ms`` that some consumer group has not settled."""
+def _has_unsettled_entries(
+    groups: object, newest_entries: object, pending: Sequence[object], requested_ms: int
+) -> bool:
+    """Whether a stream may have an entry from before ``requested_ms`` that some consumer group has not settled."""
     if isinstance(groups, ResponseError):  # there is no stream
         return False
     newest_ids = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest_entries)]
     delivered_ids = [str(group["last-delivered-id"]) for group in cast("list[dict[str, object]]", groups)]
     ids_behind = [entry_id for entry_id in delivered_ids if entry_id not in newest_ids]
-    if newest_ids and (not delivered_ids or any(_parse_ms(entry_id) <= asked_ms for entry_id in ids_behind)):
+    if newest_ids and (not delivered_ids or any(_parse_ms(entry_id) <= requested_ms for entry_id in ids_behind)):
         return True
     summaries = [cast("dict[str, str | None]", summary) for summary in pending if isinstance(summary, dict)]
-    return any(_parse_ms(oldest_id) <= asked_ms for summary in summaries if (oldest_id := summary["min"]))
+    return any(_parse_ms(oldest_id) <= requested_ms for summary in summaries if (oldest_id := summary["min"]))
 
 
 def _parse_ms(entry_id: str) -> int:

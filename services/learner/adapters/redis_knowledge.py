@@ -32,10 +32,10 @@ def translate_spoiled_data() -> Iterator[None]:
 
 
 class RedisFactRepository(ScriptedStore):
-    """Facts of tenants, and the tasks to be searched for facts.
+    """Stores the facts that are known of each tenant, and the queue of tasks that a model is still to search for facts.
 
-    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``read_facts`` and ``store_facts``
-    also ``MemorySpoiled``.
+    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``read_facts`` and ``store_facts`` also
+    ``MemorySpoiled``.
     """
 
     async def claim_tasks_to_search(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
@@ -62,10 +62,11 @@ class RedisFactRepository(ScriptedStore):
     async def store_facts(
         self, todo: memory.TaskToSearchForFacts, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
-        """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
+        """Stores the change, adds ``counts`` to the tenant's counts by name, and takes the task (``todo``) off the
+        queue, in one step.
 
-        ``version``: that of the memory from which the change was made; only ``NO_FACT_CHANGE`` may go without. False,
-        with nothing stored, if the memory has another version by now.
+        ``version``: that of the memory from which the change was computed; only ``NO_FACT_CHANGE`` may go without.
+        Returns False, with nothing stored, if the memory has another version by now.
         """
         names = keys.learned_keys(todo.tenant)
         removed_rows, added_facts = change
@@ -86,11 +87,15 @@ class RedisFactRepository(ScriptedStore):
                 pipe.hexists(keys.learned_keys(tenant).fact_todos, event_id)
             _, *waits = cast("list[object]", await pipe.execute(raise_on_error=False))
         await asyncio.gather(
-            *(self.postpone(*event, 1.0) for event, is_there in zip(searched, waits, strict=True) if is_there == 1)
+            *(
+                self.postpone_search(*event, 1.0)
+                for event, is_there in zip(searched, waits, strict=True)
+                if is_there == 1
+            )
         )
 
-    async def give_up(self, tenant: str, event_id: str) -> None:
-        """Counts a task as given up, not to be searched any more, as far as its tenant's memory is writable."""
+    async def give_up_search(self, tenant: str, event_id: str) -> None:
+        """Stops searching a task for facts, and counts it as given up if its tenant's memory can be written."""
         names = keys.learned_keys(tenant)
         key_names = [names.knowledge, names.fact_todos, names.memory]
         with suppress(memory.MemorySpoiled), translate_spoiled_data():
@@ -98,7 +103,7 @@ class RedisFactRepository(ScriptedStore):
         with suppress(memory.MemorySpoiled), translate_spoiled_data():
             await self._scripts.execute("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
-    async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
+    async def postpone_search(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack_member(keys.FactSearchMember(tenant, event_id))
         await self._scripts.run("queue_due", [keys.OPEN_FACT_SEARCHES], ["CH", int(seconds * 1000), member])
 
@@ -110,11 +115,12 @@ Key = TypeVar("Key")
 
 
 class RedisKnowledge(ScriptedStore):
-    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``; ``read_known`` and
-    ``store_change`` also ``MemorySpoiled``.
+    """Stores the entities that tasks of a tenant named, and how often the tenant's predictions came true.
+
+    Every method may raise ``StoreUnavailable``; ``read_stored_knowledge`` and ``store_change`` also ``MemorySpoiled``.
     """
 
-    async def read_known(
+    async def read_stored_knowledge(
         self,
         tenant: str,
         event_ids: Sequence[str],
@@ -129,9 +135,9 @@ class RedisKnowledge(ScriptedStore):
         return memory.StoredKnowledge(
             version=str(version or "0"),
             remembered=frozenset(event_id for event_id, score in scores_by_event if score is not None),
-            entities=_read_fields(KnownEntity, entities, known_rows),
-            links=_read_fields(EntityLinks, entities, links),
-            accuracy=_read_fields(PredictionAccuracy, predictions, accuracy),
+            entities=_parse_rows_by_field(KnownEntity, entities, known_rows),
+            links=_parse_rows_by_field(EntityLinks, entities, links),
+            accuracy=_parse_rows_by_field(PredictionAccuracy, predictions, accuracy),
         )
 
     async def _read_raw_rows(
@@ -151,20 +157,20 @@ class RedisKnowledge(ScriptedStore):
             pipe.hmget(names.accuracy, [*accuracy_fields, ""])
             return cast("list[object]", await pipe.execute())
 
-    async def store_change(self, change: memory.MemoryChange, version: str) -> bool:
-        """Stores in one step what the events change, each event once, and queues the todos.
+    async def store_memory_change(self, change: memory.MemoryChange, version: str) -> bool:
+        """Stores in one step what some events change, each event once, and queues their tasks to be searched for facts.
 
-        Returns False, with nothing changed, if the tenant's memory no longer has that version. Repeating it after
-        a lost reply changes nothing, because its events are known then.
+        Returns False, with nothing changed, if the tenant's memory no longer has that version. Repeating it after a
+        lost reply changes nothing, because its events are known then.
         """
         names = keys.learned_keys(change.tenant)
         entity_keys = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         other_keys = [names.accuracy, names.fact_todos, names.memory]
         calls: list[tuple[str, list[str], list[Argument]]]
-        calls = [("remember", [*entity_keys, *other_keys], _arguments_of_change(change, version))]
+        calls = [("remember", [*entity_keys, *other_keys], _build_remember_arguments(change, version))]
         if change.todos:
             calls.append(
-                ("queue_due", *_pack_searches_to_queue(change.tenant, [todo.event_id for todo in change.todos]))
+                ("queue_due", *_build_queue_searches_call(change.tenant, [todo.event_id for todo in change.todos]))
             )
         replies = await self._scripts.run_all(calls)
         with translate_spoiled_data():
@@ -175,15 +181,15 @@ class RedisKnowledge(ScriptedStore):
 
     async def queue_searches(self, tenant: str, event_ids: Sequence[str]) -> None:
         """Queues the events' tasks to be searched for facts; harmless for those that were searched or have none."""
-        await self._scripts.run("queue_due", *_pack_searches_to_queue(tenant, event_ids))
+        await self._scripts.run("queue_due", *_build_queue_searches_call(tenant, event_ids))
 
 
-def _pack_searches_to_queue(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
+def _build_queue_searches_call(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
     members = [keys.pack_member(keys.FactSearchMember(tenant, event_id)) for event_id in event_ids]
     return [keys.OPEN_FACT_SEARCHES], ["NX", 0, *members]
 
 
-def _arguments_of_change(change: memory.MemoryChange, version: str) -> list[Argument]:
+def _build_remember_arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo.stored_json() for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_OUTCOME_SECONDS * 1000, int(ENTITY_LIFETIME.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, OPEN_FACT_SEARCHES_KEPT]
@@ -197,5 +203,5 @@ def _arguments_of_change(change: memory.MemoryChange, version: str) -> list[Argu
     return arguments
 
 
-def _read_fields(kind: type[Row], fields: Sequence[Key], rows: object) -> Mapping[Key, Row]:
+def _parse_rows_by_field(kind: type[Row], fields: Sequence[Key], rows: object) -> Mapping[Key, Row]:
     return parse_contract_rows(kind, zip(fields, cast("list[str | None]", rows), strict=False))

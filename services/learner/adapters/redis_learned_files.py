@@ -19,10 +19,10 @@ LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key
 _MOST_WORDS_OF_COMMAND = 1000  # words of one command: Lua unpacks no more than a few thousand
 
 
-async def change_learned(
+async def change_learned_data(
     scripts: Scripts, tenant: str, commands: Iterable[LearnedCommand], versions: files.StoredVersions
 ) -> bool:
-    """Runs commands on what is learned of a tenant in one step; returns whether it did.
+    """Runs Redis commands on the data learned of a tenant in one step; returns whether it did.
 
     False, with nothing changed, if a part whose version is in ``versions`` has changed since.
     """
@@ -36,8 +36,10 @@ async def change_learned(
     return await scripts.run("change_learned", list(key_positions), arguments) == 1
 
 
-def digest_of_list(rows: Iterable[str]) -> str:
-    """The hash of a list as the script computes it; it detects changes, not attacks."""
+def hash_stored_list(rows: Iterable[str]) -> str:
+    """The hash of a Redis list's rows, as the script ``change_learned_data`` computes it; it detects changes, not
+    attacks.
+    """
     return sha1("\n".join(rows).encode(), usedforsecurity=False).hexdigest()
 
 
@@ -52,17 +54,17 @@ def _encode_command(command: str, key_position: int, words: Sequence[Argument]) 
     return [word for chunk in chunks for word in (command, key_position, len(chunk), *chunk)]
 
 
-def _read_case_log(rows: Iterable[str]) -> list[StoredCase]:
+def _parse_case_log(rows: Iterable[str]) -> list[StoredCase]:
     return [StoredCase(text, CaseEntry.read_row(text)) for text in rows]
 
 
-def _read_version(row: str) -> str:
+def _read_object_version(row: str) -> str:
     """The version of a loaded object, the first line of its row. (Earlier revisions stored further lines.)"""
     return row.partition("\n")[0]
 
 
 class RedisImportRepository(ScriptedStore, files.ImportRepository):
-    async def read_stored(self, tenant: str) -> files.LearnedSnapshot:
+    async def read_snapshot(self, tenant: str) -> files.LearnedSnapshot:
         """Reads what is stored of a tenant. Version counters are read first, so that any later change is noticed."""
         names = keys.learned_keys(tenant)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
@@ -78,22 +80,22 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
         version, events = (str(reply or "0") for reply in replies[:2])
         cases, facts = cast("list[str]", replies[2]), cast("list[str]", replies[4])
         return files.LearnedSnapshot(
-            files.StoredVersions(digest_of_list(cases), events, version, digest_of_list(facts)),
-            _read_case_log(cases),
-            _read_arms(replies[3]),
+            files.StoredVersions(hash_stored_list(cases), events, version, hash_stored_list(facts)),
+            _parse_case_log(cases),
+            _parse_arms(replies[3]),
             int(events),
             [(row, KnownFact.read_row(row)) for row in facts],
             parse_contract_rows(KnownEntity, cast("dict[str, str]", replies[5]).items()),
             parse_contract_rows(PredictionAccuracy, cast("dict[str, str]", replies[6]).items()),
-            {name: _read_version(row) for name, row in cast("dict[str, str]", replies[7]).items()},
+            {name: _read_object_version(row) for name, row in cast("dict[str, str]", replies[7]).items()},
         )
 
     async def store_changes(self, tenant: str, changes: files.ImportChanges, versions: files.StoredVersions) -> bool:
-        commands = _list_commands(keys.learned_keys(tenant), changes)
-        return await change_learned(self._scripts, tenant, commands, _versions_to_check(changes, versions))
+        commands = _list_import_commands(keys.learned_keys(tenant), changes)
+        return await change_learned_data(self._scripts, tenant, commands, _select_versions_to_check(changes, versions))
 
 
-def _versions_to_check(changes: files.ImportChanges, versions: files.StoredVersions) -> files.StoredVersions:
+def _select_versions_to_check(changes: files.ImportChanges, versions: files.StoredVersions) -> files.StoredVersions:
     """The versions of the parts to be changed; those of other parts are empty and not compared."""
     return files.StoredVersions(
         cases=versions.cases if changes.cases is not None else "",
@@ -103,23 +105,27 @@ def _versions_to_check(changes: files.ImportChanges, versions: files.StoredVersi
     )
 
 
-def _list_commands(names: keys.LearnedKeys, changes: files.ImportChanges) -> Iterator[LearnedCommand]:
+def _list_import_commands(names: keys.LearnedKeys, changes: files.ImportChanges) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, changes.cases), (names.knowledge, changes.facts)):
         if texts is not None:
             yield "DEL", name, ()
             yield "RPUSH", name, texts
-    yield "HSET", names.seeded, _flatten(changes.loaded.items())
-    yield from _arm_commands(names, changes.arms)
+    yield "HSET", names.seeded, _flatten_pairs(changes.loaded.items())
+    yield from _list_arm_commands(names, changes.arms)
     for record in changes.entities:
         yield "HSET", names.entities, (record.field, record.entity.model_dump_json())
         yield "HSET", names.entity_links, (record.field, record.links.model_dump_json())
         yield "ZADD", names.entity_ages, (int(record.entity.last_seen.timestamp() * 1000), record.field)
-    yield "HSET", names.accuracy, _flatten((name, row.model_dump_json()) for name, row in changes.accuracy.items())
+    yield (
+        "HSET",
+        names.accuracy,
+        _flatten_pairs((name, row.model_dump_json()) for name, row in changes.accuracy.items()),
+    )
     if changes.totals is not None:
-        yield from _total_commands(names, changes.totals)
+        yield from _list_total_commands(names, changes.totals)
 
 
-def _arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> Iterator[LearnedCommand]:
+def _list_arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> Iterator[LearnedCommand]:
     for record in arms:
         fields, trend = keys.arm_fields(*record.name), keys.trend_field(*record.name)
         yield "HSET", names.arms, (fields.n, record.arm.n, fields.units, record.arm.units)
@@ -129,22 +135,22 @@ def _arm_commands(names: keys.LearnedKeys, arms: Sequence[files.ArmRecord]) -> I
             yield "HDEL", names.trends, (trend,)
 
 
-def _total_commands(names: keys.LearnedKeys, totals: files.TaskStatistics) -> Iterator[LearnedCommand]:
+def _list_total_commands(names: keys.LearnedKeys, totals: files.TaskStatistics) -> Iterator[LearnedCommand]:
     yield "DEL", names.counts, ()
-    yield "HSET", names.counts, _flatten(totals.counts.items())
+    yield "HSET", names.counts, _flatten_pairs(totals.counts.items())
     yield "DEL", names.days, ()
-    yield "HSET", names.days, _flatten(totals.days.items())
+    yield "HSET", names.days, _flatten_pairs(totals.days.items())
     if totals.trend:
         yield "HSET", names.trends, (keys.QUALITY_TREND, totals.trend)
     else:
         yield "HDEL", names.trends, (keys.QUALITY_TREND,)
 
 
-def _flatten(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
+def _flatten_pairs(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
 
 
-def _read_arms(reply: object) -> Mapping[files.ArmKey, Arm]:
+def _parse_arms(reply: object) -> Mapping[files.ArmKey, Arm]:
     try:
         arms_by_kind = parse_arms(cast("dict[str, str]", reply))
     except ValueError as error:

@@ -19,24 +19,27 @@ _EVENTS_A_BATCH = 128  # events: what one script call holds up the server with
 
 
 class RedisLessons(ScriptedStore):
-    async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
-        """Stores lessons in order, each once; returns for each True if it is new, False if known, or why it cannot be
-        stored.
+    """Stores what was learned from outcomes: cases, and the rewards of strategies."""
 
-        Raises ``StoreUnavailable``; any of them may have been stored then, and they can be given again.
+    async def store_lessons(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
+        """Stores lessons in order, each once. Returns for each lesson True if it is new, False if it was stored before,
+        or the reason why it cannot be stored.
+
+        Raises ``StoreUnavailable``; any of the lessons may have been stored then, and all can be given again.
         """
-        batches = list(_batch_by_tenant(lessons))
+        batches = list(_batch_lessons_by_tenant(lessons))
         replies = await self._scripts.run_all(
-            ("apply_outcomes", *_pack_lessons([lessons[index] for index in places])) for places in batches
+            ("apply_outcomes", *_build_script_keys_and_arguments([lessons[index] for index in places]))
+            for places in batches
         )
         results: list[bool | LessonRefused] = [False] * len(lessons)
         for places, reply in zip(batches, replies, strict=True):
-            for index, result in zip(places, _read_results(reply, len(places)), strict=True):
+            for index, result in zip(places, _parse_lesson_results(reply, len(places)), strict=True):
                 results[index] = result
         return results
 
 
-def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
+def _batch_lessons_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
     """Yields the indices of lessons of one tenant, no more at once than one script call may take."""
     by_tenant: dict[str, list[int]] = defaultdict(list)
     for index, lesson in enumerate(lessons):
@@ -46,15 +49,15 @@ def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
             yield places[start : start + _EVENTS_A_BATCH]
 
 
-def _pack_lessons(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
-    """The keys and arguments with which lessons of one tenant are stored."""
+def _build_script_keys_and_arguments(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
+    """The keys and arguments of the script that stores lessons of one tenant."""
     names, newest_day = keys.learned_keys(lessons[0].tenant), max(lesson.day for lesson in lessons)
     days = (newest_day.isoformat(), (newest_day - timedelta(days=TREND_DAYS_KEPT)).isoformat())
     pulls = dict.fromkeys(lesson.pull for lesson in lessons if lesson.pull)
     arms = {pull: number for number, pull in enumerate(pulls, 1)}
     arguments: list[Argument] = [keys.APPLIED_OUTCOME_SECONDS * 1000, CASES_KEPT, TREND_POINTS_KEPT, *days, len(arms)]
     for pull in arms:
-        arguments += _arm_and_trend_fields(pull)
+        arguments += _name_arm_and_trend_fields(pull)
     text = ""  # one long argument is packed and read much quicker than many; no line break stands in what it is made of
     for lesson in lessons:
         text += f"{arms[lesson.pull] if lesson.pull else 0} {lesson.counted_line}\n{lesson.case_json}\n"
@@ -63,11 +66,11 @@ def _pack_lessons(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]
 
 
 @lru_cache(maxsize=1_024)  # the same few, over and over
-def _arm_and_trend_fields(pull: StrategyUse) -> tuple[str, str, str]:
+def _name_arm_and_trend_fields(pull: StrategyUse) -> tuple[str, str, str]:
     return (*keys.arm_fields(*pull), keys.trend_field(*pull))
 
 
-def _read_results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:
+def _parse_lesson_results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | LessonRefused]:
     if not isinstance(reply, ResponseError):
         return [is_new == 1 for is_new in cast("list[int]", reply)]
     if any(phrase in str(reply) for phrase in SPOILED_DATA_ERRORS):

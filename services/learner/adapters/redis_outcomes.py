@@ -37,7 +37,7 @@ REMEMBERING_GROUP = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.
 
 
 class RedisOutcomes:
-    """Reads the outcome streams for one group. ``owner`` must be unique to this process.
+    """Reads the streams of task outcomes for one consumer group. ``owner``: a name that no other process has.
 
     Every method may raise ``StoreUnavailable``.
     """
@@ -64,16 +64,20 @@ class RedisOutcomes:
         alive = await self._scripts.run("register_learner", [keys.LIVE_LEARNERS_KEY], [self._owner, self._lease_ms])
         return LivingLearners(self._owner, cast("list[str]", alive))
 
-    async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
+    async def claim_outcomes(self, partitions: Collection[int]) -> ClaimedOutcomes:
         """Becomes or stays the reader of the partitions, and takes the next events of each.
 
-        Unsettled events come first, whoever took them, and no new ones before these are settled.
+        Events that were taken before and not settled come first, whoever took them, and no new ones before these are
+        settled.
         """
         numbers = sorted(partitions)
         arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, EVENTS_AT_ONCE]
         arguments.append(" ".join(keys.OUTCOME_GROUPS))
         calls = [
-            ([self._reader_key(number), self._partitions[number].outcomes], [*arguments, int(number in self._newest)])
+            (
+                [self._name_reader_key(number), self._partitions[number].outcomes],
+                [*arguments, int(number in self._newest)],
+            )
             for number in numbers
         ]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
@@ -86,20 +90,22 @@ class RedisOutcomes:
                 self._newest.pop(number, None)
                 continue
             self._newest[number], self._lines[number] = str(reply[1]), str(reply[2])
-            events = [_read_delivery(number, entry) for entry in reply[3:]]
+            events = [_parse_delivery(number, entry) for entry in reply[3:]]
             has_repeated = any(delivery.tries > 1 for delivery in events)  # what is new comes after it
             if len(events) >= EVENTS_AT_ONCE or has_repeated:
                 numbers_with_more.add(number)
             deliveries += events
         return ClaimedOutcomes(deliveries, numbers_lost, numbers_with_more)
 
-    async def settle(
+    async def settle_outcomes(
         self, learned: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), unsettled: Sequence[Delivery] = ()
     ) -> Collection[int]:
-        """Acknowledges learned events, moves those given up to the dead letters, and counts an attempt for those left.
+        """Acknowledges learned events, moves those given up (``dead``) to the dead letters, and counts an attempt for
+        ``unsettled`` ones.
 
-        Together they must be all events of a partition from one ``claim``. Returns the partitions where nothing was
-        settled, because another server answers now, which may lack what was learned; they must be claimed again.
+        Together they must be all events of a partition from one ``claim_outcomes``. Returns the partitions where
+        nothing was settled, because Redis has failed over to a server that may lack what was learned; they must be
+        claimed again.
         """
         ids_by_partition: dict[int, list[str]] = defaultdict(list)
         learned_ids: dict[int, list[str]] = defaultdict(list)
@@ -134,21 +140,21 @@ class RedisOutcomes:
             log.warning("outcomes_not_settled", group=self._group.name, partitions=numbers)
         return numbers
 
-    async def release(self, partitions: Collection[int]) -> None:
+    async def release_partitions(self, partitions: Collection[int]) -> None:
         """Stops being the reader of the partitions, so that another learner can take over at once."""
         arguments: list[Argument] = [self._owner, 0]
-        calls = [([self._reader_key(number)], arguments) for number in sorted(partitions)]
+        calls = [([self._name_reader_key(number)], arguments) for number in sorted(partitions)]
         if calls:
             await self._scripts.run_many("expire_if_equal", calls)
 
-    async def sign_off(self) -> None:
-        """Removes this learner from the roster, so that others take over its partitions."""
+    async def remove_from_learners(self) -> None:
+        """Removes this learner from the list of living ones, so that others take over its partitions."""
         await self._scripts.execute("ZREM", keys.LIVE_LEARNERS_KEY, self._owner)
 
-    def _reader_key(self, partition: int) -> str:
+    def _name_reader_key(self, partition: int) -> str:
         return self._group.reader_key_of(self._partitions[partition])
 
-    async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
+    async def await_new_outcomes(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         """Waits for new events; returns their partitions, or none after that many seconds."""
         if isinstance(self._redis, ClusterRedis):
             return await self._poll_for_new(partitions, seconds)
@@ -176,7 +182,7 @@ class RedisOutcomes:
         return {number for number, row in pairs if row and row[0][0] != self._newest.get(number)}
 
 
-def _read_delivery(partition: int, entry: Reply) -> Delivery:
+def _parse_delivery(partition: int, entry: Reply) -> Delivery:
     entry_id, tries, fields = cast("tuple[str, int, object]", entry)
     fields_by_name = parse_pairs(fields)
     digest, event = unpack_outcome(fields_by_name.get("o", ""))

@@ -29,6 +29,8 @@ _LONGEST_REASON = 200  # characters
 
 
 class TrainingType(StrEnum):
+    """What kind of example a training row is."""
+
     POSITIVE = "positive"
     NEGATIVE_CORRECTED = "negative_corrected"  # a run that failed; its messages may show what would have been right
 
@@ -67,13 +69,15 @@ class TrainingMessage(FrozenModel):
         return "\n".join(str(block["text"]) for block in self.content if isinstance(block.get("text"), str))
 
     @property
-    def tools(self) -> tuple[str, ...]:
+    def tools_used(self) -> tuple[str, ...]:
         """The names of the tools used in the message, in order."""
         blocks = () if isinstance(self.content, str) else self.content
         return tuple(str(block.get("name")) for block in blocks if block.get("type") == "tool_use")
 
 
 class TrainingRow(FrozenModel):
+    """One example in the format of training rows: the messages of a task, and how well it went."""
+
     messages: tuple[TrainingMessage, ...]
     metadata: TrainingRowMetadata
 
@@ -84,8 +88,8 @@ class TrainingRow(FrozenModel):
         return next(filter(None, texts), "")
 
     @property
-    def tools(self) -> tuple[str, ...]:
-        return tuple(name for message in self.messages for name in message.tools)
+    def tools_used(self) -> tuple[str, ...]:
+        return tuple(name for message in self.messages for name in message.tools_used)
 
 
 class TrainingRows(NamedTuple):
@@ -95,13 +99,15 @@ class TrainingRows(NamedTuple):
     bad: Sequence[BadRow]
 
 
-def read_rows(name: str, content: bytes) -> TrainingRows:
+def parse_training_rows(name: str, content: bytes) -> TrainingRows:
     """Parses the rows of an object. Never raises: what cannot be parsed becomes a bad row."""
-    return validate_rows(_read_numbered_rows(name, content))
+    return validate_training_rows(_split_into_numbered_rows(name, content))
 
 
-def validate_rows(entries: Iterable[tuple[str, object]]) -> TrainingRows:
-    """The valid and the bad rows of ``(position, content)``; a content that is a text says why there is no row."""
+def validate_training_rows(entries: Iterable[tuple[str, object]]) -> TrainingRows:
+    """Sorts entries into valid and bad rows. Each is ``(position, content)``; a content that is a text says why there
+    is no row.
+    """
     good_rows: list[TrainingRow] = []
     bad_rows: list[BadRow] = []
     for number, (place, row_content) in enumerate(entries):
@@ -109,22 +115,22 @@ def validate_rows(entries: Iterable[tuple[str, object]]) -> TrainingRows:
             reason = f"there are more than {MOST_ROWS} rows; this one and all after it are left out"
             bad_rows.append(BadRow(place, reason))
             break
-        row = row_content if isinstance(row_content, str) else _parse_row(row_content)
+        row = row_content if isinstance(row_content, str) else _parse_training_row(row_content)
         if isinstance(row, str):
             bad_rows.append(BadRow(place, row[:_LONGEST_REASON]))
         else:
             good_rows.append(row)
     if any(row.metadata.overall_score > 1 for row in good_rows):
-        good_rows = list(map(_divide_score, good_rows))
+        good_rows = list(map(_scale_score_to_one, good_rows))
     return TrainingRows(good_rows, bad_rows)
 
 
-def _divide_score(row: TrainingRow) -> TrainingRow:
+def _scale_score_to_one(row: TrainingRow) -> TrainingRow:
     metadata = row.metadata.model_copy(update={"overall_score": row.metadata.overall_score / _BEST_SCORE})
     return row.model_copy(update={"metadata": metadata})
 
 
-def _parse_row(row_content: object) -> TrainingRow | str:
+def _parse_training_row(row_content: object) -> TrainingRow | str:
     try:
         row = TrainingRow.model_validate(row_content)
     except ValidationError as error:
@@ -132,21 +138,21 @@ def _parse_row(row_content: object) -> TrainingRow | str:
     return row if row.request else "messages: no user says anything"
 
 
-def _read_numbered_rows(name: str, content: bytes) -> Iterator[tuple[str, object]]:
+def _split_into_numbered_rows(name: str, content: bytes) -> Iterator[tuple[str, object]]:
     """Yields each row's position with its JSON, or with a text on what is wrong."""
     if name.endswith(".jsonl"):
         for number, line in enumerate(content.split(b"\n"), 1):
             if line.strip():
-                yield f"line {number}", _parse_json(line)
+                yield f"line {number}", _parse_json_or_describe_error(line)
         return
-    parsed_content = _parse_json(content)
+    parsed_content = _parse_json_or_describe_error(content)
     if isinstance(parsed_content, list):
         yield from ((f"row {number}", row_content) for number, row_content in enumerate(parsed_content, 1))
     else:
         yield "the object", parsed_content
 
 
-def _parse_json(content: bytes) -> object:
+def _parse_json_or_describe_error(content: bytes) -> object:
     """The parsed JSON, or a text on what is wrong; a row itself is never a text."""
     try:
         parsed_content: object = json.loads(content)
@@ -159,25 +165,27 @@ def build_stored_case(case: CaseEntry) -> outcomes.StoredCase:
     return outcomes.StoredCase(case.stored_json(), case)
 
 
-def merge_cases(
-    log: Sequence[outcomes.StoredCase], new_cases: Iterable[CaseEntry], limit: int = CASES_KEPT
+def merge_case_logs(
+    stored_log: Sequence[outcomes.StoredCase], new_cases: Iterable[CaseEntry], limit: int = CASES_KEPT
 ) -> list[outcomes.StoredCase]:
     """The log with the new cases, newest first; existing entries keep their order and text.
 
     A new case replaces one with the same id if it differs or was learned later. Beyond ``limit``, unreadable entries
     are dropped first, then those of lowest quality, of equal ones the older.
     """
-    old_by_id = {entry.case.case_id: entry.case for entry in log if entry.case}
+    old_by_id = {entry.case.case_id: entry.case for entry in stored_log if entry.case}
     new_by_id = {case.case_id: case for case in new_cases}
     changes = {name: case for name, case in new_by_id.items() if not _is_known_case(old_by_id.get(name), case)}
-    unchanged_entries = [entry for entry in log if entry.case and entry.case.case_id not in changes]
-    unreadable_entries = [entry for entry in log if not entry.case]
-    new_entries = sorted(map(build_stored_case, changes.values()), key=_newest_first_key)
-    best_entries = _keep_best(list(heapq.merge(unchanged_entries, new_entries, key=_newest_first_key)), limit)
+    unchanged_entries = [entry for entry in stored_log if entry.case and entry.case.case_id not in changes]
+    unreadable_entries = [entry for entry in stored_log if not entry.case]
+    new_entries = sorted(map(build_stored_case, changes.values()), key=_sort_key_newest_first)
+    best_entries = _keep_best_cases(
+        list(heapq.merge(unchanged_entries, new_entries, key=_sort_key_newest_first)), limit
+    )
     return [*best_entries, *unreadable_entries[: limit - len(best_entries)]]
 
 
-def _keep_best(entries: list[outcomes.StoredCase], limit: int) -> list[outcomes.StoredCase]:
+def _keep_best_cases(entries: list[outcomes.StoredCase], limit: int) -> list[outcomes.StoredCase]:
     qualities = [entry.case.quality if entry.case else 0.0 for entry in entries]
     indices = heapq.nlargest(limit, range(len(entries)), key=qualities.__getitem__)
     return [entries[index] for index in sorted(indices)]
@@ -190,7 +198,7 @@ def _is_known_case(stored_case: CaseEntry | None, new_case: CaseEntry) -> bool:
     return stored_case.model_copy(update={"at": new_case.at, "session_id": new_case.session_id}) == new_case
 
 
-def _newest_first_key(entry: outcomes.StoredCase) -> float:
+def _sort_key_newest_first(entry: outcomes.StoredCase) -> float:
     return -entry.case.at.timestamp() if entry.case else 0.0
 
 
@@ -226,7 +234,7 @@ class TrainingObjectLoader:
         repository: ImportRepository,
         tenant: str,
         clock: Callable[[], datetime],
-        read: Callable[[str, bytes], TrainingRows] = read_rows,
+        read: Callable[[str, bytes], TrainingRows] = parse_training_rows,
         import_other_content: Callable[[str, bytes], Awaitable[None]] = _ignore_content,
     ) -> None:
         self._read = read
@@ -236,12 +244,12 @@ class TrainingObjectLoader:
         self._tenant = tenant
         self._clock = clock
 
-    async def load_new(self, report_result: Callable[[LoadedTrainingObject], None]) -> None:
+    async def load_new_objects(self, report_result: Callable[[LoadedTrainingObject], None]) -> None:
         """Loads new objects, calling ``report_result`` with the result of each that no other learner has loaded.
 
         Raises ``ObjectStoreUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
         """
-        loaded_versions = (await self._repository.read_stored(self._tenant)).loaded
+        loaded_versions = (await self._repository.read_snapshot(self._tenant)).loaded
         for source in await self._bucket.list_objects():
             if loaded_versions.get(source.name) != source.version and (result := await self._load_object(source)):
                 report_result(result)
@@ -252,27 +260,27 @@ class TrainingObjectLoader:
         """
         if source.size > LARGEST_OBJECT:
             reason = f"it is larger than {LARGEST_OBJECT} bytes, and nothing of it was read"
-            return await self._store(source, [], (BadRow("the object", reason),))
+            return await self._store_cases(source, [], (BadRow("the object", reason),))
         try:
             content = await self._bucket.read(source)
         except outcomes.ObjectChanged:
             return None
         cases, bad_rows = await asyncio.to_thread(self._read_cases, source.name, content)  # a large object takes long
         await self._import_other_content(source.name, content)
-        return await self._store(source, cases, tuple(bad_rows))
+        return await self._store_cases(source, cases, tuple(bad_rows))
 
     def _read_cases(self, name: str, content: bytes) -> tuple[list[CaseEntry], Sequence[BadRow]]:
         rows, short_name, now = self._read(name, content), name.rpartition("/")[2], self._clock()
-        return [make_case(row, short_name, now) for row in rows.good], rows.bad
+        return [build_case_of_row(row, short_name, now) for row in rows.good], rows.bad
 
-    async def _store(
+    async def _store_cases(
         self, source: outcomes.TrainingObject, cases: list[CaseEntry], bad_rows: tuple[BadRow, ...]
     ) -> LoadedTrainingObject | None:
         for _ in range(_MOST_TRIES):
-            stored = await self._repository.read_stored(self._tenant)
+            stored = await self._repository.read_snapshot(self._tenant)
             if stored.loaded.get(source.name) == source.version:
                 return None
-            log = merge_cases(stored.cases, cases)
+            log = merge_case_logs(stored.cases, cases)
             changes = ImportChanges(cases=[entry.text for entry in log], loaded={source.name: source.version})
             if await self._repository.store_changes(self._tenant, changes, stored.versions):
                 ids = {case.case_id for case in cases}
@@ -285,7 +293,7 @@ _ID_CHARACTERS = 16
 _UNKNOWN_DOMAIN = "general"
 
 
-def make_case(row: TrainingRow, source: str, now: datetime) -> CaseEntry:
+def build_case_of_row(row: TrainingRow, source: str, now: datetime) -> CaseEntry:
     """The case of a training row. Its time is ``now``; its id depends only on the row.
 
     ``source``: the object's name.
@@ -301,9 +309,9 @@ def make_case(row: TrainingRow, source: str, now: datetime) -> CaseEntry:
         keywords=extract_keywords(summary),
         outcome=CaseOutcome.FAILURE if has_failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
-        worked=() if has_failed else shorten_and_redact_notes(dict.fromkeys(row.tools)),
+        worked=() if has_failed else shorten_and_redact_notes(dict.fromkeys(row.tools_used)),
         failed=shorten_and_redact_notes([metadata.failure_cause] if metadata.failure_cause.strip() else ()),
-        tool_count=len(row.tools) if metadata.tool_count is None else metadata.tool_count,
+        tool_count=len(row.tools_used) if metadata.tool_count is None else metadata.tool_count,
         domain=shorten_and_redact_note(metadata.scenario.strip()) or _UNKNOWN_DOMAIN,
         strategy=Strategy.FSM,
         at=now,

@@ -12,7 +12,9 @@ ArmKey: TypeAlias = tuple[str, str]  # process type and strategy
 
 
 class ArmRecord(NamedTuple):
-    """One arm in a file. ``trend``: in its stored form; empty if the file has none."""
+    """One arm (a strategy's results for one process) in a learning file. ``trend``: in its stored form; empty if the
+    file has none.
+    """
 
     name: ArmKey
     arm: Arm
@@ -20,7 +22,7 @@ class ArmRecord(NamedTuple):
 
 
 class EntityRecord(NamedTuple):
-    """One entity in a file. ``field``: the field of the Redis hash under which it is stored."""
+    """One entity in a learning file. ``field``: the field of the Redis hash under which it is stored."""
 
     field: str
     entity: KnownEntity
@@ -28,7 +30,9 @@ class EntityRecord(NamedTuple):
 
 
 class TaskStatistics(NamedTuple):
-    """Counts over all tasks, counts of tasks by day (``days``), and the trend of the mean, in their stored form."""
+    """A tenant's counts over all tasks, counts of tasks by day (``days``), and the course of the mean reward
+    (``trend``), as stored.
+    """
 
     counts: Mapping[str, int]
     days: Mapping[str, int] = MappingProxyType({})
@@ -36,9 +40,10 @@ class TaskStatistics(NamedTuple):
 
 
 class StoredVersions(NamedTuple):
-    """The versions of a tenant's parts, to detect changes. ``rows``: that of entities and predictions.
+    """The versions of the parts that are stored of a tenant, by which a script notices changes. ``rows``: that of
+    entities and predictions.
 
-    An empty version is not compared.
+    A part whose version is empty is not compared.
     """
 
     cases: str = ""
@@ -48,7 +53,7 @@ class StoredVersions(NamedTuple):
 
 
 class LearnedSnapshot(NamedTuple):
-    """What was learned for a tenant, as read before an import. ``versions``: for noticing changes since then;
+    """What was learned of a tenant, as it was before an import. ``versions``: for noticing changes since then;
     ``loaded``: the version of each object of training rows that was loaded.
     """
 
@@ -63,9 +68,8 @@ class LearnedSnapshot(NamedTuple):
 
 
 class ImportChanges(NamedTuple):
-    """What an import changes: the whole case log and list of facts as texts (None: unchanged), and rows.
-
-    ``loaded``: the versions of objects of training rows that are loaded with it.
+    """What an import changes. ``cases`` and ``facts``: the whole list as stored rows, or None if it stays as it is;
+    ``loaded``: the versions of the objects of training rows that are loaded with it.
     """
 
     cases: Sequence[str] | None = None
@@ -78,9 +82,9 @@ class ImportChanges(NamedTuple):
 
 
 class ImportRepository(Protocol):
-    """What is learned of a tenant, for imports. Both methods may raise ``StoreUnavailable``."""
+    """The store of what is learned of tenants, as imports use it. Both methods may raise ``StoreUnavailable``."""
 
-    async def read_stored(self, tenant: str) -> LearnedSnapshot: ...
+    async def read_snapshot(self, tenant: str) -> LearnedSnapshot: ...
 
     async def store_changes(self, tenant: str, changes: ImportChanges, versions: StoredVersions) -> bool:
         """Stores changes in one step; False, with nothing changed, if a part to be changed has another version

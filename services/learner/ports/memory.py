@@ -30,9 +30,9 @@ PredictionKey: TypeAlias = tuple[str, str]  # process type and kind of threshold
 
 
 class StoredKnowledge(NamedTuple):
-    """What is stored of some entities (by field) and predictions of a tenant, and its version.
+    """What is stored of some entities (by field) and predictions of a tenant, and the version of both.
 
-    ``remembered``: which of the given events are known already.
+    ``remembered``: those of the given events that were stored before.
     """
 
     version: str
@@ -43,7 +43,7 @@ class StoredKnowledge(NamedTuple):
 
 
 class MemoryChange(NamedTuple):
-    """The new rows to which some events of a tenant lead: ``entities`` and ``links`` by the entity's field,
+    """The new stored values to which some events of a tenant lead: ``entities`` and ``links`` by the entity's field,
     ``accuracy`` by prediction. ``todos``: tasks to be searched for facts.
     """
 
@@ -77,7 +77,7 @@ NO_FACT_CHANGE = FactChange((), ())
 
 
 class FactCost(NamedTuple):
-    """The actual or highest possible cost of finding facts: calls, tokens, and nano-dollars."""
+    """What a model's search for facts cost, or may cost at most: calls, tokens, and nano-dollars."""
 
     calls: int = 0
     input_tokens: int = 0

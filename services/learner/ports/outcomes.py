@@ -10,9 +10,10 @@ from shared.domain.words import Strategy
 
 
 class Delivery(NamedTuple):
-    """One event, delivered for the ``tries``-th time. ``event``: the JSON of a ``TaskOutcome``.
+    """One event of an outcome stream, read for the ``tries``-th time. ``event``: the JSON of a ``TaskOutcome``.
 
-    Only a first delivery has a digest; for a repeated one the event itself is parsed.
+    ``digest``, what the executor computed of it for the learner, comes only with a first delivery; for a repeated one
+    the event itself is parsed.
     """
 
     partition: int
@@ -57,10 +58,11 @@ class StrategyUse(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What to learn from one event. ``pull``: None if the event says nothing about a strategy.
+    """What to learn from one outcome. ``pull``: the strategy that was used; None if the event names none.
 
-    ``counted_line``: the reward in units, what the case counts as, when it ended (ms), its day, and the event's id,
-    separated by spaces. ``case_json``: the case in its stored form; if it is empty, the event is only counted.
+    ``counted_line``: the reward in ten-thousandths, what the case counts as, when it ended (ms), its day, and the
+    event's id, separated by spaces. ``case_json``: the case in its stored form; if it is empty, the event is only
+    counted.
     """
 
     event_id: str

@@ -35,14 +35,16 @@ _FACT_PROPERTIES: dict[str, JsonValue] = dict.fromkeys(memory.RawFact.model_fiel
 _FACT_PROPERTIES["confidence"] = {"type": "number"}
 
 
-def _object_schema(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _build_object_schema(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-ANSWER_SCHEMA = _object_schema({"facts": {"type": "array", "items": _object_schema(_FACT_PROPERTIES)}})
+ANSWER_SCHEMA = _build_object_schema({"facts": {"type": "array", "items": _build_object_schema(_FACT_PROPERTIES)}})
 
 
 class _FactsAnswer(BaseModel):
+    """A model's answer: the facts that it found."""
+
     facts: tuple[memory.RawFact, ...]
 
 
@@ -105,7 +107,9 @@ log = structlog.get_logger()
 
 
 class DateAndCaps(NamedTuple):
-    """A tenant's present day. ``caps``: None if the tenant has none, and then nothing has to be reserved."""
+    """A tenant's present day, and the limits of what it may spend on that day. ``caps``: None if the tenant has none,
+    and then nothing has to be reserved.
+    """
 
     date: str
     caps: DayCaps | None = None
@@ -133,24 +137,28 @@ class TenantBudgets:
             return DateAndCaps(now.astimezone(UTC).date().isoformat())
         return DateAndCaps(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), read_daily_caps(record))
 
-    async def reserve(self, todo: memory.TaskToSearchForFacts, max_cost: memory.FactCost, day: DateAndCaps) -> bool:
+    async def reserve_cost(
+        self, todo: memory.TaskToSearchForFacts, max_cost: memory.FactCost, day: DateAndCaps
+    ) -> bool:
         """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
-        charge = _charge_of(todo, max_cost)
+        charge = _build_charge(todo, max_cost)
         return day.caps is None or await self._spend.reserve(todo.tenant, day.date, charge, day.caps)
 
-    async def settle(self, todo: memory.TaskToSearchForFacts, cost: memory.FactCost, day: DateAndCaps) -> None:
+    async def settle_reservation(
+        self, todo: memory.TaskToSearchForFacts, cost: memory.FactCost, day: DateAndCaps
+    ) -> None:
         """Counts the actual cost in place of the reservation."""
-        charge = _charge_of(todo, cost)._replace(is_reserved=day.caps is not None)
+        charge = _build_charge(todo, cost)._replace(is_reserved=day.caps is not None)
         await self._spend.settle_charges(todo.tenant, day.date, [charge])
 
 
-def _charge_of(todo: memory.TaskToSearchForFacts, cost: memory.FactCost) -> Charge:
+def _build_charge(todo: memory.TaskToSearchForFacts, cost: memory.FactCost) -> Charge:
     return Charge(f"facts:{todo.event_id}", cost.input_tokens + cost.output_tokens, cost.nanos)
 
 
 @dataclass
 class FactCounts:
-    """What this process has found since its start."""
+    """What this process has found in its searches for facts since its start."""
 
     tasks: int = 0
     facts: int = 0
@@ -158,14 +166,16 @@ class FactCounts:
 
 
 class FactWorker:
+    """Has a model search ended tasks for facts, and stores these, within each tenant's daily budget."""
+
     def __init__(self, repository: RedisFactRepository, finder: ModelFactFinder, budgets: TenantBudgets) -> None:
         self._facts = repository
         self._finder = finder
         self._budgets = budgets
         self.counts = FactCounts()
 
-    async def run_once(self, now: datetime) -> int:
-        """Finds the facts of the next waiting tasks; returns how many tasks.
+    async def search_next_tasks(self, now: datetime) -> int:
+        """Searches the next waiting tasks for facts; returns how many tasks.
 
         A failure of one does not stop the others; the first failure is raised at the end.
         """
@@ -175,7 +185,7 @@ class FactWorker:
         if finished_claims := [claim for claim, is_done in pairs if is_done is True]:
             await self._facts.finish_searches(finished_claims)
         await asyncio.gather(
-            *(self._facts.postpone(*claim, _POSTPONE_SECONDS) for claim, is_done in pairs if is_done is False)
+            *(self._facts.postpone_search(*claim, _POSTPONE_SECONDS) for claim, is_done in pairs if is_done is False)
         )
         for failure in results:
             if isinstance(failure, BaseException):
@@ -187,7 +197,7 @@ class FactWorker:
             todo, day = await asyncio.gather(
                 self._facts.find_task_to_search(tenant, event_id), self._budgets.read_date_and_caps(tenant, now)
             )
-            return todo is None or await self._find_and_store(todo, day, now)
+            return todo is None or await self._find_and_store_facts(todo, day, now)
         except memory.MemorySpoiled as error:
             log.error("tenant_memory_unreadable", tenant=tenant, event_id=event_id, error=str(error))
         except StoreUnavailable:
@@ -195,25 +205,27 @@ class FactWorker:
         except Exception as error:  # noqa: BLE001  # the edge of one task: facts of others are found all the same
             log.error("fact_search_failed", tenant=tenant, event_id=event_id, error=type(error).__name__)
         self.counts.failed += 1
-        await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
+        await self._facts.give_up_search(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _find_and_store(self, todo: memory.TaskToSearchForFacts, day: DateAndCaps | None, now: datetime) -> bool:
-        """Finds and stores a task's facts within the tenant's daily budget, of which it reserves the highest cost
-        first.
+    async def _find_and_store_facts(
+        self, todo: memory.TaskToSearchForFacts, day: DateAndCaps | None, now: datetime
+    ) -> bool:
+        """Searches a task (``todo``) for facts and stores them. It reserves the highest possible cost in the tenant's
+        daily budget first.
 
-        Returns whether the task is done with.
+        Returns whether the task need not be searched again.
         """
-        sections = build_sections(todo)
-        if day is None or not await self._budgets.reserve(todo, self._finder.estimate_max_cost(sections), day):
+        sections = build_prompt_sections(todo)
+        if day is None or not await self._budgets.reserve_cost(todo, self._finder.estimate_max_cost(sections), day):
             problem = memory.FactSearchFailed("the tenant's day has no room for it")
             return await self._give_up_if_late(todo, problem, now)
         try:
             facts, cost = await self._finder.find_facts(sections)
         except memory.FactSearchFailed as error:
-            await self._budgets.settle(todo, error.cost, day)
+            await self._budgets.settle_reservation(todo, error.cost, day)
             return await self._give_up_if_late(todo, error, now)
-        settling, storing = self._budgets.settle(todo, cost, day), self._store_facts(todo, facts, cost, {})
+        settling, storing = self._budgets.settle_reservation(todo, cost, day), self._store_facts(todo, facts, cost, {})
         _, is_stored = await asyncio.gather(settling, storing)
         self.counts.tasks += is_stored
         self.counts.facts += len(facts) if is_stored else 0
@@ -238,7 +250,7 @@ class FactWorker:
     ) -> bool:
         """Stores a task's facts and the counts of its search; False if others kept changing the tenant's memory."""
         facts = choose_facts_to_keep(raw_facts, todo)
-        counts = {**_build_counts(facts, cost), **more}
+        counts = {**_build_search_counts(facts, cost), **more}
         if not facts:
             return await self._facts.store_facts(todo, memory.NO_FACT_CHANGE, counts)
         for _ in range(_MOST_TRIES):
@@ -249,8 +261,8 @@ class FactWorker:
         return False
 
 
-def build_sections(todo: memory.TaskToSearchForFacts) -> JsonObject:
-    """The sections of the prompt: the task's data."""
+def build_prompt_sections(todo: memory.TaskToSearchForFacts) -> JsonObject:
+    """The data of a task as the named sections of the prompt for a search for facts."""
     values: Json = [{"name": name, "value": value} for name, value in todo.values.items()]
     return {
         "process": {"process_type": todo.process_type},
@@ -261,7 +273,7 @@ def build_sections(todo: memory.TaskToSearchForFacts) -> JsonObject:
     }
 
 
-def _build_counts(facts: Sequence[KnownFact], cost: memory.FactCost) -> dict[str, int]:
+def _build_search_counts(facts: Sequence[KnownFact], cost: memory.FactCost) -> dict[str, int]:
     return {
         "fact_tasks": 1,
         "facts_found": len(facts),

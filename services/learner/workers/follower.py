@@ -7,7 +7,8 @@ from services.learner.ports.outcomes import Delivery
 
 
 class OutcomeFollower:
-    """Applies outcomes of the partitions that this process's learner reads.
+    """Reads outcomes for another purpose than the learner's, in the partitions that the learner of the same process
+    reads, and hands them to ``apply``.
 
     ``apply`` handles outcomes, each with effect once, and raises nothing but ``StoreUnavailable`` and
     ``MemoryContended``, after which the same outcomes come again. A group that stops would block requests to forget,
@@ -28,10 +29,10 @@ class OutcomeFollower:
         """Applies and settles the waiting outcomes; returns how many there were."""
         partitions = frozenset(self._learner_partitions())
         if partitions_to_release := self.partitions - partitions:
-            await self._outcomes.release(partitions_to_release)
+            await self._outcomes.release_partitions(partitions_to_release)
         self.partitions &= partitions
         self._expected = (self._expected | (partitions - self.partitions)) & partitions
-        outcomes = await self._outcomes.claim(self._expected)
+        outcomes = await self._outcomes.claim_outcomes(self._expected)
         self.partitions |= self._expected.difference(outcomes.partitions_lost)
         partitions_to_claim: Collection[int] = ()
         if outcomes.deliveries:
@@ -47,4 +48,4 @@ class OutcomeFollower:
 
     async def release_partitions(self) -> None:
         partitions, self.partitions = self.partitions, frozenset()
-        await self._outcomes.release(partitions)
+        await self._outcomes.release_partitions(partitions)

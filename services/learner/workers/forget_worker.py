@@ -47,7 +47,7 @@ class ForgetRequestWorker:
 
     async def carry_out_next(self, now: datetime) -> int:
         """Carries out the next waiting request; returns 1, or 0 if none waits."""
-        requests = await self._forgetting.claim(1, CLAIM_SECONDS)
+        requests = await self._forgetting.claim_due_requests(1, CLAIM_SECONDS)
         for request in requests:
             await self._carry_out(request, now)
         return len(requests)
@@ -56,7 +56,7 @@ class ForgetRequestWorker:
         """Removes what the request names. The request comes again until no older outcome can bring anything back."""
         is_under_way = await self._forgetting.has_older_outcomes(request)
         counts = Counter(request.removed)
-        counts.update(await self._forgetting.remove_stored(request))
+        counts.update(await self._forgetting.remove_requested_data(request))
         state = ForgetState.WORKING if is_under_way else ForgetState.DONE
         remainders = {**_REMAINING_BY_SCOPE[request.scope], **_ALWAYS_REMAINING}
         if counts.pop("session_busy", 0):
@@ -65,7 +65,7 @@ class ForgetRequestWorker:
         if not is_under_way:
             changes["subject"] = ""
         changed_request = request.model_copy(update=changes)
-        is_noted = await self._forgetting.store_state(changed_request, _RETRY_SECONDS if is_under_way else None)
+        is_noted = await self._forgetting.store_request_state(changed_request, _RETRY_SECONDS if is_under_way else None)
         if is_noted and not is_under_way:
             self.finished_count += 1
             log.info(

@@ -49,11 +49,17 @@ class LearnerGauges(GaugeReader):
         metrics.set_gauge(names.LEARNER_PARTITIONS, len(self._learner.partitions))
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
-            metrics.add(names.OUTCOMES_APPLIED, self._take_growth(result, getattr(counts, result)), result=result)
+            metrics.add(
+                names.OUTCOMES_APPLIED,
+                self._compute_growth_since_scrape(result, getattr(counts, result)),
+                result=result,
+            )
         for count_name, count in _flatten_counts(self._memory()):
-            metrics.add(names.MEMORY_CHANGES, self._take_growth(f"memory {count_name}", count), what=count_name)
+            metrics.add(
+                names.MEMORY_CHANGES, self._compute_growth_since_scrape(f"memory {count_name}", count), what=count_name
+            )
 
-    def _take_growth(self, name: str, count: int) -> int:
+    def _compute_growth_since_scrape(self, name: str, count: int) -> int:
         last_count, self._last_counts[name] = self._last_counts.get(name, 0), count
         return max(0, count - last_count)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
-from services.learner.core.memory.lesson import read_lesson
+from services.learner.core.memory.lesson import read_lesson_of_delivery
 from services.learner.ports.outcomes import (
     AbandonedOutcome,
     Delivery,
@@ -35,8 +35,8 @@ class LearnedCounts:
 
 
 class Learner:
-    """One consumer of outcomes. ``run_once`` and ``update_share`` may run concurrently; partitions change hands between
-    runs.
+    """Learns from the outcomes of its share of the partitions. ``run_once`` and ``update_share`` may run concurrently;
+    partitions are taken over or released between runs.
 
     A run reads only partitions where outcomes are expected: those just taken over, and those given to
     ``expect_outcomes_in``.
@@ -55,7 +55,9 @@ class Learner:
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions that this learner reads: its share, without those that another learner still reads."""
+        """The partitions that this learner reads now: its share, without those that another learner has not released
+        yet.
+        """
         return self._share - self._partitions_of_others
 
     def expect_outcomes_in(self, partitions: Collection[int]) -> None:
@@ -64,10 +66,10 @@ class Learner:
 
     async def update_share(self) -> None:
         """Takes or releases partitions, so that each living learner has its share."""
-        share = partitions_of_learner(await self._outcomes.announce_and_list_learners())
+        share = compute_partitions_of_learner(await self._outcomes.announce_and_list_learners())
         async with self._run_lock:
             if partitions_to_release := self._share - share:
-                await self._outcomes.release(partitions_to_release)
+                await self._outcomes.release_partitions(partitions_to_release)
             self._expected = (self._expected | (share - self._share) | self._partitions_of_others) & share
             self._share, self._partitions_of_others = share, set()
         self.share_is_known.set()
@@ -76,7 +78,7 @@ class Learner:
         """Releases all partitions, once no run is in progress."""
         async with self._run_lock:
             partitions, self._share, self._expected = self.partitions, frozenset(), set()
-            await self._outcomes.release(partitions)
+            await self._outcomes.release_partitions(partitions)
 
     async def run_once(self) -> int:
         """Takes, learns and settles the waiting outcomes; returns how many there were."""
@@ -93,17 +95,17 @@ class Learner:
     async def _run_partitions(self, partitions: Sequence[int]) -> int:
         """Handles some partitions; returns how many outcomes there were. Raises ``StoreUnavailable``."""
         try:
-            outcomes = await self._outcomes.claim(partitions)
+            outcomes = await self._outcomes.claim_outcomes(partitions)
             self._partitions_of_others.update(outcomes.partitions_lost)
             self._expected.update(outcomes.partitions_with_more)
             if outcomes.deliveries:
-                self._expected.update(await self._learn(outcomes.deliveries))
+                self._expected.update(await self._learn_in_spans(outcomes.deliveries))
         except StoreUnavailable:
             self._expected.update(partitions)
             raise
         return len(outcomes.deliveries)
 
-    async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:
+    async def _learn_in_spans(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         """Learns from deliveries; returns the partitions where some are still unsettled."""
         with ExitStack() as spans:
             if self._tracer.is_on:
@@ -120,8 +122,8 @@ class Learner:
                 span.annotate({names.LEARN_TRIES: delivery.tries})
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
-        readable, without_lesson, abandoned_outcomes = _read_lessons(deliveries)
-        results = await self._lessons.store_all([lesson for _, lesson in readable]) if readable else ()
+        readable, without_lesson, abandoned_outcomes = _sort_deliveries_by_lesson(deliveries)
+        results = await self._lessons.store_lessons([lesson for _, lesson in readable]) if readable else ()
         learned_deliveries: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
             if not isinstance(result, LessonRefused):
@@ -131,7 +133,7 @@ class Learner:
         to_acknowledge = [*learned_deliveries, *without_lesson]
         settled_deliveries = {*to_acknowledge, *(outcome.delivery for outcome in abandoned_outcomes)}
         unsettled = [delivery for delivery in deliveries if delivery not in settled_deliveries]
-        partitions_to_claim = await self._outcomes.settle(to_acknowledge, abandoned_outcomes, unsettled)
+        partitions_to_claim = await self._outcomes.settle_outcomes(to_acknowledge, abandoned_outcomes, unsettled)
         new_count = sum(result is True for result in results)
         self.counts.learned += new_count
         self.counts.known += len(learned_deliveries) - new_count
@@ -139,7 +141,7 @@ class Learner:
         return {*partitions_to_claim, *(delivery.partition for delivery in unsettled)}
 
 
-def _read_lessons(
+def _sort_deliveries_by_lesson(
     deliveries: Sequence[Delivery],
 ) -> tuple[list[tuple[Delivery, Lesson]], list[Delivery], list[AbandonedOutcome]]:
     """The lessons in deliveries, the deliveries without a lesson, and those that are given up.
@@ -154,7 +156,7 @@ def _read_lessons(
         if delivery.partition in blocked_partitions:
             continue
         try:
-            lesson = read_lesson(delivery)
+            lesson = read_lesson_of_delivery(delivery)
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
                 cause = f"cannot be read: {type(error).__name__}: {error}"
@@ -169,7 +171,7 @@ def _read_lessons(
     return readable, without_lesson, abandoned_outcomes
 
 
-def partitions_of_learner(roster: LivingLearners) -> frozenset[int]:
+def compute_partitions_of_learner(roster: LivingLearners) -> frozenset[int]:
     """The partitions that this learner reads. Learners with the same roster share all partitions without overlap."""
     learners = sorted({*roster.learners, roster.me})
     return frozenset(range(learners.index(roster.me), PARTITIONS, len(learners)))

@@ -36,14 +36,16 @@ async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
 
 
 class OutcomeWatch:
-    """Tells a reader where there are new outcomes. ``seconds``: how long it waits for them at most."""
+    """Waits for new outcomes and tells a reader in which partitions they are. ``seconds``: how long one wait takes at
+    most.
+    """
 
     def __init__(self, reader: Learner | OutcomeFollower, outcomes: RedisOutcomes, seconds: float) -> None:
         self._reader, self._outcomes, self._seconds = reader, outcomes, min(_OUTCOME_WAIT_SECONDS, seconds)
         self._clock = asyncio.get_running_loop().time
         self._swept = self._clock()
 
-    async def wait(self) -> None:
+    async def wait_and_tell_reader(self) -> None:
         """Waits for new outcomes, or until the time is over, and tells the reader in which partitions they are.
 
         Now and then it has the reader look in all of its partitions, without waiting.
@@ -54,7 +56,7 @@ class OutcomeWatch:
             self._reader.expect_outcomes_in(partitions)
         elif not partitions:
             await asyncio.sleep(self._seconds)
-        elif news := await self._outcomes.await_new(partitions, self._seconds):
+        elif news := await self._outcomes.await_new_outcomes(partitions, self._seconds):
             await asyncio.sleep(_OUTCOME_GATHER_SECONDS)
             self._reader.expect_outcomes_in(news)
 
@@ -65,7 +67,7 @@ async def keep_learning(learner: Learner, outcomes: RedisOutcomes, every_seconds
 
     async def learn_once() -> None:
         if not await learner.run_once():
-            await watch.wait()
+            await watch.wait_and_tell_reader()
 
     await _repeat_until_stopped(learn_once, "learning", stop)
 
@@ -98,7 +100,7 @@ async def keep_following(
         nonlocal learned_count
         count_before, learned_count = learned_count, learner.counts.learned
         if not await follower.run_once():
-            await watch.wait()
+            await watch.wait_and_tell_reader()
         elif learner.counts.learned != count_before:
             await _wait_for_event(stop, _BUSY_LEARNER_SECONDS)
 
@@ -184,7 +186,7 @@ async def keep_loading_training_objects(
         try:
             if loader is None:
                 loader = await asyncio.to_thread(open_loader)
-            await loader.load_new(status.count_object)
+            await loader.load_new_objects(status.count_object)
             is_done, status.problem = True, ""
         except (ObjectStoreUnavailable, StoreUnavailable) as error:
             status.problem = str(error)

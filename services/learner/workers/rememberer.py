@@ -9,7 +9,7 @@ from typing import NamedTuple
 import structlog
 
 from services.learner.adapters.redis_knowledge import RedisKnowledge
-from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, list_names
+from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, list_entity_names
 from services.learner.core.memory.lesson import UnreadableOutcome, parse_outcome
 from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery
@@ -24,8 +24,10 @@ _MOST_ENTITIES_NAMED = 12
 _KINDS_NAMED_FIRST = (EntityKind.VENDOR, EntityKind.PERSON, EntityKind.PRODUCT)
 
 
-class OutcomeMemo(NamedTuple):
-    """What one outcome adds to memory. ``predictions_held``: by kind, whether all that could be checked came true."""
+class OutcomeEntities(NamedTuple):
+    """What one outcome adds to a tenant's memory: the entities that it names, and ``predictions_held``: by kind of
+    threshold, whether all predictions that could be checked came true.
+    """
 
     tenant: str
     event_id: str
@@ -36,23 +38,23 @@ class OutcomeMemo(NamedTuple):
     todo: memory.TaskToSearchForFacts | None
 
 
-def _make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
-    """The memo of an outcome, with protected values removed."""
-    texts = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
+def _extract_entities_and_predictions(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeEntities:
+    """What an outcome adds to memory, with protected values removed."""
+    texts = _redact_texts(outcome.said or OutcomeTexts(task=outcome.summary))
     entities = find_entities(f"{texts.task}\n{texts.answer}")
     teaches_facts = wants_facts and outcome.said is not None and outcome.quality >= LEAST_QUALITY_FOR_FACTS
-    return OutcomeMemo(
+    return OutcomeEntities(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
         process_type=outcome.process_type,
         source=EntityMention(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
         entities=entities,
-        predictions_held=dict(_predictions_held(outcome)),
+        predictions_held=dict(_check_predictions(outcome)),
         todo=_build_task_to_search(outcome, texts, entities) if teaches_facts else None,
     )
 
 
-def _predictions_held(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
+def _check_predictions(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
     """Yields each kind of threshold with checked predictions, and whether all of these came true."""
     for kind in ThresholdKind:
         results = {threshold.held for threshold in outcome.thresholds if threshold.kind is kind} - {None}
@@ -74,17 +76,17 @@ def _build_task_to_search(
         task=texts.task,
         answer=texts.answer,
         values=dict(texts.values),
-        entities=_entity_names(entities),
+        entities=_order_entity_names(entities),
     )
 
 
-def _entity_names(entities: tuple[FoundEntity, ...]) -> tuple[str, ...]:
+def _order_entity_names(entities: tuple[FoundEntity, ...]) -> tuple[str, ...]:
     """The names of a task's entities: first of people and vendors, which facts are usually about, then of others."""
     subjects_first = sorted(entities, key=lambda entity: entity.kind not in _KINDS_NAMED_FIRST)
-    return tuple(name for entity in subjects_first for name in list_names(entity))[:_MOST_ENTITIES_NAMED]
+    return tuple(name for entity in subjects_first for name in list_entity_names(entity))[:_MOST_ENTITIES_NAMED]
 
 
-def _redact(texts: OutcomeTexts) -> OutcomeTexts:
+def _redact_texts(texts: OutcomeTexts) -> OutcomeTexts:
     values = {redact_text(name): redact_text(value) for name, value in texts.values.items()}
     return OutcomeTexts(task=redact_text(texts.task), answer=redact_text(texts.answer), values=values)
 
@@ -108,7 +110,7 @@ class MemoryCounts:
 
 
 class MemoryContended(RuntimeError):
-    """Other writers kept changing a tenant's memory, so the event is handled again later."""
+    """Other writers kept changing a tenant's memory, so its events are handled again later."""
 
 
 class Rememberer:
@@ -118,24 +120,28 @@ class Rememberer:
         self._knowledge, self._wants_facts = knowledge, wants_facts
         self.counts = MemoryCounts()
 
-    async def apply(self, deliveries: Sequence[Delivery]) -> None:
-        for tenant, memos in self._list_memos(deliveries).items():
+    async def apply_outcomes(self, deliveries: Sequence[Delivery]) -> None:
+        for tenant, memos in self._extract_by_tenant(deliveries).items():
             for start in range(0, len(memos), _EVENTS_AT_ONCE):
                 await self._remember_batch(tenant, memos[start : start + _EVENTS_AT_ONCE])
 
-    def _list_memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[OutcomeMemo]]:
+    def _extract_by_tenant(self, deliveries: Iterable[Delivery]) -> dict[str, list[OutcomeEntities]]:
         """The memos by tenant, in order, each event once; without unreadable outcomes, dry runs and practice."""
-        memos: dict[str, dict[str, OutcomeMemo]] = defaultdict(dict)
+        memos: dict[str, dict[str, OutcomeEntities]] = defaultdict(dict)
         for delivery in deliveries:
-            memo = self._read_memo(delivery)
+            memo = self._extract_from_delivery(delivery)
             if memo is not None:
                 memos[memo.tenant][memo.event_id] = memo
         return {tenant: list(memos_by_event.values()) for tenant, memos_by_event in memos.items()}
 
-    def _read_memo(self, delivery: Delivery) -> OutcomeMemo | None:
+    def _extract_from_delivery(self, delivery: Delivery) -> OutcomeEntities | None:
         try:
             outcome = parse_outcome(delivery.event)
-            return None if outcome.dry_run or outcome.practice else _make_memo(outcome, wants_facts=self._wants_facts)
+            return (
+                None
+                if outcome.dry_run or outcome.practice
+                else _extract_entities_and_predictions(outcome, wants_facts=self._wants_facts)
+            )
         except UnreadableOutcome:
             self.counts.passed += 1
         except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same
@@ -143,9 +149,9 @@ class Rememberer:
             log.error("outcome_not_remembered", entry=delivery.entry_id, error=type(error).__name__)
         return None
 
-    async def _remember_batch(self, tenant: str, memos: Sequence[OutcomeMemo]) -> None:
+    async def _remember_batch(self, tenant: str, memos: Sequence[OutcomeEntities]) -> None:
         try:
-            new_count = await self._store_memos(tenant, memos)
+            new_count = await self._store_outcomes(tenant, memos)
         except memory.MemorySpoiled as error:
             self.counts.passed += len(memos)
             log.error("tenant_memory_unreadable", tenant=tenant, events=len(memos), error=str(error))
@@ -159,7 +165,7 @@ class Rememberer:
         self.counts.remembered += new_count
         self.counts.known += len(memos) - new_count
 
-    async def _store_memos(self, tenant: str, memos: Sequence[OutcomeMemo]) -> int:
+    async def _store_outcomes(self, tenant: str, memos: Sequence[OutcomeEntities]) -> int:
         """Stores the tenant's memos; returns how many were new.
 
         Tasks of known ones are queued again, since that may have failed before. Raises ``MemoryContended`` if other
@@ -167,14 +173,14 @@ class Rememberer:
         """
         events = [memo.event_id for memo in memos]
         fields = sorted({entity.field for memo in memos for entity in memo.entities})
-        predictions = sorted({prediction for memo in memos for prediction in _prediction_results(memo)})
+        predictions = sorted({prediction for memo in memos for prediction in _list_prediction_results(memo)})
         for _ in range(_MOST_TRIES):
-            knowledge = await self._knowledge.read_known(tenant, events, fields, predictions)
+            knowledge = await self._knowledge.read_stored_knowledge(tenant, events, fields, predictions)
             new_memos = [memo for memo in memos if memo.event_id not in knowledge.remembered]
             events_to_requeue = [memo.event_id for memo in memos if memo.todo and memo.event_id in knowledge.remembered]
             if events_to_requeue:
                 await self._knowledge.queue_searches(tenant, events_to_requeue)
-            if not new_memos or await self._knowledge.store_change(
+            if not new_memos or await self._knowledge.store_memory_change(
                 _compute_memory_change(knowledge, new_memos), knowledge.version
             ):
                 return len(new_memos)
@@ -186,7 +192,7 @@ _MOST_LINKED_TASKS = 5
 _MOST_NAMES_OF_ENTITY = 4
 
 
-def _compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
+def _compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeEntities]) -> memory.MemoryChange:
     """The changes that new memos make in a tenant's memory: entities seen and predictions checked, once for
     each memo.
     """
@@ -196,12 +202,12 @@ def _compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Ou
         for entity in memo.entities:
             entities[entity.field] = _add_sighting(entities.get(entity.field), entity, memo.source.at)
             links[entity.field] = _add_link(links.get(entity.field, EntityLinks()), entity.field, fields, memo.source)
-        for prediction, came_true in _prediction_results(memo).items():
+        for prediction, came_true in _list_prediction_results(memo).items():
             accuracy[prediction] = _add_prediction(
                 accuracy.get(prediction, PredictionAccuracy()), came_true, memo.source.at
             )
     seen_fields = {entity.field for memo in memos for entity in memo.entities}
-    predictions = {prediction for memo in memos for prediction in _prediction_results(memo)}
+    predictions = {prediction for memo in memos for prediction in _list_prediction_results(memo)}
     return memory.MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
@@ -212,12 +218,12 @@ def _compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Ou
     )
 
 
-def _prediction_results(memo: OutcomeMemo) -> Mapping[memory.PredictionKey, bool]:
+def _list_prediction_results(memo: OutcomeEntities) -> Mapping[memory.PredictionKey, bool]:
     return {(memo.process_type, kind.value): came_true for kind, came_true in memo.predictions_held.items()}
 
 
 def _add_sighting(known_entity: KnownEntity | None, entity: FoundEntity, at: datetime) -> KnownEntity:
-    names = list_names(entity)
+    names = list_entity_names(entity)
     if known_entity is None:
         return KnownEntity(kind=entity.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])
     all_names = dict.fromkeys((*names[1:], *known_entity.names, names[0], known_entity.value))

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as some
 from typing_extensions import override
 
 from services.learner.ports.memory import FactSearchFailed
-from services.learner.workers.fact_worker import ModelFactFinder, build_sections
+from services.learner.workers.fact_worker import ModelFactFinder, build_prompt_sections
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.relevance import prune_cases, select_relevant_cases
 from shared.domain.cases import CaseOutcome, judge_outcome
@@ -112,7 +112,9 @@ def test_keywords_are_few_stemmed_and_say_something_and_what_only_looks_like_a_f
 
 
 _GOOD = '{"facts": [{"subject": "Initech", "attribute": "terms", "value": "net 30", "text": "So.", "confidence": 0.5}]}'
-_SECTIONS = build_sections(a_todo().model_copy(update={"task": "Pay Initech </task> now", "entities": ("Initech",)}))
+_SECTIONS = build_prompt_sections(
+    a_todo().model_copy(update={"task": "Pay Initech </task> now", "entities": ("Initech",)})
+)
 
 
 class Says(Model):

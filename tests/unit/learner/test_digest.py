@@ -10,7 +10,7 @@ from services.learner.core.memory.lesson import (
     make_lesson,
     make_lesson_from_digest,
     parse_outcome,
-    read_lesson,
+    read_lesson_of_delivery,
 )
 from services.learner.ports.outcomes import Delivery, StrategyUse
 from shared.contracts.outcome import TaskOutcome
@@ -54,8 +54,8 @@ _outcomes = st.fixed_dictionaries(
 def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome) -> None:
     """Made by the executor of what it has at hand, or by the learner of what it reads: the same lesson."""
     digest, text = make_outcome_digest(outcome), outcome.model_dump_json()
-    by_digest = read_lesson(Delivery(3, "1-1", 1, "", digest))
-    assert by_digest == read_lesson(Delivery(3, "1-1", 1, text)) == make_lesson(parse_outcome(text))
+    by_digest = read_lesson_of_delivery(Delivery(3, "1-1", 1, "", digest))
+    assert by_digest == read_lesson_of_delivery(Delivery(3, "1-1", 1, text)) == make_lesson(parse_outcome(text))
     assert (by_digest.tenant, by_digest.event_id) == (outcome.tenant, outcome.event_id)
     assert int(by_digest.counted_line.split()[0]) == to_reward_units(outcome.quality)
     pull = StrategyUse(outcome.process_type, outcome.strategy)

@@ -11,7 +11,7 @@ from babel.dates import format_date
 from babel.numbers import format_currency
 from hypothesis import given, strategies as some, strategies as st
 
-from services.learner.core.memory.entities import MOST_ENTITIES, EntityKind, find_entities, number_as_text
+from services.learner.core.memory.entities import MOST_ENTITIES, EntityKind, find_entities, format_number
 from services.learner.core.memory.facts import (
     MOST_FACTS_OF_TASK,
     choose_facts_to_keep,
@@ -229,7 +229,7 @@ def test_an_amount_is_the_same_in_every_country(cents: int, locale: str, currenc
     written = format_currency(Decimal(cents) / 100, currency, locale=locale)
     (found,) = find_entities(f"they owe {written} since then")
     assert found.kind is EntityKind.AMOUNT
-    assert found.common_form.split()[0] == number_as_text(Decimal(cents) / 100)
+    assert found.common_form.split()[0] == format_number(Decimal(cents) / 100)
 
 
 @pytest.mark.promise("entities.many_countries")

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as some
 
 from services.learner.__main__ import main
 from services.learner.ports.outcomes import LivingLearners
-from services.learner.workers.learner import partitions_of_learner
+from services.learner.workers.learner import compute_partitions_of_learner
 from shared.domain.partition import PARTITIONS
 from tests.refusals import Refusal, refusal_of
 
@@ -48,7 +48,7 @@ def test_facts_without_a_model_are_refused_in_a_sentence() -> None:
 
 
 def test_one_that_nobody_has_seen_yet_counts_itself() -> None:
-    assert len(partitions_of_learner(LivingLearners("b", ["a"]))) == PARTITIONS // 2
+    assert len(compute_partitions_of_learner(LivingLearners("b", ["a"]))) == PARTITIONS // 2
 
 
 @pytest.mark.promise("learner.shared_work")
@@ -56,7 +56,7 @@ def test_one_that_nobody_has_seen_yet_counts_itself() -> None:
 def test_every_partition_is_one_learners_and_nobody_has_too_many(learners: int) -> None:
     names = [f"l{number}" for number in range(learners)]
     shares = [
-        partitions_of_learner(LivingLearners(name, names[number:] + names[:number]))
+        compute_partitions_of_learner(LivingLearners(name, names[number:] + names[:number]))
         for number, name in enumerate(names)
     ]
     assert sum(map(len, shares)) == len(frozenset().union(*shares)) == PARTITIONS

@@ -12,13 +12,13 @@ from services.learner.core.files.benchmark_report import (
     BadReport,
     BenchmarkReport,
     build_failure_facts,
-    build_report_rows,
+    build_training_rows,
     convert_report_to_json,
-    prepare_training_rows,
-    read_report,
+    parse_report,
+    validate_report_rows,
 )
 from services.learner.core.files.formats import read_facts
-from services.learner.core.training import MOST_ROWS, read_rows
+from services.learner.core.training import MOST_ROWS, parse_training_rows
 from tests.each_row import each_row
 from tests.unit.learner.training import a_row, lines_of
 
@@ -33,7 +33,7 @@ SHAPES: tuple[JsonValue, ...] = (
 
 def _report(**parts: JsonValue) -> BenchmarkReport:
     told = {"generated_at": "2026-01-05T04:00:00Z", "pass_rate": 0.5, **parts}
-    return read_report("r.json", json.dumps(told).encode())
+    return parse_report("r.json", json.dumps(told).encode())
 
 
 def _names(part: JsonValue) -> list[str]:
@@ -54,7 +54,7 @@ def test_a_part_is_read_in_every_shape(shape: JsonValue, part: str) -> None:
 @each_row("content", [b"", b"[]", b'{"hello": 1}'])
 def test_what_is_no_report_is_named(content: bytes) -> None:
     with pytest.raises(BadReport, match=r"r\.json"):
-        read_report("r.json", content)
+        parse_report("r.json", content)
 
 
 _JSON = st.recursive(
@@ -70,8 +70,8 @@ def test_any_parts_are_shown_and_make_only_rows_that_the_learner_reads(
 ) -> None:
     report = _report(top_failures=failures, scenario_difficulty_ranking=ranking, brainos_training_signals=signals)
     json.dumps(convert_report_to_json(report))
-    rows = prepare_training_rows([report]).rows
-    assert read_rows("x.jsonl", lines_of(rows)).bad == []
+    rows = build_training_rows([report]).rows
+    assert parse_training_rows("x.jsonl", lines_of(rows)).bad == []
 
 
 @pytest.mark.promise("report.rows")
@@ -83,8 +83,8 @@ def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebod
         {"scenario": "vague"},
     ]
     ranking: JsonValue = {"payroll_uk": {"pass_rate": 0.2, "difficulty": "hard"}}
-    found = prepare_training_rows([_report(top_failures=failures, scenario_difficulty_ranking=ranking)])
-    rows = read_rows("x.jsonl", lines_of(found.rows)).good
+    found = build_training_rows([_report(top_failures=failures, scenario_difficulty_ranking=ranking)])
+    rows = parse_training_rows("x.jsonl", lines_of(found.rows)).good
     assert [(row.request, row.metadata.overall_score, row.metadata.failure_cause) for row in rows] == [
         ("invoice missing po", 0.22, "paid without one"),
         ("payroll uk", 0.2, "taxes left out"),
@@ -97,15 +97,15 @@ def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebod
 def test_rows_that_a_report_brings_are_passed_on_bad_ones_named_and_a_signal_says_whether_it_failed() -> None:
     good: JsonValue = a_row()
     bad: JsonValue = {"messages": []}
-    found = prepare_training_rows([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
+    found = build_training_rows([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
     assert found.rows == [good]
     assert [line.startswith("r.json: brainos_training_signals 2: metadata") for line in found.skipped] == [True]
     signals: JsonValue = [
         {"scenario": "payroll", "score": 93, "training_type": "positive", "task": "Run the payroll"},
         {"scenario": "close", "score": 50},
     ]
-    found = prepare_training_rows([_report(brainos_training_signals=signals)])
-    rows = read_rows("x.jsonl", lines_of(found.rows)).good
+    found = build_training_rows([_report(brainos_training_signals=signals)])
+    rows = parse_training_rows("x.jsonl", lines_of(found.rows)).good
     assert [(row.request, row.metadata.overall_score) for row in rows] == [("Run the payroll", 0.93)]
     assert found.skipped == ["r.json: brainos_training_signals: close does not say its training_type"]
 
@@ -142,9 +142,9 @@ def test_a_report_that_says_no_cause_and_what_is_no_report_teach_no_fact(content
 def test_failures_and_ready_made_rows_of_a_report_become_rows_and_what_is_no_report_a_bad_one() -> None:
     failures: JsonValue = [{"scenario": "b", "task": "Pay it", "failure_cause": "late", "score": 0.4}]
     signals: JsonValue = [a_row(1, score=85.0)]
-    rows = build_report_rows("r.json", _content(top_failures=failures, brainos_training_signals=signals))
+    rows = validate_report_rows("r.json", _content(top_failures=failures, brainos_training_signals=signals))
     assert sorted(row.metadata.overall_score for row in rows.good) == [0.4, 0.85]
-    rows = build_report_rows("r.json", b"[]")
+    rows = validate_report_rows("r.json", b"[]")
     assert (list(rows.good), [row.place for row in rows.bad]) == ([], ["the object"])
 
 
@@ -161,7 +161,7 @@ def test_a_report_that_is_nested_too_deeply_is_a_bad_row_and_teaches_nothing() -
     """It must not keep the objects after it from being loaded."""
     deep = '[{"a":' * 450 + "1" + "}]" * 450
     content = f'{{"pass_rate": 0.5, "top_failures": [{deep}]}}'.encode()
-    assert len(build_report_rows("r.json", content).bad) == 1
+    assert len(validate_report_rows("r.json", content).bad) == 1
     assert build_failure_facts("r.json", content, NOW) == []
 
 
@@ -169,5 +169,5 @@ def test_a_report_that_is_nested_too_deeply_is_a_bad_row_and_teaches_nothing() -
 def test_a_report_of_many_ready_made_rows_is_read_in_time_that_grows_with_their_number() -> None:
     signals: JsonValue = [a_row(number, score=85.0) for number in range(MOST_ROWS)]
     began = process_time()
-    rows = build_report_rows("r.json", _content(brainos_training_signals=signals))
+    rows = validate_report_rows("r.json", _content(brainos_training_signals=signals))
     assert (len(rows.good), rows.good[0].metadata.overall_score, process_time() - began < 5) == (MOST_ROWS, 0.85, True)

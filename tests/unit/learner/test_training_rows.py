@@ -16,10 +16,10 @@ from services.learner.core.training import (
     LoadedTrainingObject,
     TrainingObjectLoader,
     TrainingRows,
+    build_case_of_row,
     build_stored_case,
-    make_case,
-    merge_cases,
-    read_rows,
+    merge_case_logs,
+    parse_training_rows,
 )
 from services.learner.ports.files import (
     ArmRecord,
@@ -43,12 +43,12 @@ from tests.unit.learner.training import a_row, lines_of
 
 
 def _read(*rows: object) -> TrainingRows:
-    return read_rows("a/rows.jsonl", lines_of(rows))
+    return parse_training_rows("a/rows.jsonl", lines_of(rows))
 
 
 def _case(row: object) -> CaseEntry:
     rows = _read(row)
-    return make_case(rows.good[0], "rows.jsonl", NOON)
+    return build_case_of_row(rows.good[0], "rows.jsonl", NOON)
 
 
 @pytest.mark.promise("training.failures_stay")
@@ -82,8 +82,8 @@ def test_a_good_example_says_what_was_asked_and_which_tools_did_it() -> None:
 def test_scores_out_of_a_hundred_are_known_by_one_that_is_over_one() -> None:
     """Of an object, not of a row: in it a score of 1 is one of a hundred."""
     percent, unit = _read(a_row(1, score=1), a_row(2, score=87.5)), _read(a_row(1, score=1))
-    assert [make_case(row, "x", NOON).quality for row in percent.good] == [0.01, 0.875]
-    assert [make_case(row, "x", NOON).quality for row in unit.good] == [1.0]
+    assert [build_case_of_row(row, "x", NOON).quality for row in percent.good] == [0.01, 0.875]
+    assert [build_case_of_row(row, "x", NOON).quality for row in unit.good] == [1.0]
 
 
 @pytest.mark.promise("I12.training_rows")
@@ -110,7 +110,7 @@ def test_bad_rows_are_left_out_and_named_by_their_place() -> None:
         b"\n",
         lines_of([a_row(2)]),
     ]
-    rows = read_rows("rows.jsonl", b"".join(lines))
+    rows = parse_training_rows("rows.jsonl", b"".join(lines))
     assert [row.metadata.task_id for row in rows.good] == ["task_01", "task_02"]
     assert [bad.place for bad in rows.bad] == [f"line {number}" for number in range(2, 10)]
     assert rows.bad[0].reason.startswith("no JSON")
@@ -119,28 +119,28 @@ def test_bad_rows_are_left_out_and_named_by_their_place() -> None:
 
 
 def test_a_json_file_holds_an_array_or_one_row_and_very_many_are_read_up_to_a_bound() -> None:
-    array = read_rows("rows.json", json.dumps([a_row(1), 5, a_row(2)]).encode())
+    array = parse_training_rows("rows.json", json.dumps([a_row(1), 5, a_row(2)]).encode())
     assert ([row.metadata.task_id for row in array.good], [bad.place for bad in array.bad]) == (
         ["task_01", "task_02"],
         ["row 2"],
     )
-    assert len(read_rows("rows.json", json.dumps(a_row()).encode()).good) == 1
-    assert [bad.place for bad in read_rows("rows.json", b"").bad] == ["the object"]
-    rows = read_rows("rows.json", b"[" + b",".join([json.dumps(a_row()).encode()] * (MOST_ROWS + 5)) + b"]")
+    assert len(parse_training_rows("rows.json", json.dumps(a_row()).encode()).good) == 1
+    assert [bad.place for bad in parse_training_rows("rows.json", b"").bad] == ["the object"]
+    rows = parse_training_rows("rows.json", b"[" + b",".join([json.dumps(a_row()).encode()] * (MOST_ROWS + 5)) + b"]")
     assert (len(rows.good), len(rows.bad)) == (MOST_ROWS, 1)
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_rows_or_bad_rows(content: bytes) -> None:
     for name in ("rows.jsonl", "rows.json"):
-        rows = read_rows(name, content)
+        rows = parse_training_rows(name, content)
         assert rows.good == []
 
 
 @pytest.mark.promise("training.once")
 def test_a_row_is_the_same_case_wherever_and_whenever_it_is_read() -> None:
-    one, other = _read(a_row()).good[0], read_rows("b.json", json.dumps(a_row()).encode()).good[0]
-    assert make_case(one, "a", NOON).case_id == make_case(other, "b", NOON.replace(year=2030)).case_id
+    one, other = _read(a_row()).good[0], parse_training_rows("b.json", json.dumps(a_row()).encode()).good[0]
+    assert build_case_of_row(one, "a", NOON).case_id == build_case_of_row(other, "b", NOON.replace(year=2030)).case_id
     assert _case(a_row(1)).case_id != _case(a_row(1, failed=True)).case_id
 
 
@@ -165,7 +165,7 @@ def _cases(log: list[StoredCase]) -> list[CaseEntry]:
 @given(_LOGS, _NEW)
 def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[StoredCase], new: list[CaseEntry]) -> None:
     """Everything in it comes from one of the two, and it is as full as it can be; newest first."""
-    result = merge_cases(log, new, MOST)
+    result = merge_case_logs(log, new, MOST)
     ids = [case.case_id for case in _cases(result)]
     offered = {case.case_id for case in [*_cases(log), *new]}
     assert len(ids) == len(set(ids)) == min(MOST, len(offered))
@@ -177,7 +177,7 @@ def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[StoredCa
 @pytest.mark.promise("training.merged")
 @given(_LOGS, _NEW)
 def test_what_is_left_out_is_no_better_than_what_stays(log: list[StoredCase], new: list[CaseEntry]) -> None:
-    result = _cases(merge_cases(log, new, MOST))
+    result = _cases(merge_case_logs(log, new, MOST))
     latest = {case.case_id: case for case in [*_cases(log), *new]}
     ids = {case.case_id for case in result}
     out = [case.quality for name, case in latest.items() if name not in ids]
@@ -296,8 +296,8 @@ def test_what_has_no_room_is_left_out_and_counted_first_of_all_what_cannot_be_re
     taken = importer.merge_file_facts(_stored(), facts)
     assert (taken.taken, taken.left_out) == (FACTS_KEPT, 3)
     log = [StoredCase("?", None), *(build_stored_case(a_case(number)) for number in range(3))]
-    assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
-    assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))
+    assert [entry.text == "?" for entry in merge_case_logs(log, [], 4)] == [False, False, False, True]
+    assert not any(entry.text == "?" for entry in merge_case_logs(log, [a_case(9)], 4))
 
 
 def test_of_a_long_file_of_facts_the_newest_are_merged_and_the_others_counted_as_left_out() -> None:
@@ -317,7 +317,7 @@ class _OneObject(TrainingObjectStore):
 
 
 class _EmptyLog(ImportRepository):
-    async def read_stored(self, tenant: str) -> LearnedSnapshot:
+    async def read_snapshot(self, tenant: str) -> LearnedSnapshot:
         return _stored()
 
     async def store_changes(self, tenant: str, changes: ImportChanges, versions: StoredVersions) -> bool:
@@ -329,8 +329,8 @@ async def test_an_object_is_parsed_beside_the_event_loop_which_keeps_the_learner
 
     def read(name: str, content: bytes) -> TrainingRows:
         threads.append(threading.get_ident())
-        return read_rows(name, content)
+        return parse_training_rows(name, content)
 
     results: list[LoadedTrainingObject] = []
-    await TrainingObjectLoader(_OneObject(), _EmptyLog(), "acme", lambda: NOON, read).load_new(results.append)
+    await TrainingObjectLoader(_OneObject(), _EmptyLog(), "acme", lambda: NOON, read).load_new_objects(results.append)
     assert ([result.cases_in_log for result in results], threading.get_ident() in threads) == ([1], False)

@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.learner.core.files.formats import EARLIEST_MOMENT
 from services.learner.core.files.importer import Importer
-from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, validate_rows
+from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, validate_training_rows
 from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import LearningFile, LearningImportRequest
 from shared.domain.keywords import extract_keywords
@@ -27,45 +27,53 @@ _VALUE_FIELD = "value"
 
 
 class ReportEntry(NamedTuple):
-    """One line of a part of a benchmark report: its subject, and the values given for it."""
+    """One line of a section of a benchmark report: ``name``, what it is about, and ``fields``, the values given for
+    it.
+    """
 
     name: str
     fields: Mapping[str, JsonValue]
 
     @property
     def named_score(self) -> tuple[str, float] | None:
-        """The entry's score and the name it has there; None if it has none."""
-        scores_by_name = ((name, _parse_score(self.fields.get(name))) for name in (*_SCORE_FIELDS, _VALUE_FIELD))
+        """The entry's first score with the name of its field; None if it has no score."""
+        scores_by_name = (
+            (name, _parse_percent_or_number(self.fields.get(name))) for name in (*_SCORE_FIELDS, _VALUE_FIELD)
+        )
         return next(((name, score) for name, score in scores_by_name if score is not None), None)
 
     @property
     def cause(self) -> str:
-        return _first_named_text(self.fields, _CAUSE_FIELDS)
+        """Why the task failed, as the entry says; empty if it does not."""
+        return _find_first_text(self.fields, _CAUSE_FIELDS)
 
     @property
     def text(self) -> str:
-        return _first_named_text(self.fields, _TEXT_FIELDS)
+        """The task's text; empty if the entry has none."""
+        return _find_first_text(self.fields, _TEXT_FIELDS)
 
 
-def list_entries(content: JsonValue) -> list[ReportEntry]:
-    """The lines of a part in order."""
+def list_report_entries(content: JsonValue) -> list[ReportEntry]:
+    """The entries of a section of a report in order, whether it is an object, a list or a single value."""
     if isinstance(content, dict):
-        if _is_one_entry(content):
-            return [_entry_of_object(content)]
+        if _is_single_entry(content):
+            return [_build_entry_from_object(content)]
         fields_by_name = {name: row if isinstance(row, dict) else {_VALUE_FIELD: row} for name, row in content.items()}
         return [ReportEntry(name, fields) for name, fields in fields_by_name.items()]
     if isinstance(content, list):
-        return [_entry_of_list_item(list_item) for list_item in content]
-    return [] if content in (None, "") else [_entry_of_list_item(content)]
+        return [_build_entry_from_list_item(list_item) for list_item in content]
+    return [] if content in (None, "") else [_build_entry_from_list_item(content)]
 
 
-def column_names(entries: Iterable[ReportEntry]) -> list[str]:
-    """The names of all values in the lines, in the order of their first appearance."""
+def list_column_names(entries: Iterable[ReportEntry]) -> list[str]:
+    """The names of all fields in the entries, in the order of their first appearance."""
     return list(dict.fromkeys(name for entry in entries for name in entry.fields))
 
 
 class ReportScores:
-    """Scores scaled to 0 to 1. If any score of a name exceeds 1, all scores of that name are out of 100."""
+    """Converts a report's scores to numbers from 0 to 1. If any score under a name exceeds 1, all scores under that
+    name are out of 100.
+    """
 
     def __init__(self, entries: Iterable[ReportEntry]) -> None:
         named_scores = [entry.named_score for entry in entries]
@@ -81,28 +89,34 @@ class ReportScores:
         return score / 100 if name in self._percent else score
 
 
-def _is_one_entry(mapping: Mapping[str, JsonValue]) -> bool:
+def _is_single_entry(mapping: Mapping[str, JsonValue]) -> bool:
     """Whether the mapping describes one subject, rather than mapping subjects to their values."""
     return any(isinstance(mapping.get(name), str) for name in _NAME_FIELDS) and not any(
         isinstance(inner, dict) for inner in mapping.values()
     )
 
 
-def _entry_of_list_item(list_item: JsonValue) -> ReportEntry:
-    return _entry_of_object(list_item) if isinstance(list_item, dict) else ReportEntry(_format_name(list_item), {})
+def _build_entry_from_list_item(list_item: JsonValue) -> ReportEntry:
+    return (
+        _build_entry_from_object(list_item)
+        if isinstance(list_item, dict)
+        else ReportEntry(_format_entry_name(list_item), {})
+    )
 
 
-def _entry_of_object(fields: Mapping[str, JsonValue]) -> ReportEntry:
+def _build_entry_from_object(fields: Mapping[str, JsonValue]) -> ReportEntry:
     name = next((name for name in _NAME_FIELDS if isinstance(fields.get(name), str | int) and fields[name] != ""), None)
-    return ReportEntry(_format_name(fields[name]) if name else "", {key: fields[key] for key in fields if key != name})
+    return ReportEntry(
+        _format_entry_name(fields[name]) if name else "", {key: fields[key] for key in fields if key != name}
+    )
 
 
-def _format_name(value: JsonValue) -> str:
+def _format_entry_name(value: JsonValue) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
-def _parse_score(value: JsonValue) -> float | None:
-    """A number from 0 to 100, also one written as a text; ``50%`` is 0.5. None for any other value."""
+def _parse_percent_or_number(value: JsonValue) -> float | None:
+    """A number from 0 to 100 from a number or a text; ``50%`` is 0.5. None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value).strip()
@@ -113,7 +127,7 @@ def _parse_score(value: JsonValue) -> float | None:
     return number if 0 <= number <= 100 else None
 
 
-def _first_named_text(fields: Mapping[str, JsonValue], names: Iterable[str]) -> str:
+def _find_first_text(fields: Mapping[str, JsonValue], names: Iterable[str]) -> str:
     texts = (fields.get(name) for name in names)
     return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
 
@@ -133,8 +147,8 @@ class BenchmarkReport(NamedTuple):
     source: str
     content: dict[str, JsonValue]
 
-    def read_part(self, name: str) -> list[ReportEntry]:
-        return list_entries(self.content.get(name))
+    def list_entries_of_section(self, section: str) -> list[ReportEntry]:
+        return list_report_entries(self.content.get(section))
 
     @property
     def made_at(self) -> datetime:
@@ -147,8 +161,8 @@ class BenchmarkReport(NamedTuple):
         return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
-def read_report(source: str, content: bytes) -> BenchmarkReport:
-    """Parse a report. Raises ``BadReport`` for what is not a JSON object or has none of a report's parts."""
+def parse_report(source: str, content: bytes) -> BenchmarkReport:
+    """Parses a report. Raises ``BadReport`` for what is not a JSON object or has none of a report's sections."""
     try:
         parsed_content: JsonValue = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -164,12 +178,12 @@ def read_report(source: str, content: bytes) -> BenchmarkReport:
 
 
 def convert_report_to_json(report: BenchmarkReport) -> dict[str, JsonValue]:
-    """The report for display: its head, and each part as columns and rows."""
+    """The report for display: its name and time, and each section as columns and rows."""
     head: dict[str, JsonValue] = {
         name: report.content.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
     }
     parts: dict[str, JsonValue] = {
-        name: _convert_entries_to_columns_and_rows(report.read_part(name)) for name in _PART_NAMES
+        name: _convert_entries_to_columns_and_rows(report.list_entries_of_section(name)) for name in _PART_NAMES
     }
     return {"source": report.source, **head, **parts}
 
@@ -179,7 +193,7 @@ def _is_report(fields: dict[str, JsonValue]) -> bool:
 
 
 def _convert_entries_to_columns_and_rows(entries: list[ReportEntry]) -> JsonValue:
-    names = column_names(entries)
+    names = list_column_names(entries)
     rows: list[JsonValue] = [[entry.name, *(entry.fields.get(name) for name in names)] for entry in entries]
     return {"columns": ["name", *names], "rows": rows}
 
@@ -196,8 +210,10 @@ class PreparedRows(NamedTuple):
     skipped: Sequence[str]
 
 
-def prepare_training_rows(reports: Iterable[BenchmarkReport]) -> PreparedRows:
-    """Training rows from reports. An entry without text, type, or a score of its own or its scenario gives a reason."""
+def build_training_rows(reports: Iterable[BenchmarkReport]) -> PreparedRows:
+    """Builds a training row from each entry of the reports that has a text, a type, and a score of its own or its
+    scenario's. For every other entry the result says why it gave none.
+    """
     rows: list[dict[str, JsonValue]] = []
     reasons: list[str] = []
     for report in reports:
@@ -219,6 +235,7 @@ def _list_ready_made_rows(report: BenchmarkReport) -> Iterator[dict[str, JsonVal
 
 
 def _is_training_signal(signal: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+    """Whether the value is an object with the fields of a ready-made training row."""
     return isinstance(signal, dict) and "messages" in signal
 
 
@@ -229,14 +246,16 @@ def _read_signal_rows(content: JsonValue) -> list[JsonValue]:
 
 
 def _build_rows_or_reasons(report: BenchmarkReport) -> Iterator[dict[str, JsonValue] | str]:
-    ranking = {entry.name: entry for entry in report.read_part(_RANKING)}
+    ranking = {entry.name: entry for entry in report.list_entries_of_section(_RANKING)}
     all_signals = _read_signal_rows(report.content.get(_SIGNALS))
     plain_signals = [signal for signal in all_signals if not _is_training_signal(signal)]
-    failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.read_part(_FAILURES)]
-    signals = [(_SIGNALS, entry, _read_training_type(entry)) for entry in list_entries(plain_signals)]
+    failures = [
+        (_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.list_entries_of_section(_FAILURES)
+    ]
+    signals = [(_SIGNALS, entry, _read_training_type(entry)) for entry in list_report_entries(plain_signals)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
     for part_name, entry, kind in (*failures, *signals):
-        ranked_entry = ranking.get(entry.name) or ranking.get(_read_scenario(entry))
+        ranked_entry = ranking.get(entry.name) or ranking.get(_get_scenario_name(entry))
         yield _build_row(report, part_name, entry, ranked_entry, kind, scores)
 
 
@@ -256,7 +275,7 @@ def _build_row(
     scores: ReportScores,
 ) -> dict[str, JsonValue] | str:
     """A training row, or the reason why the entry gives none."""
-    name = entry.name or _read_scenario(entry)
+    name = entry.name or _get_scenario_name(entry)
     text = entry.text or " ".join(name.replace("_", " ").split())
     own_score = scores.get_score(entry)
     score = scores.get_score(ranked_entry) if own_score is None else own_score
@@ -266,7 +285,7 @@ def _build_row(
     ranking = ranked_entry.fields if ranked_entry else {}
     metadata: dict[str, JsonValue] = {
         "task_id": entry.fields.get("task_id") or name,
-        "scenario": _read_scenario(entry) or name,
+        "scenario": _get_scenario_name(entry) or name,
         "difficulty": entry.fields.get("difficulty") or ranking.get("difficulty"),
         "source": report.source,
         "overall_score": round(score, 4),
@@ -284,12 +303,14 @@ _UNSCORED_WORTH = 0.5  # the worth of a fact whose failure has no score, as of a
 _FAILURE_ATTRIBUTE = "usual failure"
 
 
-def build_report_rows(name: str, content: bytes) -> TrainingRows:
-    """The ready-made rows and the failures of a report, as training rows; one bad row for content that is no report."""
+def validate_report_rows(name: str, content: bytes) -> TrainingRows:
+    """The training rows of a report: those that it holds ready-made, and those of its failures. For content that is no
+    report, one bad row.
+    """
     try:
-        report = read_report(name, content)
+        report = parse_report(name, content)
         groups = [
-            validate_rows((f"row {number}", row) for number, row in enumerate(rows, 1))
+            validate_training_rows((f"row {number}", row) for number, row in enumerate(rows, 1))
             for rows in (_list_ready_made_rows(report), _build_rows_or_reasons(report))
         ]
     except BadReport as error:
@@ -305,27 +326,30 @@ def build_failure_facts(name: str, content: bytes, now: datetime) -> list[dict[s
     Facts of a newer report replace those of an older one, since they have the same subject and attribute.
     """
     try:
-        report = read_report(name, content)
-        entries = (*report.read_part(_FAILURES), *report.read_part(_SIGNALS))
+        report = parse_report(name, content)
+        entries = (*report.list_entries_of_section(_FAILURES), *report.list_entries_of_section(_SIGNALS))
     except (BadReport, RecursionError):
         return []
     at = report.made_at if report.made_at >= EARLIEST_MOMENT else now
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
     for entry in entries:
-        if fact := _build_fact(entry, min(at, now), name):
+        if fact := _build_failure_fact(entry, min(at, now), name):
             facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
     return [*facts.values()][:_MOST_FACTS]
 
 
-def _build_fact(entry: ReportEntry, at: datetime, source: str) -> dict[str, JsonValue] | None:
+def _build_failure_fact(entry: ReportEntry, at: datetime, source: str) -> dict[str, JsonValue] | None:
     """The entry as a fact; None if it gives no cause, or contains a protected value."""
-    subject, cause = _clean_text(_read_scenario(entry) or entry.name), _clean_text(entry.cause)
+    subject, cause = (
+        _shorten_text_for_fact(_get_scenario_name(entry) or entry.name),
+        _shorten_text_for_fact(entry.cause),
+    )
     text = f"Tasks of the kind {subject!r} failed in a benchmark: {cause}"
     if not subject or not cause or redact_text(text) != text:
         return None
     return {
         "text": text[:_LONGEST_TEXT],
-        "domain": _read_scenario(entry) or entry.name,
+        "domain": _get_scenario_name(entry) or entry.name,
         "keywords": [*extract_keywords(f"{subject} {entry.text} {cause}")],
         "entities": [subject[:_LONGEST_FIELD]],
         "quality": _UNSCORED_WORTH,
@@ -337,12 +361,12 @@ def _build_fact(entry: ReportEntry, at: datetime, source: str) -> dict[str, Json
     }
 
 
-def _read_scenario(entry: ReportEntry) -> str:
+def _get_scenario_name(entry: ReportEntry) -> str:
     scenario = entry.fields.get("scenario")
     return scenario.strip() if isinstance(scenario, str) else ""
 
 
-def _clean_text(text: str) -> str:
+def _shorten_text_for_fact(text: str) -> str:
     return " ".join(text.replace("_", " ").split())
 
 
@@ -354,7 +378,7 @@ def make_report_importer(
     async def import_facts_of_report(name: str, content: bytes) -> None:
         facts = await asyncio.to_thread(build_failure_facts, name, content, clock())
         if facts:
-            await importer.carry_out(
+            await importer.import_file(
                 LearningImportRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts])
             )
 

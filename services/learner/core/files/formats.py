@@ -43,22 +43,24 @@ class BadFile(Exception):
         self.problems = tuple(problems[:MOST_PROBLEMS])
 
 
-def _parse_content(form: TypeAdapter[T], content: JsonValue, *names: str) -> T:
-    """The content as ``form``, or what an object has under the first of ``names`` in it. Raises ``BadFile``."""
+def _parse_file_content(form: TypeAdapter[T], content: JsonValue, *names: str) -> T:
+    """Parses the content as ``form``; of an object that has one of ``names`` as a field, that field's value. Raises
+    ``BadFile``.
+    """
     if isinstance(content, dict):
         content = next((content[name] for name in names if name in content), content)
     try:
         return form.validate_python(content)
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
-    raise BadFile([f"{_describe_place(fault['loc'])}: {fault['msg']}" for fault in faults])
+    raise BadFile([f"{_format_error_place(fault['loc'])}: {fault['msg']}" for fault in faults])
 
 
-def _describe_place(location: Sequence[int | str]) -> str:
+def _format_error_place(location: Sequence[int | str]) -> str:
     return ".".join(f"entry {part + 1}" if isinstance(part, int) else part for part in location) or "the file"
 
 
-def _check_trend(text: str) -> str:
+def _require_valid_trend(text: str) -> str:
     """Returns a stored trend; raises ``ValueError`` if it is invalid or too long."""
     try:
         points = parse_trend(text)
@@ -71,13 +73,15 @@ def _check_trend(text: str) -> str:
 
 _MOST_PULLS = 10**9
 _LARGEST_NUMBER = 10**12
-_Trend = Annotated[str, AfterValidator(_check_trend)]
+_Trend = Annotated[str, AfterValidator(_require_valid_trend)]
 _Count = Annotated[int, Field(strict=True, ge=0, le=_LARGEST_NUMBER)]
 _Entries = Field(max_length=MOST_ENTRIES)
 
 
-class _Arm(FrozenModel):
-    """An arm in a file. ``units``: the exact sum of rewards in ten-thousandths; computed from the mean if absent."""
+class _ArmInFile(FrozenModel):
+    """An arm (a strategy with its results for one process) in a file. ``units``: the exact sum of rewards in
+    ten-thousandths; computed from the mean if absent.
+    """
 
     n: int = Field(ge=0, le=_MOST_PULLS, validation_alias=AliasChoices("n", "pulls", "count"))
     q: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False, validation_alias=AliasChoices("q", "mean", "value"))
@@ -86,22 +90,22 @@ class _Arm(FrozenModel):
 
     @model_validator(mode="after")
     def _check_units(self) -> Self:
-        if self.sum_rewards() > self.n * REWARD_UNITS:
+        if self.sum_reward_units() > self.n * REWARD_UNITS:
             raise ValueError("units: more than its pulls could have earned")
         return self
 
-    def sum_rewards(self) -> int:
+    def sum_reward_units(self) -> int:
         return round(self.q * self.n * REWARD_UNITS) if self.units is None else self.units
 
 
-_ARMS_FORM = TypeAdapter(Annotated[dict[str, dict[Strategy, _Arm]], _Entries])
+_ARMS_FORM = TypeAdapter(Annotated[dict[str, dict[Strategy, _ArmInFile]], _Entries])
 
 
 def read_arms(content: JsonValue) -> list[ArmRecord]:
     """The arms of a file, without those that were never pulled; raises ``BadFile``."""
     return [
-        ArmRecord((kind, strategy.value), Arm(arm.n, arm.sum_rewards()), arm.trend)
-        for kind, arms in _parse_content(_ARMS_FORM, content, "arms", "bandit").items()
+        ArmRecord((kind, strategy.value), Arm(arm.n, arm.sum_reward_units()), arm.trend)
+        for kind, arms in _parse_file_content(_ARMS_FORM, content, "arms", "bandit").items()
         for strategy, arm in arms.items()
         if arm.n
     ]
@@ -111,14 +115,14 @@ _MOST_KEYWORDS, _ID_CHARACTERS = 15, 16
 EARLIEST_MOMENT, _LATEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _read_notes(value: object) -> object:
+def _convert_notes_to_list(value: object) -> object:
     """The notes as a list: a single text becomes one note; an empty text or None becomes none."""
     if isinstance(value, str):
         return [value] if value.strip() else []
     return [] if value is None else value
 
 
-def _read_moment(value: object) -> object:
+def _add_utc_to_time(value: object) -> object:
     """A time in a text, taken as UTC if it has no zone; any other value unchanged."""
     if isinstance(value, str):
         try:
@@ -129,11 +133,13 @@ def _read_moment(value: object) -> object:
     return value
 
 
-_Notes = Annotated[tuple[str, ...], BeforeValidator(_read_notes)]
-_Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=EARLIEST_MOMENT, le=_LATEST_MOMENT)]
+_Notes = Annotated[tuple[str, ...], BeforeValidator(_convert_notes_to_list)]
+_Moment = Annotated[AwareDatetime, BeforeValidator(_add_utc_to_time), Field(ge=EARLIEST_MOMENT, le=_LATEST_MOMENT)]
 
 
-class _Case(FrozenModel):
+class _CaseInFile(FrozenModel):
+    """A case in a file; its fields have the names of the file."""
+
     model_config = ConfigDict(populate_by_name=True)
 
     case_id: str = Field(default="", max_length=200)
@@ -153,15 +159,17 @@ class _Case(FrozenModel):
     at: _Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
 
 
-_CASES_FORM = TypeAdapter(Annotated[list[_Case], _Entries])
+_CASES_FORM = TypeAdapter(Annotated[list[_CaseInFile], _Entries])
 
 
 def read_cases(content: JsonValue) -> list[CaseEntry]:
     """The cases of a file, newest first, with protected values removed; raises ``BadFile``."""
-    return [_build_case(case) for case in _parse_content(_CASES_FORM, content, "cases", "entries", "case_log")][::-1]
+    return [_build_case(case) for case in _parse_file_content(_CASES_FORM, content, "cases", "entries", "case_log")][
+        ::-1
+    ]
 
 
-def _build_case(case: _Case) -> CaseEntry:
+def _build_case(case: _CaseInFile) -> CaseEntry:
     summary = redact_text(case.summary)[:LONGEST_SUMMARY]
     fields = case.model_dump(exclude={"case_id", "keywords", "summary"})
     return CaseEntry.model_validate(
@@ -182,14 +190,14 @@ _LONGEST_FIELD = 300
 _MOST_TIMES_SEEN = 10**9
 
 
-def _check_unprotected(text: str) -> str:
+def _require_no_protected_value(text: str) -> str:
     if redact_text(text) != text:
         raise ValueError("it holds something that may not be kept")
     return text
 
 
-class _Fact(KnownFact):
-    text: Annotated[str, AfterValidator(_check_unprotected)] = Field(
+class _FactInFile(KnownFact):
+    text: Annotated[str, AfterValidator(_require_no_protected_value)] = Field(
         min_length=1, max_length=_LONGEST_TEXT, validation_alias=AliasChoices("text", "fact", "content")
     )
     domain: str = "general"
@@ -202,29 +210,29 @@ class _Fact(KnownFact):
     superseded_at: _Moment | None = None
 
 
-_FACTS_FORM = TypeAdapter(Annotated[list[_Fact], _Entries])
+_FACTS_FORM = TypeAdapter(Annotated[list[_FactInFile], _Entries])
 
 
 def read_facts(content: JsonValue) -> list[KnownFact]:
     """The facts of a file, newest first; raises ``BadFile``."""
-    facts = _parse_content(_FACTS_FORM, content, "facts", "entries", "knowledge")
+    facts = _parse_file_content(_FACTS_FORM, content, "facts", "entries", "knowledge")
     with_keywords = [
         fact if fact.keywords else fact.model_copy(update={"keywords": extract_keywords(fact.text)}) for fact in facts
     ]
     return sorted(with_keywords, key=lambda fact: fact.at, reverse=True)
 
 
-class _Entity(KnownEntity):
+class _EntityInFile(KnownEntity):
     key: str = Field(default="", max_length=_LONGEST_FIELD)
     kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
-    value: Annotated[str, AfterValidator(_check_unprotected)] = Field(min_length=1, max_length=_LONGEST_FIELD)
+    value: Annotated[str, AfterValidator(_require_no_protected_value)] = Field(min_length=1, max_length=_LONGEST_FIELD)
     seen: int = Field(default=1, ge=1, le=_MOST_TIMES_SEEN, validation_alias=AliasChoices("seen", "count"))
     last_seen: _Moment
     first_seen: _Moment | None = None
     links: EntityLinks = EntityLinks()
 
 
-_ENTITIES_FORM = TypeAdapter(Annotated[list[_Entity], _Entries])
+_ENTITIES_FORM = TypeAdapter(Annotated[list[_EntityInFile], _Entries])
 
 
 def read_entities(content: JsonValue) -> list[EntityRecord]:
@@ -235,7 +243,7 @@ def read_entities(content: JsonValue) -> list[EntityRecord]:
             KnownEntity.model_validate(entity.model_dump(exclude={"key", "links"})),
             entity.links,
         )
-        for entity in _parse_content(_ENTITIES_FORM, content, "entities")
+        for entity in _parse_file_content(_ENTITIES_FORM, content, "entities")
     ]
 
 
@@ -245,7 +253,7 @@ _CountName = Annotated[str, Field(pattern=f"^({_COUNT_NAME_REGEX})$")]
 _DayAndCount = Annotated[str, Field(pattern=rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}:({_COUNT_NAME_REGEX})$")]
 
 
-class _Accuracy(PredictionAccuracy):
+class _AccuracyInFile(PredictionAccuracy):
     @model_validator(mode="after")
     def _check_numbers(self) -> Self:
         if not 0 <= self.matches <= self.attempts <= _LARGEST_NUMBER or len(self.window) > PREDICTIONS_KEPT:
@@ -253,11 +261,11 @@ class _Accuracy(PredictionAccuracy):
         return self
 
 
-class _Statistics(FrozenModel):
+class _StatisticsInFile(FrozenModel):
     counts: dict[_CountName, _Count] = {}
     days: Annotated[dict[_DayAndCount, _Count], _Entries] = {}
     quality_trend: _Trend = ""
-    accuracy: Annotated[dict[Annotated[str, Field(pattern=r"^[^:]*:[^:]+$")], _Accuracy], _Entries] = {}
+    accuracy: Annotated[dict[Annotated[str, Field(pattern=r"^[^:]*:[^:]+$")], _AccuracyInFile], _Entries] = {}
 
     @field_validator("counts")
     @classmethod
@@ -276,16 +284,18 @@ class _Statistics(FrozenModel):
         return days
 
 
-_STATISTICS_FORM = TypeAdapter(_Statistics)
+_STATISTICS_FORM = TypeAdapter(_StatisticsInFile)
 
 
 class FileStatistics(NamedTuple):
+    """The counts and the accuracy of predictions in a file of statistics."""
+
     totals: TaskStatistics
     accuracy: Mapping[str, PredictionAccuracy]
 
 
 def read_statistics(content: JsonValue) -> FileStatistics:
     """The statistics in a file. Raises ``BadFile``."""
-    statistics = _parse_content(_STATISTICS_FORM, content)
+    statistics = _parse_file_content(_STATISTICS_FORM, content)
     totals = TaskStatistics(statistics.counts, statistics.days, statistics.quality_trend)
     return FileStatistics(totals, statistics.accuracy)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from services.learner.core.files import formats
 from services.learner.core.memory.facts import merge_facts, says_the_same
-from services.learner.core.training import merge_cases
+from services.learner.core.training import merge_case_logs
 from services.learner.ports.files import ArmRecord, EntityRecord, ImportChanges, ImportRepository, LearnedSnapshot
 from services.learner.ports.memory import KnownFacts
 from shared.contracts.knowledge import CaseEntry, KnownFact
@@ -20,7 +20,7 @@ from shared.ports.store import StoreUnavailable
 
 
 class ImportDecision(NamedTuple):
-    """What to store of a file, and how many of its entries are taken and left out; the others are known already."""
+    """What importing a file changes. ``taken`` and ``left_out`` count its entries; the others are known already."""
 
     changes: ImportChanges
     taken: int
@@ -28,7 +28,7 @@ class ImportDecision(NamedTuple):
 
 
 def merge_file_cases(snapshot: LearnedSnapshot, new_cases: Sequence[CaseEntry]) -> ImportDecision:
-    log = merge_cases(snapshot.cases, new_cases)
+    log = merge_case_logs(snapshot.cases, new_cases)
     stored_texts = {entry.text for entry in snapshot.cases}
     new_ids = {case.case_id for case in new_cases}
     ids_in_log = {entry.case.case_id for entry in log if entry.case}
@@ -55,7 +55,7 @@ def merge_file_facts(snapshot: LearnedSnapshot, new_facts: Sequence[KnownFact]) 
     latest_times = {fact.text: fact.at for _, fact in sorted(rows, key=lambda row: row[1].at)}
     newer_facts = [fact for fact in new_facts if fact.text not in latest_times or latest_times[fact.text] < fact.at]
     known_facts = [fact for _, fact in rows]
-    facts_to_add = [fact for fact in newer_facts if not _is_known(fact, known_facts)]
+    facts_to_add = [fact for fact in newer_facts if not _is_known_fact(fact, known_facts)]
     change = merge_facts(KnownFacts("", rows), facts_to_add[::-1])
     removed_texts = set(change.removed_rows)
     texts = [fact.model_dump_json() for fact in reversed(change.added_facts)]
@@ -83,7 +83,7 @@ def merge_file_statistics(snapshot: LearnedSnapshot, statistics: formats.FileSta
     return ImportDecision(changes, is_newer + len(accuracy))
 
 
-def _is_known(fact: KnownFact, stored_facts: Sequence[KnownFact]) -> bool:
+def _is_known_fact(fact: KnownFact, stored_facts: Sequence[KnownFact]) -> bool:
     """Whether the fact is stored and its stored form is no older. A superseded fact counts as known."""
     return not fact.is_current or any(says_the_same(other, fact) and other.at >= fact.at for other in stored_facts)
 
@@ -98,18 +98,20 @@ DecideOnFile: TypeAlias = Callable[[LearnedSnapshot], ImportDecision]
 
 
 class Importer:
+    """Imports learning files, uploaded or in a folder, into what is learned of a tenant."""
+
     def __init__(self, repository: ImportRepository, clock: Callable[[], datetime]) -> None:
         self._repository = repository
         self._clock = clock
 
-    async def carry_out(self, request: LearningImportRequest) -> LearningImportReport:
+    async def import_file(self, request: LearningImportRequest) -> LearningImportReport:
         """Imports a file and reports on it. May be repeated. Raises ``StoreUnavailable``."""
         try:
-            entry_count, decide = await asyncio.to_thread(self._parse_content, request)  # a large file takes long
+            entry_count, decide = await asyncio.to_thread(self._parse_file, request)  # a large file takes long
         except formats.BadFile as error:
             return LearningImportReport(file=request.file, problems=error.problems, dry_run=request.dry_run)
         for _ in range(_MOST_TRIES):
-            snapshot = await self._repository.read_stored(request.tenant)
+            snapshot = await self._repository.read_snapshot(request.tenant)
             decision = await asyncio.to_thread(decide, snapshot)
             report = LearningImportReport(
                 file=request.file,
@@ -124,7 +126,7 @@ class Importer:
                 return report
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
-    def _parse_content(self, request: LearningImportRequest) -> tuple[int, DecideOnFile]:
+    def _parse_file(self, request: LearningImportRequest) -> tuple[int, DecideOnFile]:
         """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
         match request.file:
             case LearningFile.CASE_LOG:

@@ -28,7 +28,7 @@ class EntityKind(StrEnum):
 class FoundEntity(NamedTuple):
     """An entity in a text, from ``start`` to ``end``.
 
-    ``common_form``: what all spellings of one entity share; ``value``: the spelling for people.
+    ``common_form``: the form that all spellings of one entity have in common; ``value``: the spelling for people.
     """
 
     kind: EntityKind
@@ -64,14 +64,14 @@ def read_number(text: str) -> Decimal | None:
         return Decimal(digits.replace(",", ""))
     last_mark = marks[-1]
     if len(set(marks)) == 1:
-        return _parse_with_one_mark(digits, last_mark)
+        return _parse_number_with_one_mark(digits, last_mark)
     grouping = "," if last_mark == "." else "."
     if marks.count(last_mark) > 1 or not _has_thousands_groups(digits.rpartition(last_mark)[0], grouping):
         return None
     return Decimal(digits.replace(grouping, "").replace(last_mark, "."))
 
 
-def _parse_with_one_mark(digits: str, mark: str) -> Decimal | None:
+def _parse_number_with_one_mark(digits: str, mark: str) -> Decimal | None:
     head, *groups = digits.split(mark)
     is_one_group = len(groups[0]) == _GROUP_DIGITS and head.strip("0") and len(head) <= _GROUP_DIGITS
     if len(groups) > 1 or is_one_group:
@@ -84,8 +84,8 @@ def _has_thousands_groups(digits: str, mark: str) -> bool:
     return bool(head) and len(head) <= _GROUP_DIGITS and all(len(group) == _GROUP_DIGITS for group in groups)
 
 
-def number_as_text(number: Decimal) -> str:
-    """The number without exponent or trailing zeros, so that equal numbers have equal texts."""
+def format_number(number: Decimal) -> str:
+    """Formats the number without exponent or trailing zeros, so that equal numbers have equal texts."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -114,29 +114,29 @@ def find_dates(text: str) -> Iterator[FoundEntity]:
     for pattern in _DATE_PATTERNS:
         for match in pattern.finditer(text):
             parts = match.groupdict()
-            month = int(parts["m"]) if parts.get("m") else month_numbers().get(parts["month"].casefold(), 0)
-            yield from _find_date(match, int(parts["year"]), month, int(parts["day"]))
+            month = int(parts["m"]) if parts.get("m") else list_month_numbers().get(parts["month"].casefold(), 0)
+            yield from _build_date_entity(match, int(parts["year"]), month, int(parts["day"]))
     for match in _SLASHED_DATE_PATTERN.finditer(text):
-        yield from _find_slashed_date(match)
+        yield from _read_slashed_date(match)
 
 
-def _find_slashed_date(match: re.Match[str]) -> Iterator[FoundEntity]:
+def _read_slashed_date(match: re.Match[str]) -> Iterator[FoundEntity]:
     first_number, second_number, year = int(match["a"]), int(match["b"]), int(match["year"])
     if first_number > _MONTHS_A_YEAR or first_number == second_number:
-        yield from _find_date(match, year, second_number, first_number)
+        yield from _build_date_entity(match, year, second_number, first_number)
     elif second_number > _MONTHS_A_YEAR:
-        yield from _find_date(match, year, first_number, second_number)
-    elif _is_date(year, first_number, second_number):
+        yield from _build_date_entity(match, year, first_number, second_number)
+    elif _is_calendar_date(year, first_number, second_number):
         yield FoundEntity(EntityKind.DATE, match[0], match[0], match.start(), match.end())
 
 
-def _find_date(match: re.Match[str], year: int, month: int, day: int) -> Iterator[FoundEntity]:
-    if _is_date(year, month, day):
+def _build_date_entity(match: re.Match[str], year: int, month: int, day: int) -> Iterator[FoundEntity]:
+    if _is_calendar_date(year, month, day):
         iso_date = date(year, month, day).isoformat()
         yield FoundEntity(EntityKind.DATE, iso_date, iso_date, match.start(), match.end())
 
 
-def _is_date(year: int, month: int, day: int) -> bool:
+def _is_calendar_date(year: int, month: int, day: int) -> bool:
     try:
         date(year, month, day)
     except ValueError:
@@ -145,7 +145,7 @@ def _is_date(year: int, month: int, day: int) -> bool:
 
 
 @cache
-def month_numbers() -> dict[str, int]:
+def list_month_numbers() -> dict[str, int]:
     """The number of each month, by its name or abbreviation in lower case without a full stop."""
     names: dict[str, int] = {}
     for language in _LANGUAGES:
@@ -210,9 +210,9 @@ _RECORD_CODE_PATTERN = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
 
 def _find_names(text: str) -> Iterator[FoundEntity]:
     for match in _PRODUCT_PATTERN.finditer(text):
-        yield from _find_name(EntityKind.PRODUCT, match.start("name"), match["name"])
+        yield from _build_name_entity(EntityKind.PRODUCT, match.start("name"), match["name"])
     for match in _COMPANY_PATTERN.finditer(text):
-        yield from _find_company(match)
+        yield from _build_company_entity(match)
     for pattern, kind in (
         (_PERSON_WITH_TITLE_PATTERN, EntityKind.PERSON),
         (_PERSON_IN_ROLE_PATTERN, EntityKind.PERSON),
@@ -220,7 +220,7 @@ def _find_names(text: str) -> Iterator[FoundEntity]:
         (_NAME_IN_DEAL_PATTERN, EntityKind.VENDOR),
     ):
         for match in pattern.finditer(text):
-            yield from _find_name(kind, match.start("name"), match["name"])
+            yield from _build_name_entity(kind, match.start("name"), match["name"])
 
 
 def strip_legal_form(value: str) -> str:
@@ -229,12 +229,12 @@ def strip_legal_form(value: str) -> str:
     return match["name"] if match else value
 
 
-def _find_company(match: re.Match[str]) -> Iterator[FoundEntity]:
-    for entity in _find_name(EntityKind.VENDOR, match.start("name"), match["name"]):
+def _build_company_entity(match: re.Match[str]) -> Iterator[FoundEntity]:
+    for entity in _build_name_entity(EntityKind.VENDOR, match.start("name"), match["name"]):
         yield entity._replace(value=f"{entity.value} {match['legal']}", end=match.end())
 
 
-def _find_name(kind: EntityKind, start: int, text: str) -> Iterator[FoundEntity]:
+def _build_name_entity(kind: EntityKind, start: int, text: str) -> Iterator[FoundEntity]:
     """Yields the name without common words at its ends; nothing if no name is left."""
     words = text.split(" ")
     while words and _is_common_word(words[0]):
@@ -250,7 +250,9 @@ def _find_name(kind: EntityKind, start: int, text: str) -> Iterator[FoundEntity]
 def _is_common_word(word: str) -> bool:
     lower_word = word.casefold().strip("'’-&,")
     return (
-        lower_word in _COMMON_WORDS or lower_word in month_numbers() or _RECORD_CODE_PATTERN.fullmatch(word) is not None
+        lower_word in _COMMON_WORDS
+        or lower_word in list_month_numbers()
+        or _RECORD_CODE_PATTERN.fullmatch(word) is not None
     )
 
 
@@ -276,7 +278,7 @@ def find_entities(text: str) -> tuple[FoundEntity, ...]:
     return tuple(_merge_by_field(chosen))[:MOST_ENTITIES]
 
 
-def list_names(entity: FoundEntity) -> tuple[str, ...]:
+def list_entity_names(entity: FoundEntity) -> tuple[str, ...]:
     """The names by which later tasks may call the entity."""
     short_name = strip_legal_form(entity.value)
     return (entity.value, short_name) if short_name != entity.value else (entity.value,)
@@ -362,7 +364,7 @@ def find_money_amounts(text: str) -> Iterator[FoundEntity]:
             number = read_number(match["number"])
             if currency and number is not None:
                 multiplier = _MULTIPLIERS.get((match["times"] or "").lower(), 1)
-                common_form = f"{number_as_text(number * multiplier)} {currency}".casefold()
+                common_form = f"{format_number(number * multiplier)} {currency}".casefold()
                 yield FoundEntity(EntityKind.AMOUNT, match[0], common_form, match.start(), match.end())
 
 
@@ -370,7 +372,7 @@ def _find_percentages(text: str) -> Iterator[FoundEntity]:
     for match in _PERCENT_PATTERN.finditer(text):
         number = read_number(match["number"])
         if number is not None:
-            percentage = f"{number_as_text(number)}%"
+            percentage = f"{format_number(number)}%"
             yield FoundEntity(EntityKind.PERCENTAGE, percentage, percentage, match.start(), match.end())
 
 

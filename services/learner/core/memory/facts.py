@@ -5,8 +5,8 @@ from functools import lru_cache
 
 from services.learner.core.memory.entities import (
     find_entities,
-    list_names,
-    number_as_text,
+    format_number,
+    list_entity_names,
     read_number,
     strip_legal_form,
 )
@@ -26,16 +26,18 @@ _MOST_CACHED_TEXTS = 4096  # texts whose meaning is remembered: each fact is hel
 
 
 def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearchForFacts) -> tuple[KnownFact, ...]:
-    """The facts to keep of a task, at most four, without those that contain protected values."""
+    """The facts that a model found in a task which are kept: at most four, without those that contain protected
+    values.
+    """
     usable_facts = [fact for fact in facts if fact.text.strip() and redact_text(fact.text) == fact.text]
-    return tuple(_build_fact(fact, todo) for fact in usable_facts[:MOST_FACTS_OF_TASK])
+    return tuple(_build_known_fact(fact, todo) for fact in usable_facts[:MOST_FACTS_OF_TASK])
 
 
 def merge_facts(known_facts: KnownFacts, new_facts: Sequence[KnownFact]) -> FactChange:
-    """The changes of the stored rows.
+    """Merges new facts with the known ones, and returns which stored rows to remove and which to add.
 
-    A known fact is strengthened, not stored again; of two that contradict each other, the older is superseded. Beyond
-    the bound, superseded facts go first, then old ones.
+    A fact that is known already is not stored again but becomes more certain; of two that contradict each other, the
+    older one is marked as superseded. If there are too many, superseded facts are dropped first, then the oldest.
     """
     rows_by_id = {id(fact): row for row, fact in known_facts.rows}
     facts = [fact for _, fact in known_facts.rows]
@@ -66,7 +68,7 @@ def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
 
 def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or the same figures in nearly the same words."""
-    meaning, other_meaning = _subject_and_attribute_of(fact), _subject_and_attribute_of(other)
+    meaning, other_meaning = _get_subject_and_attribute(fact), _get_subject_and_attribute(other)
     if meaning and meaning == other_meaning:
         return _normalize_value(fact.value) == _normalize_value(other.value)
     if meaning and other_meaning and meaning[0] != other_meaning[0]:
@@ -80,14 +82,16 @@ def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
 
 def contradicts(fact: KnownFact, other: KnownFact) -> bool:
     """Whether the two facts state different values of the same attribute of the same subject."""
-    meaning, words = _subject_and_attribute_of(fact), _normalize_value(fact.value)
+    meaning, words = _get_subject_and_attribute(fact), _normalize_value(fact.value)
     return (
-        meaning is not None and meaning == _subject_and_attribute_of(other) and words != _normalize_value(other.value)
+        meaning is not None and meaning == _get_subject_and_attribute(other) and words != _normalize_value(other.value)
     )
 
 
 def _strengthen_fact(known_fact: KnownFact, new: KnownFact) -> KnownFact:
-    """The known fact after it was taught again: more certain, and valid again if ``new`` is not older."""
+    """The known fact after another task stated it again (``new``): more certain, and valid again if ``new`` is not
+    older.
+    """
     doubt = (1 - known_fact.confidence) * (1 - new.confidence)
     newest_fact = new if new.at >= known_fact.at else known_fact
     return newest_fact.model_copy(
@@ -107,9 +111,11 @@ def _supersede_fact(fact: KnownFact, newer_fact: KnownFact) -> KnownFact:
     return fact.model_copy(update={"superseded_at": newer_fact.at, "superseded_by": newer_fact.text})
 
 
-def _build_fact(raw: RawFact, todo: TaskToSearchForFacts) -> KnownFact:
+def _build_known_fact(raw: RawFact, todo: TaskToSearchForFacts) -> KnownFact:
     text = " ".join(raw.text.split())[:_LONGEST_TEXT]
-    names = dict.fromkeys(name for entity in find_entities(f"{raw.subject}. {text}") for name in list_names(entity))
+    names = dict.fromkeys(
+        name for entity in find_entities(f"{raw.subject}. {text}") for name in list_entity_names(entity)
+    )
     subject = " ".join(raw.subject.split())[:_LONGEST_FIELD]
     entities = dict.fromkeys((*((subject,) if subject else ()), *names))
     return KnownFact(
@@ -129,13 +135,13 @@ def _build_fact(raw: RawFact, todo: TaskToSearchForFacts) -> KnownFact:
     )
 
 
-def _subject_and_attribute_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
+def _get_subject_and_attribute(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
     """What the fact states a value of: its subject and its attribute's stems; None if it lacks one."""
-    return _subject_and_attribute_stems(fact.subject, fact.attribute)
+    return _normalize_subject_and_attribute(fact.subject, fact.attribute)
 
 
 @lru_cache(maxsize=_MOST_CACHED_TEXTS)
-def _subject_and_attribute_stems(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
+def _normalize_subject_and_attribute(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_normalize_subject(subject), stems) if subject and stems else None
 
@@ -159,7 +165,7 @@ def _normalize_word(word: str) -> str:
     text = word.strip(".,;:()\"'")
     is_number = text[:1].isdecimal() and text.replace(",", "").replace(".", "").isdecimal()  # "¹" is a digit only
     number = read_number(text) if is_number else None
-    return stem(text) if number is None else number_as_text(number)
+    return stem(text) if number is None else format_number(number)
 
 
 @lru_cache(maxsize=_MOST_CACHED_TEXTS)

@@ -12,7 +12,9 @@ from shared.contracts.learning_files import ForgetRequest, ForgetScope
 
 
 class StoredMemory(NamedTuple):
-    """All that is stored of a tenant: list rows with their parsed contents, and entities by their fields."""
+    """All that is stored of a tenant: the rows of each Redis list with what they contain, and entities by their hash
+    field.
+    """
 
     version: str
     cases: tuple[tuple[str, CaseEntry], ...] = ()
@@ -23,8 +25,8 @@ class StoredMemory(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Rows, fields and ids to remove. ``reduced_entities``: those that stay, but were named by fewer tasks;
-    ``reduced_facts``: by stored row, those that stay, without the texts of removed ones.
+    """Rows, fields and ids to remove, and what to change. ``reduced_entities``: entities that stay, but were named by
+    fewer tasks; ``reduced_facts``: by stored row, facts that stay, without the quotes of removed ones.
     """
 
     cases: tuple[str, ...] = ()
@@ -36,20 +38,20 @@ class Removal(NamedTuple):
     reduced_facts: Mapping[str, KnownFact] = {}
 
     @property
-    def counts(self) -> dict[str, int]:
+    def count_by_kind(self) -> dict[str, int]:
         sizes = {"cases": len(self.cases), "facts": len(self.facts), "entities": len(self.entities)}
         sizes["entities_less"] = len(self.reduced_entities)
         return {name: size for name, size in sizes.items() if size}
 
 
 def plan_removal(request: ForgetRequest, memory: StoredMemory) -> Removal:
-    """What to remove for a session or an entity. (For a tenant all keys are removed, without such a plan.)"""
+    """Decides what to remove of a session or an entity. (For a tenant all keys are removed, without such a plan.)"""
     if request.scope is ForgetScope.SESSION:
-        return _removal_for_session(request.subject, memory)
-    return _removal_for_entity(request.subject, memory)
+        return _plan_session_removal(request.subject, memory)
+    return _plan_entity_removal(request.subject, memory)
 
 
-def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
+def _plan_session_removal(session_id: str, memory: StoredMemory) -> Removal:
     removed_fields: list[str] = []
     reduced_entities: dict[str, KnownEntity] = {}
     links: dict[str, EntityLinks] = {}
@@ -63,19 +65,21 @@ def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
             reduced_entities[field] = entity.model_copy(update={"seen": entity.seen - task_count})
             links[field] = entity_links.model_copy(update={"tasks": tasks_to_keep})
     kept_facts = {row: fact for row, fact in memory.facts if fact.session_id != session_id}
-    reduced_facts = {row: _quote_kept_facts_only(fact, kept_facts.values()) for row, fact in kept_facts.items()}
+    reduced_facts = {
+        row: _remove_quotes_of_removed_facts(fact, kept_facts.values()) for row, fact in kept_facts.items()
+    }
     return Removal(
         cases=tuple(row for row, case in memory.cases if case.session_id == session_id),
         facts=tuple(row for row, fact in memory.facts if fact.session_id == session_id),
         todos=tuple(event for event, todo in memory.todos.items() if todo.session_id == session_id),
         entities=tuple(removed_fields),
         reduced_entities=reduced_entities,
-        links=_changed_links(removed_fields, {**memory.links, **links}, frozenset(links)),
+        links=_list_changed_links(removed_fields, {**memory.links, **links}, frozenset(links)),
         reduced_facts={row: fact for row, fact in reduced_facts.items() if fact != kept_facts[row]},
     )
 
 
-def _quote_kept_facts_only(fact: KnownFact, kept_facts: Collection[KnownFact]) -> KnownFact:
+def _remove_quotes_of_removed_facts(fact: KnownFact, kept_facts: Collection[KnownFact]) -> KnownFact:
     """The fact without quotes of facts that are not kept. It is current unless a newer kept fact contradicts it."""
     kept_texts = {"", *(kept_fact.text for kept_fact in kept_facts)}
     changes: dict[str, object] = {} if fact.replaces in kept_texts else {"replaces": ""}
@@ -87,7 +91,7 @@ def _quote_kept_facts_only(fact: KnownFact, kept_facts: Collection[KnownFact]) -
     return fact.model_copy(update=changes) if changes else fact
 
 
-def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
+def _plan_entity_removal(subject: str, memory: StoredMemory) -> Removal:
     names_subject = _make_subject_test(subject, memory)
 
     def find_rows_naming_subject(rows_with_texts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
@@ -107,14 +111,16 @@ def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
             for event, todo in memory.todos.items()
         ),
         entities=removed_fields,
-        links=_changed_links(removed_fields, memory.links),
+        links=_list_changed_links(removed_fields, memory.links),
     )
 
 
-def _changed_links(
+def _list_changed_links(
     removed_fields: Iterable[str], links: Mapping[str, EntityLinks], changed_fields: frozenset[str] = frozenset()
 ) -> Mapping[str, EntityLinks]:
-    """The changed links of entities that stay: those that named a removed entity, or are in ``changed_fields``."""
+    """The changed links (``together``: entities named by the same tasks) of entities that stay: those that had a link
+    to a removed entity, or are in ``changed_fields``.
+    """
     removed_set = frozenset(removed_fields)
     links_to_change: dict[str, EntityLinks] = {}
     for field, entity_links in links.items():

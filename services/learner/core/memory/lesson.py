@@ -24,7 +24,7 @@ class UnreadableOutcome(ValueError):
 
 
 def parse_outcome(event: str) -> TaskOutcome:
-    """Parse an outcome; raises ``UnreadableOutcome``."""
+    """Parses an outcome; raises ``UnreadableOutcome``."""
     try:
         outcome = TaskOutcome.model_validate_json(event)
     except ValidationError as error:
@@ -34,8 +34,9 @@ def parse_outcome(event: str) -> TaskOutcome:
     return outcome
 
 
-def read_lesson(delivery: Delivery) -> Lesson | None:
-    """The lesson of a delivery, from its digest if it has one, else from the outcome; raises ``UnreadableOutcome``.
+def read_lesson_of_delivery(delivery: Delivery) -> Lesson | None:
+    """What to learn from a delivered outcome, from its digest if it has one, else from the outcome itself; raises
+    ``UnreadableOutcome``.
 
     None for a run in a simulated world, which is neither learned from nor counted.
     """
@@ -46,12 +47,16 @@ def read_lesson(delivery: Delivery) -> Lesson | None:
 
 
 def make_lesson(outcome: TaskOutcome) -> Lesson:
-    """The lesson of an outcome that ``parse_outcome`` has accepted: its case, and its strategy's reward."""
+    """Computes what to learn from an outcome that ``parse_outcome`` has accepted: its case, and its strategy's
+    reward.
+    """
     return make_lesson_from_digest(make_outcome_digest(outcome))
 
 
 def make_lesson_from_digest(digest: OutcomeDigest) -> Lesson:
-    """The lesson in a digest; its case is not parsed. Raises ``UnreadableOutcome``."""
+    """Reads what to learn from the digest that the executor put beside the outcome, without parsing the outcome. Raises
+    ``UnreadableOutcome``.
+    """
     header, case_json = _CASE_HEADER_PATTERN.fullmatch(digest.header), digest.case
     is_object = case_json[:1] == "{" and case_json[-1:] == "}"
     if header is None or "\n" in case_json or (case_json and not is_object):
@@ -59,14 +64,14 @@ def make_lesson_from_digest(digest: OutcomeDigest) -> Lesson:
     tenant, pull, counted_line, day, event_id = header.groups()
     try:
         return Lesson(
-            event_id, _parse_name(tenant), counted_line, _parse_day(day), case_json, _parse_strategy_use(pull)
+            event_id, _parse_quoted_name(tenant), counted_line, _parse_day(day), case_json, _parse_strategy_use(pull)
         )
     except ValueError:
         raise UnreadableOutcome("the digest is malformed") from None
 
 
 @lru_cache(maxsize=1_024)  # these three: the same few, over and over
-def _parse_name(quoted_name: str) -> str:
+def _parse_quoted_name(quoted_name: str) -> str:
     name: object = loads(quoted_name)
     if not isinstance(name, str) or not name:
         raise UnreadableOutcome("no name stands where one should be")
