@@ -17,9 +17,9 @@ from cli.stack import plan
 from cli.stack.child import Child, ReportProgress, ignore_progress, start_fork_server, wait_until_ready
 from shared.domain.address_ranges import why_open_host_refused
 from shared.domain.exact_json import loads_object
-from shared.infra.archive_open import get_or_create_key
+from shared.infra.archive_open import get_or_create_key_file
 from shared.infra.embedded_redis import EmbeddedRedis, FolderTaken, NoRedisServer
-from shared.infra.redis import VolatileRedis, check_durable, connect
+from shared.infra.redis import VolatileRedis, connect, require_durable_redis
 from shared.ports.store import StoreUnavailable
 
 UNRULED_WRITES = "UNRULED_WRITES"
@@ -218,9 +218,9 @@ async def run_stack(options: plan.StackOptions, tell: ReportProgress = ignore_pr
     options = record_unruled_writes_choice(options)
     options = replace(
         options,
-        archive_key=get_or_create_key(options.folder),
-        webhook_secret=get_or_create_key(options.folder, "webhook"),
-        assessment_key=get_or_create_key(options.folder, "assessment"),
+        archive_key=get_or_create_key_file(options.folder),
+        webhook_secret=get_or_create_key_file(options.folder, "webhook"),
+        assessment_key=get_or_create_key_file(options.folder, "assessment"),
     )
     async with AsyncExitStack() as stack_exit:
         if options.environ.get("REDIS_URL"):
@@ -259,7 +259,9 @@ async def _check_redis_durable(options: plan.StackOptions) -> None:
     except ValueError:
         return
     try:
-        await check_durable(redis, allow_volatile=options.environ.get("ALLOW_VOLATILE_REDIS", "").lower() in _YES_WORDS)
+        await require_durable_redis(
+            redis, allow_volatile=options.environ.get("ALLOW_VOLATILE_REDIS", "").lower() in _YES_WORDS
+        )
     except VolatileRedis as error:
         raise CommandError(str(error)) from error
     except StoreUnavailable:

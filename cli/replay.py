@@ -10,7 +10,7 @@ from cli.child_json import run_module_for_json
 from cli.console import CommandError, err, out, print_answer, text_table
 from cli.stack.registry import data_folder
 from shared.domain.exact_json import JsonObject, objects_in
-from shared.infra.archive_open import get_or_create_key, local_archive_url
+from shared.infra.archive_open import build_local_archive_url, get_or_create_key_file
 
 DEFAULT_FOLDER = Path(".purple")
 Folder = Annotated[
@@ -29,7 +29,7 @@ def archive_environ(folder: Path | None) -> dict[str, str]:
     if not (folder / "archive").is_dir():
         advice = "Name the folder of the stack with --dir, or set ARCHIVE_URL."
         raise CommandError(f"{folder} holds no archive.", advice, _EXIT_FAILED)
-    return {**os.environ, "ARCHIVE_URL": local_archive_url(folder), "ARCHIVE_KEY": get_or_create_key(folder)}
+    return {**os.environ, "ARCHIVE_URL": build_local_archive_url(folder), "ARCHIVE_KEY": get_or_create_key_file(folder)}
 
 
 _TIMEOUT_SECONDS = 120.0

@@ -12,7 +12,7 @@ from cli.stack.registry import environ_of_running_stack
 from shared.domain.exact_json import dumps
 from shared.infra import keys
 from shared.infra.redis import connect
-from shared.infra.redis_address import read_address
+from shared.infra.redis_address import parse_redis_address
 
 _TIMEOUT_SECONDS = 15.0
 
@@ -42,7 +42,7 @@ async def record_restore(url: str) -> int:
     Raises ``CommandError``.
     """
     try:
-        address = read_address(url)
+        address = parse_redis_address(url)
     except ValueError as error:
         fault = "cannot be used" if url else "is not set"
         raise CommandError(f"REDIS_URL {fault}: it names the restored server.", _describe_running_redis(), 2) from error

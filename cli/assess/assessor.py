@@ -21,7 +21,7 @@ from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.messages import JsonObject, Update
 from shared.contracts.assessment.results import AGENT_KEY_HEADER, AssessmentResults
 from shared.contracts.base import describe_first_error
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 API_KEY_VARIABLE = "ASSESSOR_API_KEY"
 AGENT_KEY_VARIABLE = "AGENT_API_KEY"
@@ -40,7 +40,7 @@ async def connect_assessor(
     key = read_key(API_KEY_VARIABLE)
     keys_by_header = {"X-API-Key": key if url else "", AGENT_KEY_HEADER: agent_key}
     headers = {name: value for name, value in keys_by_header.items() if value}
-    async with httpx.AsyncClient(trust_env=False, headers=headers, verify=client_tls_context()) as http:
+    async with httpx.AsyncClient(trust_env=False, headers=headers, verify=load_client_tls_context()) as http:
         if url:
             yield check_url(url, "assessor"), http
             return

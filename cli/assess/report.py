@@ -11,7 +11,7 @@ from cli.console import CommandError
 from shared.contracts.assessment.criterion_points import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import PASSING_SHARE, Assessment
-from shared.domain.estimates import ConfidenceInterval, difference_interval
+from shared.domain.estimates import ConfidenceInterval, compute_difference_interval
 
 
 def assessment_table(assessment: Assessment) -> Table:
@@ -135,7 +135,7 @@ def _describe_change(before: Sequence[float], after: Sequence[float]) -> JsonObj
     """
     means = [fmean(points) if points else None for points in (before, after)]
     change = means[1] - means[0] if means[0] is not None and means[1] is not None else None
-    interval = difference_interval(before, after)
+    interval = compute_difference_interval(before, after)
     clear = interval is not None and not interval.low <= 0 <= interval.high
     means_json: JsonObject = {"before": means[0], "after": means[1], "change": change}
     return {**means_json, "interval": [*interval] if interval else None, "clear": clear}

@@ -18,7 +18,7 @@ from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, pars
 from cli.stack.registry import url_of_running_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, objects_in
 from shared.domain.words import Role
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 REQUEST_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 API_KEY_VARIABLE = "PURPLE_API_KEY"
@@ -159,7 +159,7 @@ def build_path(*segments: str) -> str:
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     """Yields a client that sends the key in ``PURPLE_API_KEY``, if set. An empty ``url``: that of the local stack."""
     key = read_key(API_KEY_VARIABLE)
-    headers, tls = {"Authorization": f"Bearer {key}"} if key else None, client_tls_context()
+    headers, tls = {"Authorization": f"Bearer {key}"} if key else None, load_client_tls_context()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
         yield GatewayClient(check_url(url or url_of_running_gateway(), "gateway"), http)
 

@@ -23,7 +23,7 @@ from setproctitle import setproctitle
 from cli.console import CommandError
 from cli.stack.plan import ProcessSpec
 from shared.infra.process import make_parent_death_signal
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 _FORK_CONTEXT = multiprocessing.get_context("forkserver")
 _PRELOADED_MODULE = "cli.stack.preloaded"
@@ -175,7 +175,7 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Re
         awaited.pop(child.spec.name)
         tell(tuple(awaited))
 
-    async with httpx.AsyncClient(timeout=PROBE_TIMEOUT, trust_env=False, verify=client_tls_context()) as client:
+    async with httpx.AsyncClient(timeout=PROBE_TIMEOUT, trust_env=False, verify=load_client_tls_context()) as client:
         try:
             async with asyncio.TaskGroup() as group:
                 for child in children:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from shared.contracts.credential import ENV_PREFIX
-from shared.infra.archive_open import local_archive_url
+from shared.infra.archive_open import build_local_archive_url
 
 HOST = "127.0.0.1"
 _HOSTS_BY_WILDCARD = {"0.0.0.0": HOST, "::": "::1"}  # noqa: S104  # addresses that stand for all, and one of them
@@ -208,7 +208,7 @@ def _tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
 def _archive_variables(options: StackOptions) -> dict[str, str]:
     """The variables for the archive of ended tasks: the user's, else one in the stack's folder."""
     if options.archive_key and not options.environ.get("ARCHIVE_URL"):
-        return {"ARCHIVE_URL": local_archive_url(options.folder), "ARCHIVE_KEY": options.archive_key}
+        return {"ARCHIVE_URL": build_local_archive_url(options.folder), "ARCHIVE_KEY": options.archive_key}
     return _copy_variables(options, "ARCHIVE_KEY")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import httpx
 
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 PATIENCE_SECONDS = 3.0
 _WAITING_BY_VARIABLE = {"GREEN_AGENT_MCP_URL": "tools", "ANTHROPIC_BASE_URL": "a model"}
@@ -26,7 +26,7 @@ async def _find_cause(url: str) -> str:
     """Why no server can be reached at ``url``; empty if one can, also if it takes its time to answer."""
     try:
         async with (
-            httpx.AsyncClient(verify=client_tls_context(), timeout=PATIENCE_SECONDS) as http,
+            httpx.AsyncClient(verify=load_client_tls_context(), timeout=PATIENCE_SECONDS) as http,
             http.stream("GET", url),
         ):
             return ""

@@ -13,7 +13,7 @@ from examples.company.faults import ToolFaults
 from examples.company.opening import open_books
 from examples.company.server import build_app
 from examples.company.settings import CompanySettings
-from shared.infra.process import configure_logging, tune_gc
+from shared.infra.process import configure_logging, freeze_startup_objects
 
 _GRACE_SECONDS = 3
 
@@ -52,7 +52,7 @@ def _serve(app: Starlette, settings: CompanySettings) -> None:
     # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGINT, lambda *_: None)
-    tune_gc()
+    freeze_startup_objects()
     uvicorn.Server(config).run()
 
 

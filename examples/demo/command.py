@@ -28,7 +28,7 @@ from examples.demo.books import BooksSnapshot, DemoTask, DemoTurn
 from examples.demo.checks import ObservedTask, database_json, find_problems
 from examples.demo.script import TASKS
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 HEALTHY = "{}"
@@ -50,7 +50,7 @@ class DemoCompany:
         if not faults:
             yield
             return
-        async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT, verify=client_tls_context()) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=TIMEOUT, verify=load_client_tls_context()) as http:
             await self._set_faults(http, faults)
             try:
                 yield

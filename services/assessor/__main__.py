@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
             configure_logging("assessor", settings.log_level, settings.log_format)
             serve_until_stopped(trace_requests(count_requests(app, "assessor"), tracer), settings.host, settings.port)
     except CannotStart as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     return 0
 
 
@@ -57,7 +57,7 @@ def _run_check(arguments: Sequence[str]) -> int:
         config = read_settings(GreenAgentConfig, **{**read_older_names(), **folder_option})
         return asyncio.run(check_scenarios(config, options.scenario))
     except (CannotStart, SimulatorFailed) as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
 
 
 def _run_days(arguments: Sequence[str]) -> int:
@@ -72,9 +72,11 @@ def _run_days(arguments: Sequence[str]) -> int:
     try:
         return write_days(options.scenarios_dir, options.seed, options.count, options.difficulty)
     except FileExistsError as problem:
-        return print_problem(CannotStart(f"There is {Path(problem.filename).parent} already; no day is written over."))
+        return print_start_problem(
+            CannotStart(f"There is {Path(problem.filename).parent} already; no day is written over.")
+        )
     except OSError as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
 
 
 def _build_parser() -> argparse.ArgumentParser:

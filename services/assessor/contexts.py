@@ -20,7 +20,7 @@ from services.assessor.ports.participants import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
 from shared.domain import span_names as names
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from shared.ports.tracing import NO_TRACER, Tracer
 
 _LOOK_SECONDS = 30.0
@@ -49,7 +49,7 @@ class GreenAgents(Assessments):
         self._tracer = tracer
         self._models = models or build_models(config)
         self._scenarios = ScenarioFolder(config.scenarios_dir)
-        self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=client_tls_context())
+        self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=load_client_tls_context())
         self._slots: OrderedDict[str, _AgentSlot] = OrderedDict()
         self._queue = AssessmentQueue(config.places)
         self._shared_process = _shared_process(config)

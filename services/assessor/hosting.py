@@ -21,7 +21,7 @@ from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.messages import ErrorOccurred, ErrorType
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.base import describe_first_error
-from shared.infra.model_prices import read_prices
+from shared.infra.model_prices import load_prices
 from shared.ports.models import Model, Tier
 from shared.ports.simulator import SimulatorFailed
 
@@ -147,7 +147,7 @@ def build_models(config: GreenAgentConfig) -> Models:
     response = _build_model(config, config.response_generator_model, _CHARACTER_TEMPERATURE)
     summarization = _build_model(config, config.summarization_model, _JUDGE_TEMPERATURE)
     evaluation = _build_model(config, config.evaluation_model, _JUDGE_TEMPERATURE)
-    return Models(response, summarization, evaluation, read_prices(config.model_prices))
+    return Models(response, summarization, evaluation, load_prices(config.model_prices))
 
 
 async def close_models(models: Models) -> None:

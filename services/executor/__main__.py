@@ -54,9 +54,9 @@ def main(arguments: Sequence[str]) -> int:
         with open_tracer(settings, "executor") as tracer:
             uvloop.run(run_executor(settings, Worker, tracer))
     except (CannotStart, BadTenantFile, VolatileRedis) as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     except StoreUnavailable as error:
-        return print_problem(CannotStart(f"REDIS_URL cannot be used: {error}"))
+        return print_start_problem(CannotStart(f"REDIS_URL cannot be used: {error}"))
     return 0
 
 

@@ -27,7 +27,7 @@ from shared.domain.model_price import NANOS_PER_DOLLAR
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.guard import AddressGuard
 from shared.infra.metrics import Metrics
-from shared.infra.model_prices import read_prices
+from shared.infra.model_prices import load_prices
 from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
 from shared.infra.parts import load_optional_part
 from shared.infra.redis import connect
@@ -112,7 +112,7 @@ def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
         Tier.SMALL: (settings.haiku_model, settings.fallback_model),
         Tier.LARGE: (settings.sonnet_model, settings.fallback_model),
     }
-    tariff = Tariff(read_prices(settings.model_prices), tiers)
+    tariff = Tariff(load_prices(settings.model_prices), tiers)
     return Ceilings(settings.task_tokens, int(settings.task_money * NANOS_PER_DOLLAR), tariff)
 
 

@@ -16,7 +16,7 @@ from services.executor.core.session.context import run_in_parallel
 from services.executor.ports.tools import Credentials, CredentialUnavailable, Tool, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
-from shared.contracts.tenant_document import BadRecord, complete_connections, read_owned_record
+from shared.contracts.tenant_document import BadRecord, complete_connections, parse_record_of_tenant
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
 from shared.domain.words import ToolClass
@@ -24,7 +24,7 @@ from shared.infra.guard import AddressGuard
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.service_settings import HostList
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, print_start_problem, read_settings
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 
@@ -113,7 +113,7 @@ def try_connections(arguments: Sequence[str]) -> int:
     try:
         source, trials = asyncio.run(_try_connections(options, read_settings(ConnectionTrialSettings)))
     except (CannotStart, BadTenantFile) as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     except (StoreUnavailable, BadRecord, OSError, ValueError) as error:
         sys.stderr.write(f"The record of tenant {options.tenant} cannot be read: {error}\n")
         return EXIT_NO_RECORD
@@ -158,7 +158,7 @@ async def _read_record(options: ConnectionsOptions, settings: ConnectionTrialSet
     """Where the tenant's record comes from, and the record; raises ``CannotStart`` if there is none."""
     if options.tenant_file:
         document = loads_object(options.tenant_file.read_text("utf-8"))
-        record = read_owned_record(document, options.tenant)
+        record = parse_record_of_tenant(document, options.tenant)
         connections = complete_connections(record.connections, settings.green_agent_mcp_url)
         return str(options.tenant_file), record.model_copy(update={"connections": connections})
     stored_record = await _read_stored_record(options.tenant, settings)

@@ -35,8 +35,8 @@ from shared.domain import metric_names as names
 from shared.infra import side_server
 from shared.infra.installation import InstallationGaugeReader
 from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route
-from shared.infra.process import make_stop_event, tune_gc
-from shared.infra.redis import check_durable_at_start, connect
+from shared.infra.process import freeze_startup_objects, make_stop_event
+from shared.infra.redis import connect, require_durable_redis_at_start
 from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.side_server import ServerWithoutSignals, make_side_server
 from shared.infra.tenant_records import TenantStops
@@ -62,7 +62,7 @@ async def run_sessions(
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
-        await check_durable_at_start(
+        await require_durable_redis_at_start(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
         shared, wakes, fault_counts = SharedTexts(state), ArqWakes(queue), RepairedFaultCounter(metrics)
@@ -131,7 +131,7 @@ async def _serve(
 ) -> None:
     """Runs the sessions, the health port and the ``loops`` beside them until a signal; then stops them in order."""
     stop = make_stop_event()
-    tune_gc()
+    freeze_startup_objects()
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())

@@ -20,7 +20,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, print_start_problem, read_settings
 from shared.ports.archive import ArchiveUnavailable
 
 EXIT_SAME, EXIT_DIFFERS, EXIT_CANNOT_REPLAY = 0, 1, 2
@@ -131,7 +131,7 @@ def show_replay(arguments: Sequence[str], worker: MakeReplayWorker) -> int:
     try:
         report = asyncio.run(_replay_task(options, worker))
     except CannotStart as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
         sys.stderr.write(f"{options.task} cannot be replayed: {error}\n")
         return EXIT_CANNOT_REPLAY

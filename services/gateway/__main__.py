@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = read_settings(GatewaySettings, **overrides)
     except CannotStart as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     configure_logging("gateway", settings.log_level, settings.log_format)
     if settings.profile == "production" and not settings.purple_agent_card_url:
         log.error("card_url_not_set", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")

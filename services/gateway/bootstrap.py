@@ -60,7 +60,7 @@ from shared.infra.parts import load_optional_part
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
@@ -110,7 +110,9 @@ def _connect(settings: GatewaySettings) -> _Connections:
     metrics = Metrics("gateway")
     is_embedded = settings.profile == "embedded"
     webhooks = wiring.WebhookWiring(settings, state, listener, is_embedded=is_embedded, meter=metrics)
-    http = httpx.AsyncClient(trust_env=True, verify=client_tls_context())  # a proxy to the issuer is the operator's
+    http = httpx.AsyncClient(
+        trust_env=True, verify=load_client_tls_context()
+    )  # a proxy to the issuer is the operator's
     signing_keys = wiring.build_signing_keys(settings, http)
     identity = wiring.build_identity(settings, RateMeter(state), signing_keys)
     return _Connections(state, queue, listener, http, signing_keys, identity, metrics, webhooks)

@@ -11,7 +11,7 @@ from services.gateway.features.identity import api_keys
 from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
 from shared.infra.redis import StateSettings, connect
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, print_start_problem, read_settings
 from shared.ports.store import StoreUnavailable
 
 FIRST_KEY_COMMAND = "first-key"
@@ -29,7 +29,7 @@ def run_first_key_command(arguments: Sequence[str]) -> int:
             create_first_key(read_settings(StateSettings).redis_url, options.tenant, options.principal, options.again)
         )
     except (CannotStart, StoreUnavailable) as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     except api_keys.OperatorExists as problem:
         sys.stderr.write(f"{problem}\n")
         return _EXIT_REFUSED

@@ -8,16 +8,16 @@ from pydantic_core import PydanticCustomError
 from services.gateway.a2a.settings import URL_REGEX, A2aSettings
 from services.gateway.edge.request_limits import RequestLimits
 from shared.domain.address_ranges import why_open_host_refused
-from shared.infra.archive_open import parse_keys
+from shared.infra.archive_open import parse_encryption_keys
 from shared.infra.parts import check_optional_parts
 from shared.infra.redis import QueueSettings
-from shared.infra.service_settings import HostList, SentFileSettings, Settings, WordList, validate_by
+from shared.infra.service_settings import HostList, SentFileSettings, Settings, WordList, make_validator
 
 
 class AssessmentSettings(Settings):
     """Settings of assessments. ``assessment_key``: the Fernet keys that encrypt stored keys to assessed worlds."""
 
-    assessment_key: Annotated[str, validate_by(parse_keys)] = Field(
+    assessment_key: Annotated[str, make_validator(parse_encryption_keys)] = Field(
         default="",
         repr=False,
         description="what the keys to assessed worlds are kept under: Fernet keys, "
@@ -26,7 +26,7 @@ class AssessmentSettings(Settings):
 
     @property
     def world_sealing_keys(self) -> tuple[str, ...]:
-        return parse_keys(self.assessment_key)
+        return parse_encryption_keys(self.assessment_key)
 
 
 class ShutdownSettings(Settings):

@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] = ()) -> int:
         with open_tracer(settings, "learner") as tracer:
             uvloop.run(run_learner(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     except StoreUnavailable as error:
-        return print_problem(CannotStart(f"REDIS_URL cannot be used: {error}"))
+        return print_start_problem(CannotStart(f"REDIS_URL cannot be used: {error}"))
     return 0
 
 

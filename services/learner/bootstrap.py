@@ -16,8 +16,8 @@ from services.learner.workers.health import LearnerGauges, build_learner_health_
 from services.learner.workers.learner import Learner
 from services.learner.workers.loops import keep_adjusting_share, keep_learning
 from shared.infra.metrics import Metrics, MetricsPage
-from shared.infra.process import make_stop_event, tune_gc
-from shared.infra.redis import check_durable_at_start, connect
+from shared.infra.process import freeze_startup_objects, make_stop_event
+from shared.infra.redis import connect, require_durable_redis_at_start
 from shared.infra.side_server import make_side_server
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -29,7 +29,7 @@ async def run_learner(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> 
     """Runs the service until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
-        await check_durable_at_start(
+        await require_durable_redis_at_start(
             redis, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
         await _serve(settings, redis, tracer)
@@ -52,7 +52,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     )
     every = settings.lease_seconds / 3
     stop = make_stop_event()
-    tune_gc()
+    freeze_startup_objects()
     async with asyncio.TaskGroup() as group:
         group.create_task(server.serve())
         sharing = group.create_task(keep_adjusting_share(learner, every))

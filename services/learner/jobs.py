@@ -31,12 +31,12 @@ from services.learner.workers.loops import (
 )
 from services.learner.workers.rememberer import Rememberer
 from shared.contracts.learning_files import LearningFile, LearningImportRequest
-from shared.domain.model_price import highest_prices
+from shared.domain.model_price import find_highest_prices
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.learned_files import read_learned_files
 from shared.infra.lua import Scripts
-from shared.infra.model_prices import read_prices
+from shared.infra.model_prices import load_prices
 from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
 from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.starting import CannotStart
@@ -103,9 +103,9 @@ def build_memory_jobs(
         return MemoryJobs(rememberer, follower, outcomes, forgetter)
 
     model = LazyModel(lambda: _build_fact_model(settings))
-    prices = read_prices()
+    prices = load_prices()
     counted_model = CountedModel(model, {Tier.SMALL: settings.haiku_model}, meter)
-    finder = ModelFactFinder(counted_model, prices.get(settings.haiku_model) or highest_prices(prices.values()))
+    finder = ModelFactFinder(counted_model, prices.get(settings.haiku_model) or find_highest_prices(prices.values()))
     budgets = TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
     return MemoryJobs(rememberer, follower, outcomes, forgetter, worker, model.close)

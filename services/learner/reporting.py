@@ -20,7 +20,7 @@ from services.learner.core.files.benchmark_report import (
 )
 from services.learner.ports.outcomes import ObjectChanged, ObjectStoreUnavailable
 from services.learner.settings import TrainingSettings
-from shared.infra.starting import CannotStart, print_problem, read_settings
+from shared.infra.starting import CannotStart, print_start_problem, read_settings
 
 REPORT_COMMAND = "report"
 _EXIT_REFUSED = 1
@@ -42,7 +42,7 @@ def run_report_command(arguments: Sequence[str]) -> int:
         else:
             reports = asyncio.run(_read_from_bucket(options.bucket, options.most))
     except CannotStart as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     except (ObjectStoreUnavailable, OSError) as problem:
         return _print_error(str(problem))
     if not reports.reports:

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings = read_settings(PlannerSettings, **({"planner_allow_faults": True} if options.allow_faults else {}))
     except CannotStart as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     configure_logging("planner", settings.log_level, settings.log_format)
     with open_tracer(settings, "planner") as tracer:
         serve_until_stopped(

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings = read_settings(PolicySettings)
     except CannotStart as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     configure_logging("policy", settings.log_level, settings.log_format)
     with open_tracer(settings, "policy") as tracer:
         metrics = Metrics("policy")
@@ -57,9 +57,9 @@ def _run_backtest(arguments: Sequence[str]) -> int:
     try:
         archive = read_settings(ArchiveSettings).open_task_archive()
     except CannotStart as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     if archive is None:
-        return print_problem(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
+        return print_start_problem(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
     return run_backtest_command(arguments, archive)
 
 

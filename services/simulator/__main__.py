@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
         )
         app = build(settings)
     except (CannotStart, OSError) as problem:
-        return print_problem(problem)
+        return print_start_problem(problem)
     configure_logging("simulator", settings.log_level, settings.log_format)
     with open_tracer(settings, "simulator") as tracer:
         serve_until_stopped(

@@ -7,6 +7,8 @@ from shared.domain.words import ToolClass
 
 
 class OfferedTool(policy.PolicyContract):
+    """A tool that the turn may call, as the policy service needs it."""
+
     tool: str
     tool_class: ToolClass = ToolClass.READ
 
@@ -29,7 +31,9 @@ class Prohibition(policy.PolicyContract):
 
 
 class CallLimit(Prohibition):
-    """How many more times the tool may be called in this turn. ``successes_only``: certain failures do not count."""
+    """How many more times the tool may be called in this turn. ``successes_only``: calls that failed for certain do not
+    count.
+    """
 
     remaining: int
     successes_only: bool = False
@@ -42,7 +46,9 @@ class Precondition(Prohibition):
 
 
 class ToolAllowance(policy.PolicyContract):
-    """What the rules say of one tool. ``ask``: a rule depends on the arguments, so each call needs its own verdict."""
+    """What the rules say of one tool before a call of it is planned. ``ask``: a rule depends on the arguments, so the
+    executor must ask for a verdict on each call.
+    """
 
     tool: str
     bars: tuple[Prohibition, ...] = ()

@@ -59,25 +59,29 @@ class Escalation(Contract):
     at: datetime
 
 
-def is_ladder_rising(ladder: tuple[LadderRung, ...]) -> bool:
+def are_levels_rising(ladder: tuple[LadderRung, ...]) -> bool:
     """Whether each rung of a ladder is of a higher level than the one before it; True for an empty ladder."""
     ranks = [EscalationLevel.parse(rung.level) for rung in ladder]
     return all(lower < higher for lower, higher in pairwise(ranks))
 
 
-def rungs_above(ladder: tuple[LadderRung, ...], level: str | None) -> tuple[LadderRung, ...]:
-    """The rungs above ``level``, which need not be a rung itself; all rungs if it is None."""
+def list_rungs_above(ladder: tuple[LadderRung, ...], level: str | None) -> tuple[LadderRung, ...]:
+    """The rungs of an approval ladder whose level is higher than ``level``, which need not be a rung itself; all rungs
+    if it is None.
+    """
     return tuple(
         rung for rung in ladder if level is None or EscalationLevel.parse(rung.level) > EscalationLevel.parse(level)
     )
 
 
-def find_rung(ladder: tuple[LadderRung, ...], level: str | None) -> LadderRung | None:
+def find_rung_of_level(ladder: tuple[LadderRung, ...], level: str | None) -> LadderRung | None:
     """The rung of that level; None if the ladder has none."""
     return next((rung for rung in ladder if rung.level == level), None)
 
 
 class ApprovalStatus(StrEnum):
+    """Whether an approval waits, or how it was decided."""
+
     WAITING = "waiting"
     APPROVED = "approved"
     REJECTED = "rejected"
@@ -86,6 +90,8 @@ class ApprovalStatus(StrEnum):
 
 
 class Decision(Contract):
+    """A person's decision on an approval."""
+
     approve: bool
     by: Principal
     at: datetime
@@ -143,7 +149,7 @@ class Approval(Contract):
         """The name of the approval's current deadline timer, which differs for each level."""
         return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
 
-    def find_objection(self, principal: Principal, now: datetime) -> str | None:
+    def find_objection_to_decider(self, principal: Principal, now: datetime) -> str | None:
         """Why this person's decision would not count now; None if it would. A higher level does not count either."""
         if self.status is not ApprovalStatus.WAITING or now >= self.deadline:
             return f"the approval is no longer waiting (deadline {self.deadline:%Y-%m-%d %H:%M} UTC)"

@@ -42,7 +42,7 @@ class Contract(FrozenModel):
         return copied
 
     @classmethod
-    def read_row(cls, row: object) -> Self | None:
+    def parse_row(cls, row: object) -> Self | None:
         """Parses a stored row; None if there is no row, or this version cannot read it."""
         try:
             return None if row is None else cls.model_validate_json(str(row))

@@ -47,7 +47,7 @@ class SecretReference(NamedTuple):
         return f"{self.scheme.value}:{self.name}" + (f"#{self.key}" if self.key else "")
 
 
-def parse_reference(text: str) -> SecretReference:
+def parse_secret_reference(text: str) -> SecretReference:
     """Parses a reference to a secret. Its ``ValueError`` does not repeat the text, which may be a secret itself."""
     word, _, location = text.partition(":")
     name, _, key = location.partition("#") if word == SecretSource.AWS else (location, "", "")
@@ -81,7 +81,7 @@ class Credential(Contract):
     @field_validator("source")
     @classmethod
     def _check_reference(cls, text: str) -> str:
-        parse_reference(text)
+        parse_secret_reference(text)
         return text
 
     @field_validator("header")
@@ -118,25 +118,25 @@ class Credential(Contract):
 
     @property
     def reference(self) -> SecretReference:
-        return parse_reference(self.source)
+        return parse_secret_reference(self.source)
 
 
 _OAUTH_FIELDS = {"token_url", "client_id", "scope", "audience", "client_auth"}
 
 
-def secrets_folder_of(tenant: str) -> str:
+def name_secrets_folder(tenant: str) -> str:
     """The name of a tenant's folder of secrets; unique to the tenant."""
     return tenant if _PLAIN_ID_PATTERN.fullmatch(tenant) else f"_x{tenant.encode().hex()}"
 
 
-def env_variable_prefix_of(tenant: str) -> str:
+def name_env_variable_prefix(tenant: str) -> str:
     """The prefix of the environment variables with a tenant's secrets; unique to the tenant."""
     is_plain = _PLAIN_ID_PATTERN.fullmatch(tenant)
     return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if is_plain else f'x{tenant.encode().hex()}'}__"
 
 
-def aws_prefix_of(tenant: str) -> str:
-    return f"{AWS_PREFIX}{secrets_folder_of(tenant)}/"
+def name_aws_secret_prefix(tenant: str) -> str:
+    return f"{AWS_PREFIX}{name_secrets_folder(tenant)}/"
 
 
 def why_not_own_secret(reference: SecretReference, tenant: str) -> str | None:
@@ -144,17 +144,17 @@ def why_not_own_secret(reference: SecretReference, tenant: str) -> str | None:
 
     A tenant's operators write the record, while the secrets of all tenants are stored with the executor.
     """
-    if reference.scheme is SecretSource.ENV and not reference.name.startswith(env_variable_prefix_of(tenant)):
-        return f"a variable of this tenant begins with {env_variable_prefix_of(tenant)}"
+    if reference.scheme is SecretSource.ENV and not reference.name.startswith(name_env_variable_prefix(tenant)):
+        return f"a variable of this tenant begins with {name_env_variable_prefix(tenant)}"
     if reference.scheme is SecretSource.FILE and reference.name.startswith("/"):
         return "must be the name of a file in the tenant's own folder of CREDENTIALS_DIR, without a leading slash"
-    if reference.scheme is SecretSource.AWS and not _read_secret_name_of_arn(reference.name).startswith(
-        aws_prefix_of(tenant)
+    if reference.scheme is SecretSource.AWS and not _extract_secret_name_from_arn(reference.name).startswith(
+        name_aws_secret_prefix(tenant)
     ):
-        return f"the name of a secret of this tenant begins with {aws_prefix_of(tenant)}"
+        return f"the name of a secret of this tenant begins with {name_aws_secret_prefix(tenant)}"
     return None
 
 
-def _read_secret_name_of_arn(name: str) -> str:
+def _extract_secret_name_from_arn(name: str) -> str:
     arn = _AWS_ARN_PATTERN.fullmatch(name)
     return arn["name"] if arn else name

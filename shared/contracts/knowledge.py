@@ -8,8 +8,8 @@ from shared.domain.words import Strategy
 
 
 class PredictionAccuracy(Contract):
-    """The predictions of one kind of threshold in one process type, one for each task: how many, and how many came
-    true.
+    """How many predictions of one kind of threshold in one process type were checked, at most one for each task, and
+    how many came true.
 
     ``window``: whether each of the newest came true, the newest last.
     """
@@ -22,7 +22,9 @@ class PredictionAccuracy(Contract):
 
 
 class CaseEntry(Contract):
-    """One entry of a tenant's case log. ``domain`` is the process type; ``case_id`` the id of the outcome event."""
+    """What one ended task was and how well it went, kept in the tenant's case log for later tasks. ``domain`` is the
+    process type; ``case_id`` the id of the outcome event.
+    """
 
     case_id: str
     session_id: str

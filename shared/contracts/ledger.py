@@ -35,7 +35,9 @@ class EarlierAttempt(Contract):
 
 
 class AgentCall(Contract):
-    """A call of a remote agent's skill that the agent accepted: the agent's ``task``, and its question to a person."""
+    """A call of a remote A2A agent's skill that the agent accepted: ``task``, the agent's id for its work, and the
+    question that the agent asks a person.
+    """
 
     task: str
     at_work: bool = False  # whether it had not finished when it was last asked, and nobody had to answer anything
@@ -86,7 +88,9 @@ class LedgerEntry(Contract):
 
     @property
     def doubt_id(self) -> str:
-        """The id of this write's doubt, which includes the attempt, so that another attempt is another doubt."""
+        """The id of the doubt about this write. It includes the number of the attempt, so that a doubt about another
+        attempt has another id.
+        """
         return f"{self.key}:{self.attempt}"
 
     @property

@@ -44,12 +44,12 @@ class MadeTool(Contract):
     removed_by: str = ""
 
     @field_serializer("made_at", "removed_at", when_used="unless-none")
-    def _time_as_text(self, moment: datetime) -> str:
+    def _format_time(self, moment: datetime) -> str:
         """The time as text, since checkpoints hold only JSON values."""
         return moment.isoformat()
 
     @property
-    def ref(self) -> MadeToolReference:
+    def reference(self) -> MadeToolReference:
         return MadeToolReference(name=self.name, version=self.version, code_sha256=self.code_sha256)
 
     def copy_as_removed(self, removed_at: datetime, removed_by: str) -> "MadeTool":

@@ -10,14 +10,16 @@ from shared.domain.words import Strategy, TaskState
 
 
 class ThresholdKind(StrEnum):
+    """Where the value comes from with which an actual one is compared."""
+
     VARIANCE = "variance"
     SLA_CREDIT = "sla_credit"
     POLICY_LIMIT = "policy_limit"
 
 
 class Threshold(Contract):
-    """A limit, or a value to expect, known before the task acts, as decimal text (``2%`` for a share); ``source`` says
-    in words where it comes from.
+    """A limit, or a value to expect, that is known before a task acts; after the task it is compared with the actual
+    value. It is decimal text (``2%`` for a share); ``source`` says in words where it comes from.
 
     ``name``: the field or figure it is about; empty for a limit in plain words. ``sign``: empty if it is not a limit.
     ``rule_id`` and ``policy_id``: the rule whose whole condition is this limit (for calls of ``tool``, if given); empty
@@ -59,7 +61,9 @@ class OutcomeTexts(Contract):
 
 
 class TaskOutcome(Contract):
-    """The facts of one ended task. ``event_id``: task id and run; the learner counts each event once by it."""
+    """The facts of one ended task, from which the learner learns. ``event_id``: task id and run; the learner counts
+    each event once by it.
+    """
 
     event_id: str
     tenant: str

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.bandit import to_reward_units
-from shared.domain.cases import judge_outcome
+from shared.domain.bandit import convert_to_reward_units
+from shared.domain.cases import classify_case_outcome
 from shared.domain.keywords import extract_keywords
 from shared.domain.quality import QualityFormula
 from shared.domain.redaction import redact_text
@@ -28,11 +28,12 @@ _LONGEST_NOTE = 200  # characters of one of them
 
 
 class OutcomeDigest(NamedTuple):
-    """A short form of an outcome, for the learner. ``header``: ``tenant pull units outcome at_ms day event_id``.
+    """A short form of an outcome, which the learner stores without parsing the outcome.
 
-    ``case``: a ``CaseEntry`` as JSON; if empty, the event is only counted. The tenant is a JSON string without spaces.
-    The pull is ``strategy:process type``, the latter also a JSON string, or ``-`` if the outcome says nothing about a
-    strategy. The event id is the rest of the line. Neither part contains a line break.
+    ``header``: ``tenant pull units outcome at_ms day event_id``. The tenant is a JSON string without spaces. ``pull``
+    is ``strategy:process type``, the latter also a JSON string, or ``-`` if the outcome names no strategy. ``units`` is
+    the reward in ten-thousandths, ``outcome`` a ``CaseOutcome``. The event id is the rest of the line. ``case``: a
+    ``CaseEntry`` as JSON; if empty, the event is only counted. Neither contains a line break.
     """
 
     header: str
@@ -56,19 +57,20 @@ def why_not_learnable(outcome: TaskOutcome) -> str:
 
 
 def make_outcome_digest(outcome: TaskOutcome) -> OutcomeDigest:
-    """The digest of one outcome; ``NO_DIGEST`` if the outcome has a fault, or is of practice, which is not counted."""
+    """Computes the digest of one outcome; ``NO_DIGEST`` if nothing can be learned from it, or it is of a run in a
+    simulated world, which is not counted.
+    """
     if outcome.practice or why_not_learnable(outcome):
         return NO_DIGEST
     case, ended_at = make_case_entry(outcome), outcome.ended_at.astimezone(UTC)
-    figures = (
-        f"{to_reward_units(outcome.quality)} {case.outcome} {round(ended_at.timestamp() * 1000)} {ended_at.date()}"
-    )
+    units, ended_at_ms = convert_to_reward_units(outcome.quality), round(ended_at.timestamp() * 1000)
+    figures = f"{units} {case.outcome} {ended_at_ms} {ended_at.date()}"
     header = f"{_quote_name(outcome.tenant)} {_format_strategy_use(outcome)} {figures} {outcome.event_id}"
     return OutcomeDigest(header, "" if outcome.dry_run else case.stored_json())
 
 
 def make_case_entry(outcome: TaskOutcome) -> CaseEntry:
-    """The case of an outcome for the case log, with protected values removed."""
+    """Builds the entry of an outcome for the case log, with protected values removed."""
     summary = redact_text(outcome.summary)
     return CaseEntry(
         case_id=outcome.event_id,
@@ -76,15 +78,15 @@ def make_case_entry(outcome: TaskOutcome) -> CaseEntry:
         task_id=outcome.task_id,
         summary=summary[:LONGEST_SUMMARY],
         keywords=extract_keywords(summary),
-        outcome=judge_outcome(outcome.state, outcome.quality),
+        outcome=classify_case_outcome(outcome.state, outcome.quality),
         quality=outcome.quality,
-        formula=_read_formula_name(outcome),
-        parts=_numeric_score_parts(outcome),
-        worked=shorten_and_redact_notes(_success_lines(outcome)),
-        failed=shorten_and_redact_notes(_failure_lines(outcome)),
+        formula=_get_quality_formula_name(outcome),
+        parts=_select_numeric_score_parts(outcome),
+        worked=shorten_and_redact_notes(_list_success_notes(outcome)),
+        failed=shorten_and_redact_notes(_list_failure_notes(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
-        strategy=_effective_strategy(outcome),
+        strategy=_choose_counted_strategy(outcome),
         at=outcome.ended_at,
     )
 
@@ -98,28 +100,30 @@ def _quote_name(name: str) -> str:
     return dumps(name).replace(" ", r"\u0020")
 
 
-def _read_formula_name(outcome: TaskOutcome) -> str:
+def _get_quality_formula_name(outcome: TaskOutcome) -> str:
     score = outcome.details.get("quality_parts")
     name = score.get("formula") if isinstance(score, dict) else None
     return name if isinstance(name, str) and name in _FORMULAS else ""
 
 
-def _numeric_score_parts(outcome: TaskOutcome) -> dict[str, float]:
+def _select_numeric_score_parts(outcome: TaskOutcome) -> dict[str, float]:
     """The named parts of the score, at most ``_MOST_PARTS``; entries that are not numbers are left out."""
     score = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
     for name, part in score.items() if isinstance(score, dict) else ():
-        if isinstance(part, int | float) and abs(part) <= 1 and _is_part_name(name) and len(parts) < _MOST_PARTS:
+        if isinstance(part, int | float) and abs(part) <= 1 and _is_score_part_name(name) and len(parts) < _MOST_PARTS:
             parts[name] = float(part)
     return parts
 
 
-def _effective_strategy(outcome: TaskOutcome) -> Strategy:
-    """The strategy that was used: fsm if the chosen one could not be applied."""
+def _choose_counted_strategy(outcome: TaskOutcome) -> Strategy:
+    """The strategy whose reward the outcome counts for: ``fsm`` (no extra call of a model) if the chosen one could not
+    be applied.
+    """
     return Strategy.FSM if outcome.details.get("strategy_fell_back") else outcome.strategy
 
 
-def _success_lines(outcome: TaskOutcome) -> Iterator[str]:
+def _list_success_notes(outcome: TaskOutcome) -> Iterator[str]:
     verified = outcome.writes.get(WriteStatus.VERIFIED, 0)
     if verified:
         yield f"writes verified: {verified}"
@@ -128,7 +132,7 @@ def _success_lines(outcome: TaskOutcome) -> Iterator[str]:
     yield from outcome.worked
 
 
-def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
+def _list_failure_notes(outcome: TaskOutcome) -> Iterator[str]:
     if outcome.reason:
         yield outcome.reason
     for status, count in sorted(outcome.writes.items()):
@@ -156,5 +160,5 @@ def _redact_short_text(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _is_part_name(name: str) -> bool:
+def _is_score_part_name(name: str) -> bool:
     return _PART_NAME_PATTERN.fullmatch(name) is not None

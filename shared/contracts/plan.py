@@ -23,8 +23,8 @@ class ReadBack(Contract):
     of_rows: tuple["ReadBack", ...] = ()
 
     @property
-    def reads(self) -> tuple["ReadBack", ...]:
-        """Every read once, in the order of the rows."""
+    def list_distinct_reads(self) -> tuple["ReadBack", ...]:
+        """Each read once, in the order of the call's rows; the read-back itself if it has no ``of_rows``."""
         return tuple(dict.fromkeys(self.of_rows or (self,)))
 
 
@@ -101,7 +101,7 @@ class WritePlan(Contract):
         return _hash_plan(self)
 
 
-def _hashed_fields(call: PlannedCall) -> Json:
+def _select_hashed_fields(call: PlannedCall) -> Json:
     read_back = call.read_back
     return {
         "id": call.call_id,
@@ -110,16 +110,20 @@ def _hashed_fields(call: PlannedCall) -> Json:
         "class": call.tool_class.value,
         "arguments": call.arguments,
         "read_back": [
-            value for row_read in read_back.reads for value in (row_read.tool, loads_object(row_read.arguments_json))
+            value
+            for row_read in read_back.list_distinct_reads
+            for value in (row_read.tool, loads_object(row_read.arguments_json))
         ]
         if read_back
         else None,
         "on_failure": call.on_failure,
-        "compensation": _hashed_fields(call.compensation) if call.compensation else None,
+        "compensation": _select_hashed_fields(call.compensation) if call.compensation else None,
         **({"part": call.part} if call.part is not None else {}),
         **({"if_acknowledged": call.if_acknowledged} if call.if_acknowledged is not None else {}),
     }
 
 
 # A plan never changes, and is asked for its hash by each step of each of its calls.
-_hash_plan = IdentityCache[WritePlan, str](lambda plan: digest([_hashed_fields(call) for call in plan.calls]), 64)
+_hash_plan = IdentityCache[WritePlan, str](
+    lambda plan: digest([_select_hashed_fields(call) for call in plan.calls]), 64
+)

@@ -28,6 +28,8 @@ class CallOutcome(StrEnum):
 
 
 class ToolRuleKind(StrEnum):
+    """What a rule about tools demands of their calls."""
+
     NEVER = "never"
     AT_MOST = "at_most"
     ONLY_AFTER = "only_after"
@@ -148,9 +150,9 @@ class CallContext(PolicyContract):
 
     def split_by_row(self) -> "tuple[CallContext, ...]":
         """The call once for each of its rows, or itself if it has none."""
-        return tuple(self._complete_with_row(row) for row in self.rows) or (self,)
+        return tuple(self._merge_with_row(row) for row in self.rows) or (self,)
 
-    def _complete_with_row(self, row: dict[str, ContextValue]) -> "CallContext":
+    def _merge_with_row(self, row: dict[str, ContextValue]) -> "CallContext":
         unknown = None if self.unknown_fields is None else tuple(set(self.unknown_fields) - row.keys())
         return self.model_copy(update={"fields": {**self.fields, **row}, "unknown_fields": unknown, "rows": ()})
 
@@ -230,6 +232,7 @@ class TriggeredRule(PolicyContract):
 
     @property
     def sentence(self) -> str:
+        """The rule's reason, for people."""
         return f"{self.rule_id}: {self.reason}"
 
 
@@ -319,7 +322,7 @@ class Verdict(PolicyContract):
         return tuple(dict.fromkeys(rule.sentence for rule in self.triggered_rules))
 
 
-def strictest_result(verdict: Verdict) -> str:
+def name_strictest_result(verdict: Verdict) -> str:
     """The verdict's strictest result, such as ``blocked`` or ``approval``; else ``passed`` or ``not_passed``."""
     results = {
         "blocked": verdict.blocked,

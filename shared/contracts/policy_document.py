@@ -40,7 +40,9 @@ class BadPolicyDocument(ValueError):
 
 
 class DocumentRules(NamedTuple):
-    """The rules of a document. ``described``: fields that only describe and have no effect."""
+    """The rules of a document, parsed. ``described``: the names of fields that only describe a rule and have no
+    effect.
+    """
 
     policy: Policy
     described: tuple[str, ...] = ()
@@ -65,7 +67,7 @@ def parse_rules_in_text(text: str) -> Json:
     return value
 
 
-def read_rules(document: JsonObject | list[Json], policy_id: str) -> DocumentRules:
+def parse_rules(document: JsonObject | list[Json], policy_id: str) -> DocumentRules:
     """Parses the rules of a document. Raises ``BadPolicyDocument``, also for a field that would have no effect."""
     rule_document: JsonObject = {"rules": document} if isinstance(document, list) else document
     if not {*_RULE_MODELS} & {*rule_document}:
@@ -92,11 +94,11 @@ def find_first_unknown_field(document: Json) -> str | None:
     filled_fields = {name: value for name, value in document.items() if value not in _EMPTY_VALUES}
     for name in _RULE_MODELS:
         if isinstance(rules := filled_fields.get(name), list):
-            filled_fields[name] = [_drop_empty_fields(rule) for rule in rules]
+            filled_fields[name] = [_remove_empty_fields(rule) for rule in rules]
     return next((name for name in list_unknown_fields(filled_fields) if not _is_descriptive(name)), None)
 
 
-def _drop_empty_fields(rule: Json) -> Json:
+def _remove_empty_fields(rule: Json) -> Json:
     if not isinstance(rule, dict):
         return rule
     return {name: value for name, value in rule.items() if value not in _EMPTY_VALUES}
@@ -115,10 +117,10 @@ def sort_rules_by_kind(document: JsonObject) -> JsonObject:
     rules = document.get("rules")
     if not isinstance(rules, list):
         return document
-    sorted_ = {**document, "rules": [rule for rule in rules if _choose_rule_list(rule) == "rules"]}
+    sorted_ = {**document, "rules": [rule for rule in rules if _name_list_for_rule(rule) == "rules"]}
     for list_name, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
-        if rules_of_kind := [rule for rule in rules if _choose_rule_list(rule) == list_name]:
-            earlier = [*_items_of_list(sorted_.pop(camel, None)), *_items_of_list(sorted_.get(list_name))]
+        if rules_of_kind := [rule for rule in rules if _name_list_for_rule(rule) == list_name]:
+            earlier = [*_list_items_or_single(sorted_.pop(camel, None)), *_list_items_or_single(sorted_.get(list_name))]
             sorted_[list_name] = [*earlier, *rules_of_kind]
     for name in ("default_action", "defaultAction"):
         if name in document and "text_default" not in document and "textDefault" not in document:
@@ -143,11 +145,11 @@ def _find_unknown_fields(document: JsonObject, model: type[PolicyContract], pref
     return (f"{prefix}.{name}" for name in document if name not in known_names)
 
 
-def _choose_rule_list(rule: Json) -> str:
+def _name_list_for_rule(rule: Json) -> str:
     fields = rule if isinstance(rule, dict) else {}
     return next((list_name for field, list_name in _RULE_LIST_BY_DISTINCTIVE_FIELD.items() if field in fields), "rules")
 
 
-def _items_of_list(value: Json) -> Iterator[Json]:
+def _list_items_or_single(value: Json) -> Iterator[Json]:
     if value is not None:
         yield from value if isinstance(value, list) else [value]

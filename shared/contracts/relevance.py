@@ -22,12 +22,13 @@ _FEWEST_CASES_LEFT = 3
 
 
 def prune_cases(log: Sequence[CaseEntry], now: datetime) -> list[CaseEntry]:
-    """The log without poor failures, repeated failures, and cases over 72 hours old. ``log`` must never be changed.
+    """Drops cases from a case log that teach little: poor failures, repeated failures, and cases over 72 hours old.
+    ``log`` must never be changed, because the result is cached for it.
 
     If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
     since = now - _OLD_CASE_AGE
-    teaching = _drop_uninstructive(log)
+    teaching = _drop_uninstructive_cases(log)
     recent = [case for case in teaching if case.at >= since]
     if len(log) - len(recent) <= _MOST_SHARE_PRUNED * len(log):
         return recent
@@ -48,7 +49,7 @@ def select_relevant_cases(log: Iterable[CaseEntry], words: Iterable[str]) -> lis
 
 
 @cached_by_identity(64)  # one log comes with several tasks
-def _drop_uninstructive(log: Sequence[CaseEntry]) -> list[CaseEntry]:
+def _drop_uninstructive_cases(log: Sequence[CaseEntry]) -> list[CaseEntry]:
     """The cases except failures that are of poor quality, or among three or more with similar keywords."""
     return [
         case
@@ -65,11 +66,11 @@ def _flag_repeated_failures(log: Sequence[CaseEntry]) -> list[bool]:
     for words in times:
         for word in words:
             sets_by_word.setdefault(word, []).append(words)
-    alike = {words: sum(times[other] for other in _find_overlapping(words, sets_by_word)) for words in times}
+    alike = {words: sum(times[other] for other in _find_similar_keyword_sets(words, sets_by_word)) for words in times}
     return [bool(words) and alike[words] >= _FEWEST_FAILURES_OF_A_PATTERN for words in words_by_case]
 
 
-def _find_overlapping(
+def _find_similar_keyword_sets(
     words: frozenset[str], sets_by_word: Mapping[str, Sequence[frozenset[str]]]
 ) -> list[frozenset[str]]:
     """The keyword sets, also ``words``, that share with ``words`` at least half of the words that either has."""
@@ -91,7 +92,7 @@ _WORDS_WEIGHT, _ENTITIES_WEIGHT, _DOMAIN_WEIGHT, _QUALITY_WEIGHT = 40, 80, 30, 2
 _LEAST_SCORE = 40
 
 
-def select_facts(facts: Iterable[KnownFact], task: str, words: Iterable[str], domain: str) -> list[KnownFact]:
+def select_relevant_facts(facts: Iterable[KnownFact], task: str, words: Iterable[str], domain: str) -> list[KnownFact]:
     """At most four facts that are relevant to the task, by shared words, named entities, process type and quality.
 
     Ties keep their order, newest first. Contradicted facts are left out. Selecting from the result again returns the
@@ -103,21 +104,23 @@ def select_facts(facts: Iterable[KnownFact], task: str, words: Iterable[str], do
     return [fact for _, fact in relevant[:_FACTS_SHOWN]]
 
 
-def select_entities(entities: Sequence[KnownEntity], task: str, now: datetime) -> list[KnownEntity]:
-    """Entities that the task names, then the few seen most often; none that was seen once or last seen long ago."""
+def select_entities_to_show(entities: Sequence[KnownEntity], task: str, now: datetime) -> list[KnownEntity]:
+    """The entities to tell a model about: those that the task names, then the few that were named by most tasks; none
+    that was named once or last seen long ago.
+    """
     since, lowered_task = now - ENTITY_LIFETIME, task.lower()
     seen_often = (entity for entity in entities if entity.seen >= _FEWEST_TIMES_NAMED_SEEN)
     known_entities = sorted(
         (entity for entity in seen_often if entity.last_seen >= since), key=lambda entity: -entity.seen
     )
-    named = [entity for entity in known_entities if _is_named(entity, lowered_task)][:_MOST_NAMED_SHOWN]
+    named = [entity for entity in known_entities if _is_entity_named(entity, lowered_task)][:_MOST_NAMED_SHOWN]
     frequent = (
         entity for entity in known_entities if entity.seen >= _FEWEST_TIMES_FREQUENT_SEEN and entity not in named
     )
     return [*named, *islice(frequent, _MOST_FREQUENT_SHOWN)]
 
 
-def _is_named(entity: KnownEntity, lowered_task: str) -> bool:
+def _is_entity_named(entity: KnownEntity, lowered_task: str) -> bool:
     """Whether the text has the entity's value or another name of it as whole words."""
     return any(_occurs_in(name.lower(), lowered_task) for name in (entity.value, *entity.names))
 

@@ -20,6 +20,8 @@ class Principal(Contract):
 
 
 class TurnKind(StrEnum):
+    """What begins a turn: a message, a person's decision, a timer and so on."""
+
     MESSAGE = "message"  # what a client says; waits in the inbox, in order
     DECISION = "decision"  # an approver's answer; goes before the inbox
     RESOLUTION = "resolution"  # an operator's word on a write in doubt; goes before the inbox
@@ -147,6 +149,8 @@ FILE_ID_FIELD = "fileId"  # stands in a message's part in place of a file's byte
 
 
 class HistoryMessage(Contract):
+    """One message of a task's A2A history."""
+
     role: str  # "user" or "agent"
     text: str
     message_id: str

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from shared.contracts.approval import MOST_APPROVAL_HOURS, LadderRung, NoticeTarget, is_ladder_rising
+from shared.contracts.approval import MOST_APPROVAL_HOURS, LadderRung, NoticeTarget, are_levels_rising
 from shared.contracts.base import Contract
 from shared.contracts.credential import Credential
 from shared.contracts.policy import Policy
@@ -194,7 +194,7 @@ class TenantRecord(Contract):
     @field_validator("approval_ladder")
     @classmethod
     def _check_ladder(cls, ladder: tuple[LadderRung, ...]) -> tuple[LadderRung, ...]:
-        if not is_ladder_rising(ladder):
+        if not are_levels_rising(ladder):
             raise ValueError("the levels of an approval ladder stand lowest first, each once")
         return ladder
 

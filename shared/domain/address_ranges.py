@@ -8,7 +8,9 @@ Network = IPv4Network | IPv6Network
 
 
 class AddressRange(StrEnum):
-    """A kind of network. The values stand in sentences: ``a loopback address``."""
+    """A kind of network that an IP address belongs to. Each value is a phrase for messages, such as ``a loopback
+    address``.
+    """
 
     PUBLIC = "public"
     LOOPBACK = "loopback"
@@ -23,11 +25,11 @@ class AddressRange(StrEnum):
 
 def find_address_range(address: Address) -> AddressRange:
     """The range of an address. If it embeds an IPv4 address whose range is not public, that range counts."""
-    embedded = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
+    embedded = _extract_embedded_ipv4(address) if isinstance(address, IPv6Address) else None
     embedded_range = find_address_range(embedded) if embedded else AddressRange.PUBLIC
     if embedded_range is not AddressRange.PUBLIC:
         return embedded_range
-    return next((kind for network, kind in _RANGES if address in network), _registered_range(address))
+    return next((kind for network, kind in _RANGES if address in network), _find_registered_range(address))
 
 
 def is_loopback_host(host: str) -> bool:
@@ -40,7 +42,7 @@ def is_loopback_host(host: str) -> bool:
         return False
 
 
-def _registered_range(address: Address) -> AddressRange:
+def _find_registered_range(address: Address) -> AddressRange:
     """The range of an address in none of our tables, by the standard library's registry: either public or reserved."""
     if isinstance(address, IPv6Address) and (address in _MAPPED_IPV4 or address in _NAT64):
         return AddressRange.PUBLIC
@@ -49,14 +51,14 @@ def _registered_range(address: Address) -> AddressRange:
     return AddressRange.PUBLIC if is_public else AddressRange.RESERVED
 
 
-def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
+def _extract_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address in an IPv6 address that networks translate or tunnel to it; None if there is none."""
-    if address in _MAPPED_IPV4 or address in _NAT64 or _is_isatap(address):
+    if address in _MAPPED_IPV4 or address in _NAT64 or _is_isatap_address(address):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None
 
 
-def _is_isatap(address: IPv6Address) -> bool:
+def _is_isatap_address(address: IPv6Address) -> bool:
     return (int(address) >> 32) & 0xFDFFFFFF == 0x00005EFE
 
 

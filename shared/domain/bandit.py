@@ -12,7 +12,9 @@ _EXPLORATION_FACTOR = math.sqrt(2)
 
 
 class Arm(NamedTuple):
-    """One strategy's record: how often it was used (``n``), and the sum of its rewards, in ten-thousandths."""
+    """How often one strategy was used for one process (``n``), and the sum of its rewards in ten-thousandths
+    (``units``).
+    """
 
     n: int = 0
     units: int = 0
@@ -34,27 +36,27 @@ class StrategyChoice(NamedTuple):
     why: str
 
 
-def to_reward_units(quality: float) -> int:
+def convert_to_reward_units(quality: float) -> int:
     """A quality from 0 to 1 as a whole number of units."""
     return round(quality * REWARD_UNITS)
 
 
-def ucb1(arm: Arm, pulls: int) -> float | None:
-    """The UCB1 score of an arm, ``Q + sqrt(2) * sqrt(ln(N) / n)``; None if it was never pulled.
+def compute_ucb1_score(arm: Arm, pulls: int) -> float | None:
+    """The UCB1 score of an arm, ``Q + sqrt(2) * sqrt(ln(N) / n)``; None if its strategy was never used.
 
-    ``pulls``: of all arms.
+    ``pulls``: how often all strategies together were used.
     """
     return arm.mean_reward + _EXPLORATION_FACTOR * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
 
 
-def choose_arm(arms: Arms, available: Sequence[Strategy]) -> StrategyChoice:
+def choose_strategy(arms: Arms, available: Sequence[Strategy]) -> StrategyChoice:
     """Chooses one of the available strategies.
 
     The first task of a process type uses the first strategy; then each that was never used; then the one with the
     highest score. Ties go to the first in ``available``.
     """
     pulls = sum(arm.n for arm in arms.values())
-    scores = {strategy: ucb1(arms.get(strategy, Arm()), pulls) for strategy in available}
+    scores = {strategy: compute_ucb1_score(arms.get(strategy, Arm()), pulls) for strategy in available}
     if not pulls:
         return StrategyChoice(available[0], scores, "first visit of this process type")
     untried = [strategy for strategy, score in scores.items() if score is None]

@@ -10,12 +10,14 @@ _GOOD_QUALITY = 0.6
 
 
 class CaseOutcome(StrEnum):
+    """How an ended task counts in the case log."""
+
     SUCCESS = "success"
     PARTIAL = "partial"
     FAILURE = "failure"
 
 
-def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
+def classify_case_outcome(state: TaskState, quality: float) -> CaseOutcome:
     """Whether an ended task counts as a success, a partial success or a failure."""
     if state is TaskState.FAILED or quality < POOR_QUALITY:
         return CaseOutcome.FAILURE

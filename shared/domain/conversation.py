@@ -10,7 +10,7 @@ _FEWEST_SUMMARY_WORDS = 5
 
 
 class SpokenTurn(NamedTuple):
-    """One turn: who spoke, and what."""
+    """One message of a conversation: who spoke, and the text."""
 
     role: str
     text: str
@@ -22,18 +22,18 @@ def is_too_long(turns: Sequence[SpokenTurn], most_turns: int) -> bool:
 
 
 def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
-    """A summary of at most 200 words: the first words of each turn, equally many of each.
+    """Shortens a conversation to a summary of at most 200 words: the first words of each turn, equally many of each.
 
     If there are too many turns for that, only the newest are included. Earlier summaries among the turns come first and
     get at most half of the words.
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
     spoken_turns = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_SUMMARY_WORDS) :]
-    summary_words = _first_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
+    summary_words = _cut_after_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
     share = (SUMMARY_WORDS - len(summary_words)) // len(spoken_turns) if spoken_turns else 0
-    return " ".join([*summary_words, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken_turns)])
+    return " ".join([*summary_words, *(_cut_after_words(f"{turn.role}: {turn.text}", share) for turn in spoken_turns)])
 
 
-def _first_words(text: str, most_words: int) -> str:
+def _cut_after_words(text: str, most_words: int) -> str:
     words = text.split()
     return " ".join(words if len(words) <= most_words else [*words[: most_words - 1], "..."])

@@ -21,11 +21,13 @@ _T_QUANTILES = (
 
 
 class ConfidenceInterval(NamedTuple):
+    """A 95 % confidence interval."""
+
     low: float
     high: float
 
 
-def chance_interval(passed: int, runs: int) -> ConfidenceInterval:
+def compute_chance_interval(passed: int, runs: int) -> ConfidenceInterval:
     """The 95 % interval of the chance that a run passes, by Wilson's score (J. Am. Stat. Assoc. 22, 1927).
 
     ``runs``: at least one.
@@ -36,15 +38,15 @@ def chance_interval(passed: int, runs: int) -> ConfidenceInterval:
     return ConfidenceInterval(max(0.0, middle - half), min(1.0, middle + half))
 
 
-def mean_interval(values: Sequence[float]) -> ConfidenceInterval | None:
+def compute_mean_interval(values: Sequence[float]) -> ConfidenceInterval | None:
     """The 95 % interval of the mean, by Student's t; ``None`` for fewer than two values."""
     if len(values) < 2:
         return None
-    half = _t_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
+    half = _compute_t_quantile(len(values) - 1) * sqrt(variance(values) / len(values))
     return ConfidenceInterval(fmean(values) - half, fmean(values) + half)
 
 
-def difference_interval(before: Sequence[float], after: Sequence[float]) -> ConfidenceInterval | None:
+def compute_difference_interval(before: Sequence[float], after: Sequence[float]) -> ConfidenceInterval | None:
     """The 95 % interval of the mean after minus the mean before, by B. L. Welch's t (Biometrika 34, 1947).
 
     ``None`` if one of them has fewer than two values.
@@ -58,11 +60,11 @@ def difference_interval(before: Sequence[float], after: Sequence[float]) -> Conf
         return ConfidenceInterval(change, change)
     share_before, share_after = error_before / error_sum, error_after / error_sum
     degrees = 1 / (share_before**2 / (len(before) - 1) + share_after**2 / (len(after) - 1))
-    half = _t_quantile(degrees) * sqrt(error_sum)
+    half = _compute_t_quantile(degrees) * sqrt(error_sum)
     return ConfidenceInterval(change - half, change + half)
 
 
-def _t_quantile(degrees: float) -> float:
+def _compute_t_quantile(degrees: float) -> float:
     return _T_QUANTILES[max(bisect_right(_T_DEGREES, degrees), 1) - 1]
 
 
@@ -71,8 +73,8 @@ TREND_DAYS_KEPT = 400
 
 
 class CumulativeReward(NamedTuple):
-    """A stored point of a trend: after ``n`` cases, the sum of their rewards in ten-thousandths (``units``), and when
-    the last one ended (ms).
+    """A stored point of the course of rewards: after ``n`` cases, the sum of their rewards in ten-thousandths
+    (``units``), and when the last one ended (ms).
     """
 
     n: int
@@ -95,10 +97,10 @@ class TrendPoint(NamedTuple):
 
 def parse_trend(text: str) -> tuple[CumulativeReward, ...]:
     """Parses a stored trend, ``n:units:at_ms`` separated by spaces. Raises ``ValueError``."""
-    return tuple(_parse_point(part) for part in text.split())
+    return tuple(_parse_cumulative_reward(part) for part in text.split())
 
 
-def _parse_point(text: str) -> CumulativeReward:
+def _parse_cumulative_reward(text: str) -> CumulativeReward:
     n, units, at_ms = map(int, text.split(":"))
     return CumulativeReward(n, units, at_ms)
 
@@ -124,7 +126,7 @@ _TRUSTED_CONFIDENCE = 0.75
 
 
 class PredictionTrust(StrEnum):
-    """How far a kind of prediction is trusted. ``NONE``: too little is known."""
+    """How far predictions of a kind are trusted, by how many came true. ``NONE``: too few were checked."""
 
     NONE = ""
     TRUST = "trust"
@@ -132,7 +134,7 @@ class PredictionTrust(StrEnum):
     DRIFT = "drift"
 
 
-def prediction_confidence(attempts: int, matches: int) -> float:
+def compute_prediction_confidence(attempts: int, matches: int) -> float:
     """The share of predictions that came true; 0.75 while there are fewer than three."""
     return matches / attempts if attempts >= _FEWEST_SAMPLES else _UNKNOWN_CONFIDENCE
 
@@ -143,7 +145,7 @@ def is_drifting(window: Sequence[bool]) -> bool:
     return len(newest) == _NEWEST_PREDICTIONS and 100 * sum(newest) < _LEAST_PERCENT_RIGHT * len(newest)
 
 
-def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> PredictionTrust:
+def judge_prediction_trust(attempts: int, matches: int, window: Sequence[bool]) -> PredictionTrust:
     """How far a kind of prediction is trusted, by its overall accuracy and the newest results."""
     if is_drifting(window):
         return PredictionTrust.DRIFT
@@ -151,7 +153,7 @@ def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Predicti
         return PredictionTrust.NONE
     return (
         PredictionTrust.TRUST
-        if prediction_confidence(attempts, matches) >= _TRUSTED_CONFIDENCE
+        if compute_prediction_confidence(attempts, matches) >= _TRUSTED_CONFIDENCE
         else PredictionTrust.VERIFY
     )
 
@@ -162,7 +164,7 @@ def count_recent_matches(window: Sequence[bool]) -> tuple[int, int]:
     return sum(newest), len(newest)
 
 
-def pass_hat(passed: int, runs: int) -> dict[int, float]:
+def compute_pass_hat(passed: int, runs: int) -> dict[int, float]:
     """For each k up to ``runs``: the chance that k runs, drawn from these without replacement, all passed.
 
     The unbiased estimate C(passed, k) / C(runs, k) of S. Yao, N. Shinn, P. Razavi and K. Narasimhan, "tau-bench: A

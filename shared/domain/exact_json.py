@@ -59,7 +59,9 @@ def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
 
 
 def map_leaves(value: Json, change: Callable[[Json], Json]) -> Json:
-    """A copy of the value in which each text, number, truth value and null is what ``change`` makes of it."""
+    """A copy of the value in which each text, number, truth value and null is replaced by the result of ``change`` for
+    it.
+    """
     if isinstance(value, dict):
         return {key: map_leaves(inner, change) for key, inner in value.items()}
     if isinstance(value, list):
@@ -82,16 +84,16 @@ def _parse_text(text: str) -> Json:
 
 
 def _is_too_deep(value: Json) -> bool:
-    level = _select_containers([value])
+    level = _select_lists_and_objects([value])
     for _ in range(MAX_JSON_DEPTH - 1):
         if not level:
             return False
         contents = (item.values() if isinstance(item, dict) else item for item in level)
-        level = [inner for values in contents for inner in _select_containers(values)]
+        level = [inner for values in contents for inner in _select_lists_and_objects(values)]
     return any(level)
 
 
-def _select_containers(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
+def _select_lists_and_objects(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
     return [value for value in values if isinstance(value, dict | list)]
 
 
@@ -105,7 +107,7 @@ def _parse_decimal(text: str) -> Decimal:
     return number
 
 
-def _refuse_constant(name: str) -> Json:
+def _refuse_nan_or_infinity(name: str) -> Json:
     raise ValueError(f"{name} is not JSON")
 
 
@@ -155,7 +157,9 @@ _DUMPERS_BY_TYPE = _DumpersByType(
 
 
 def dumps_inexact(value: object) -> str:
-    """``dumps(to_exact(value))`` for a library's JSON-like value, but faster where all of it is exact already."""
+    """The canonical JSON text of a library's JSON-like value: ``dumps(to_exact(value))``, but faster where all of it is
+    exact already.
+    """
     try:
         return _DUMPERS_BY_TYPE[type(value)](value)
     except TypeError:  # it has floats, or keys and values that are no JSON as they are
@@ -220,7 +224,9 @@ def _is_exact_as_double(number: object, value: int | Decimal) -> bool:
     return Decimal(repr(number)) == value
 
 
-EXACT_DECODER = json.JSONDecoder(parse_float=_parse_decimal, parse_constant=_refuse_constant)  # made once: it is costly
+EXACT_DECODER = json.JSONDecoder(
+    parse_float=_parse_decimal, parse_constant=_refuse_nan_or_infinity
+)  # made once: it is costly
 _scan = EXACT_DECODER.scan_once  # type: ignore[attr-defined]  # reads one value, and says where it ends; the stub knows it not
 _LARGEST_SAFE_INTEGER = 2**53 - 1  # every whole number up to it is a double
 

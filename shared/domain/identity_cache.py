@@ -31,7 +31,9 @@ def cached_by_identity(capacity: int) -> Callable[[Callable[[Key], Value]], Iden
 
 
 class InternedTuples(Generic[Key]):
-    """Returns one tuple object for all tuples of the same members, which an ``IdentityCache`` then recognises."""
+    """Returns the same tuple object for each tuple of the same members, so that an ``IdentityCache``, which compares by
+    identity, finds it again.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._entries = LruCache[tuple[int, ...], tuple[Key, ...]](capacity)

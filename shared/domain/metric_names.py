@@ -39,13 +39,13 @@ class MetricScope(StrEnum):
     def includes_service(self, service: str) -> bool:
         return self is MetricScope.EVERY_SERVICE or service in self.value.split(", ")
 
-    def gauge(self, name: str, text: str, *labels: str) -> "Metric":
+    def define_gauge(self, name: str, text: str, *labels: str) -> "Metric":
         return Metric(name, MetricKind.GAUGE, self, text, labels)
 
-    def counter(self, name: str, text: str, *labels: str) -> "Metric":
+    def define_counter(self, name: str, text: str, *labels: str) -> "Metric":
         return Metric(name, MetricKind.COUNTER, self, text, labels)
 
-    def histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> "Metric":
+    def define_histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> "Metric":
         return Metric(name, MetricKind.HISTOGRAM, self, text, labels, buckets)
 
 
@@ -64,119 +64,127 @@ _STORE, _GATEWAY, _EXECUTOR = MetricScope.STORE, MetricScope.GATEWAY, MetricScop
 _LEARNER, _POLICY, _MODELS, _HTTP = MetricScope.LEARNER, MetricScope.POLICY, MetricScope.MODELS, MetricScope.HTTP
 
 # The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().
-SESSIONS_WAITING = _STORE.gauge(
+SESSIONS_WAITING = _STORE.define_gauge(
     "purple_sessions_waiting", "Sessions with work that an executor may begin now, and that none holds."
 )
-SESSIONS_PUT_OFF = _STORE.gauge(
+SESSIONS_PUT_OFF = _STORE.define_gauge(
     "purple_sessions_put_off",
     "Sessions with work that waits for a later moment: a retry, a slot of their tenant, the end of a stop.",
 )
-OLDEST_WAITING = _STORE.gauge(
+OLDEST_WAITING = _STORE.define_gauge(
     "purple_oldest_waiting_seconds",
     "How long the oldest turn waits of the sessions that an executor may begin now; 0 if none waits.",
 )
-SESSIONS_HELD = _STORE.gauge("purple_sessions_held", "Sessions that some executor works on.")
-APPROVALS_WAITING = _STORE.gauge("purple_approvals_waiting", "Approvals that wait for a person.")
-OLDEST_APPROVAL = _STORE.gauge("purple_oldest_approval_seconds", "How long the oldest approval waits; 0 if none waits.")
-TASKS_IN_DOUBT = _STORE.gauge("purple_tasks_in_doubt", "Tasks that wait for an operator to say what became of a write.")
-DEADLINES_OVERDUE = _STORE.gauge(
+SESSIONS_HELD = _STORE.define_gauge("purple_sessions_held", "Sessions that some executor works on.")
+APPROVALS_WAITING = _STORE.define_gauge("purple_approvals_waiting", "Approvals that wait for a person.")
+OLDEST_APPROVAL = _STORE.define_gauge(
+    "purple_oldest_approval_seconds", "How long the oldest approval waits; 0 if none waits."
+)
+TASKS_IN_DOUBT = _STORE.define_gauge(
+    "purple_tasks_in_doubt", "Tasks that wait for an operator to say what became of a write."
+)
+DEADLINES_OVERDUE = _STORE.define_gauge(
     "purple_deadlines_overdue",
     "Deadlines of approvals, doubts and rests that passed over 30 seconds ago and have not been acted on.",
 )
-DEAD_LETTERS = _STORE.gauge(
+DEAD_LETTERS = _STORE.define_gauge(
     "purple_dead_letters", "What was given up and waits for an operator; kind: turn or outcome.", "kind"
 )
-OUTCOMES_BEHIND = _STORE.gauge("purple_outcomes_behind", "Ended tasks that the learner has not applied yet, about.")
-LEARNERS_ALIVE = _STORE.gauge("purple_learners_alive", "Learners that have shown a sign of life of late.")
-UNARCHIVED_TASKS = _STORE.gauge("purple_unarchived_tasks", "Ended tasks that are still to be archived.")
-DELIVERIES_WAITING = _STORE.gauge("purple_deliveries_waiting", "Webhooks and notices that are to be called.")
+OUTCOMES_BEHIND = _STORE.define_gauge(
+    "purple_outcomes_behind", "Ended tasks that the learner has not applied yet, about."
+)
+LEARNERS_ALIVE = _STORE.define_gauge("purple_learners_alive", "Learners that have shown a sign of life of late.")
+UNARCHIVED_TASKS = _STORE.define_gauge("purple_unarchived_tasks", "Ended tasks that are still to be archived.")
+DELIVERIES_WAITING = _STORE.define_gauge("purple_deliveries_waiting", "Webhooks and notices that are to be called.")
 
 # Each executor tells of itself: take sum().
-EXECUTOR_SESSIONS = _EXECUTOR.gauge("purple_executor_sessions", "Sessions that this executor works on.")
-EXECUTOR_FREE = _EXECUTOR.gauge("purple_executor_free", "Sessions that this executor could still take.")
-FAULTS_MENDED = _EXECUTOR.counter(
+EXECUTOR_SESSIONS = _EXECUTOR.define_gauge("purple_executor_sessions", "Sessions that this executor works on.")
+EXECUTOR_FREE = _EXECUTOR.define_gauge("purple_executor_free", "Sessions that this executor could still take.")
+FAULTS_MENDED = _EXECUTOR.define_counter(
     "purple_faults_mended_total", "What crashes and lost wakes left behind and was put right.", "fault"
 )
-TOOL_CIRCUITS = _EXECUTOR.gauge("purple_tool_circuits", "Tool servers, by how their circuit breakers stand.", "state")
+TOOL_CIRCUITS = _EXECUTOR.define_gauge(
+    "purple_tool_circuits", "Tool servers, by how their circuit breakers stand.", "state"
+)
 
 # What turns came to.
-ACCEPT_TO_START = _EXECUTOR.histogram(
+ACCEPT_TO_START = _EXECUTOR.define_histogram(
     "purple_accept_to_start_seconds",
     "From the acceptance of a turn to its first beginning, by Redis time.",
     _CALL_BUCKETS,
     "kind",
 )
-TURN_SECONDS = _EXECUTOR.histogram(
+TURN_SECONDS = _EXECUTOR.define_histogram(
     "purple_turn_seconds",
     "One attempt at a turn; outcome: the state in which it left its task, stopped, handed_over or broken.",
     _WORK_BUCKETS,
     "outcome",
 )
-PHASE_SECONDS = _EXECUTOR.histogram(
+PHASE_SECONDS = _EXECUTOR.define_histogram(
     "purple_phase_seconds",
     "One phase of a turn; outcome: as in purple_turn_seconds.",
     _WORK_BUCKETS,
     "phase",
     "outcome",
 )
-STATE_SECONDS = _EXECUTOR.histogram(
+STATE_SECONDS = _EXECUTOR.define_histogram(
     "purple_state_seconds", "One state of a process, from entering to leaving it.", _WORK_BUCKETS, "state"
 )
-TASK_SECONDS = _EXECUTOR.histogram(
+TASK_SECONDS = _EXECUTOR.define_histogram(
     "purple_task_seconds", "From the acceptance of a task to its end, waiting included.", _TASK_BUCKETS, "state"
 )
-TASKS_ENDED = _EXECUTOR.counter(
+TASKS_ENDED = _EXECUTOR.define_counter(
     "purple_tasks_ended_total", "Ended tasks, by state and by the strategy that was chosen.", "state", "strategy"
 )
-TASKS_FAILED = _EXECUTOR.counter(
+TASKS_FAILED = _EXECUTOR.define_counter(
     "purple_tasks_failed_total",
     "Failed tasks, by what did not work: model, tool_server, policy_service, "
     "worker where every attempt broke, or task where none of these is to blame.",
     "part",
 )
-TASK_QUALITY = _EXECUTOR.histogram(
+TASK_QUALITY = _EXECUTOR.define_histogram(
     "purple_task_quality", "Quality of ended tasks, from 0 to 1; dry runs left out.", _SCORE_BUCKETS, "strategy"
 )
-STRATEGIES_CHOSEN = _EXECUTOR.counter("purple_strategies_chosen_total", "Choices of the bandit.", "strategy")
-STRATEGIES_ABANDONED = _EXECUTOR.counter(
+STRATEGIES_CHOSEN = _EXECUTOR.define_counter("purple_strategies_chosen_total", "Choices of the bandit.", "strategy")
+STRATEGIES_ABANDONED = _EXECUTOR.define_counter(
     "purple_strategies_left_total", "Strategies that could not be applied; fsm went on.", "strategy"
 )
-WRITES = _EXECUTOR.counter(
+WRITES = _EXECUTOR.define_counter(
     "purple_writes_total",
     "Statuses that writes reached, in the ledger's words: verified, unverified, refused, absent, in_doubt ...; "
     "a notice, which nothing reads back, is sent.",
     "proof",
 )
-DOUBTS_SETTLED = _EXECUTOR.counter(
+DOUBTS_SETTLED = _EXECUTOR.define_counter(
     "purple_doubts_settled_total", "Writes in doubt that an operator has spoken of.", "status"
 )
-APPROVALS_ASKED = _EXECUTOR.counter("purple_approvals_asked_total", "Approvals that were asked for.")
-APPROVALS_ENDED = _EXECUTOR.counter(
+APPROVALS_ASKED = _EXECUTOR.define_counter("purple_approvals_asked_total", "Approvals that were asked for.")
+APPROVALS_ENDED = _EXECUTOR.define_counter(
     "purple_approvals_ended_total", "Approvals that were asked no more, by how they ended.", "status"
 )
 
 # What turns call.
-MODEL_CALLS = _MODELS.counter(
+MODEL_CALLS = _MODELS.define_counter(
     "purple_model_calls_total",
     "Calls of a tier and the model that answered them; outcome: answered, fallback, cut or unavailable.",
     "tier",
     "model",
     "outcome",
 )
-MODEL_SECONDS = _MODELS.histogram(
+MODEL_SECONDS = _MODELS.define_histogram(
     "purple_model_seconds", "One call of a model, repetitions included.", _CALL_BUCKETS, "tier"
 )
-MODEL_TOKENS = _MODELS.counter(
+MODEL_TOKENS = _MODELS.define_counter(
     "purple_model_tokens_total",
     "Tokens as the API counted them; kind: input, output, cache_read, cache_write.",
     "tier",
     "model",
     "kind",
 )
-MODEL_MONEY = _EXECUTOR.counter(
+MODEL_MONEY = _EXECUTOR.define_counter(
     "purple_model_money_usd_total", "What the calls of tasks cost, by the price list.", "tier", "model"
 )
-TOOL_CALLS = _EXECUTOR.counter(
+TOOL_CALLS = _EXECUTOR.define_counter(
     "purple_tool_calls_total",
     "Calls of tool servers; kind: discover, read, recall, or call where something may change; outcome: ok, error, "
     "silent, unreachable, forbidden, or given_up where the turn ended first. Connections are the operator's names for "
@@ -185,17 +193,17 @@ TOOL_CALLS = _EXECUTOR.counter(
     "kind",
     "outcome",
 )
-TOOL_SECONDS = _EXECUTOR.histogram(
+TOOL_SECONDS = _EXECUTOR.define_histogram(
     "purple_tool_seconds", "One call of a tool server, repetitions included.", _CALL_BUCKETS, "kind"
 )
-POLICY_ASKED = _EXECUTOR.counter(
+POLICY_ASKED = _EXECUTOR.define_counter(
     "purple_policy_asked_total",
     "Questions to the policy service; answer: what a verdict says (passed, approval, escalate, blocked, refused, "
     "indeterminate), answered, unavailable, or given_up where the turn ended first.",
     "question",
     "answer",
 )
-POLICY_SECONDS = _EXECUTOR.histogram(
+POLICY_SECONDS = _EXECUTOR.define_histogram(
     "purple_policy_seconds",
     "One question (verdict, allowances or prose) to the policy service, repetitions included.",
     _QUICK_BUCKETS,
@@ -203,7 +211,7 @@ POLICY_SECONDS = _EXECUTOR.histogram(
 )
 
 # Requests.
-HTTP_REQUESTS = _HTTP.counter(
+HTTP_REQUESTS = _HTTP.define_counter(
     "purple_http_requests_total",
     "Requests that were answered, by the pattern of their route; none: refused before a route was found, or there is "
     "none. Probes are left out.",
@@ -211,61 +219,63 @@ HTTP_REQUESTS = _HTTP.counter(
     "method",
     "code",
 )
-HTTP_SECONDS = _HTTP.histogram(
+HTTP_SECONDS = _HTTP.define_histogram(
     "purple_http_request_seconds",
     "One request to its last byte; a stream to its first. message/send of a blocking client waits for its task.",
     _REQUEST_BUCKETS,
     "route",
 )
-HTTP_OPEN_REQUESTS = _HTTP.gauge("purple_http_open_requests", "Requests that are being answered, streams included.")
-HTTP_OPEN_STREAMS = _HTTP.gauge("purple_http_open_streams", "Streams of events that are open.")
+HTTP_OPEN_REQUESTS = _HTTP.define_gauge(
+    "purple_http_open_requests", "Requests that are being answered, streams included."
+)
+HTTP_OPEN_STREAMS = _HTTP.define_gauge("purple_http_open_streams", "Streams of events that are open.")
 
 # The gateway's own.
-TURNS_ACCEPTED = _GATEWAY.counter(
+TURNS_ACCEPTED = _GATEWAY.define_counter(
     "purple_turns_accepted_total",
     "Messages that were taken; fresh: yes, or no where they had been taken before and were sent again.",
     "dialect",
     "fresh",
 )
-TURNS_REFUSED = _GATEWAY.counter(
+TURNS_REFUSED = _GATEWAY.define_counter(
     "purple_turns_refused_total",
     "Messages that were not taken; why: shed (too much work waits), stopped, other_session, ended or store.",
     "why",
 )
-WEBHOOKS = _GATEWAY.counter(
+WEBHOOKS = _GATEWAY.define_counter(
     "purple_webhooks_total",
     "Deliveries to webhooks; outcome: delivered, refused by the receiver, or undelivered.",
     "outcome",
 )
-WEBHOOKS_DISABLED = _GATEWAY.counter(
+WEBHOOKS_DISABLED = _GATEWAY.define_counter(
     "purple_webhooks_disabled_total", "Webhooks that were given up after their last try."
 )
-WEBHOOK_SECONDS = _GATEWAY.histogram("purple_webhook_seconds", "One delivery to a webhook.", _CALL_BUCKETS)
+WEBHOOK_SECONDS = _GATEWAY.define_histogram("purple_webhook_seconds", "One delivery to a webhook.", _CALL_BUCKETS)
 
 # The policy service's own.
-VERDICTS = _POLICY.counter(
+VERDICTS = _POLICY.define_counter(
     "purple_verdicts_total", "Verdicts by the strictest thing they say; binding: yes or no.", "verdict", "binding"
 )
-VERDICT_SECONDS = _POLICY.histogram("purple_verdict_seconds", "Deciding one request.", _QUICK_BUCKETS)
+VERDICT_SECONDS = _POLICY.define_histogram("purple_verdict_seconds", "Deciding one request.", _QUICK_BUCKETS)
 
 # The learner's own.
-OUTCOMES_APPLIED = _LEARNER.counter(
+OUTCOMES_APPLIED = _LEARNER.define_counter(
     "purple_outcomes_applied_total",
     "Outcomes that were settled; result: learned, known (applied before) or dead.",
     "result",
 )
-LEARNER_PARTITIONS = _LEARNER.gauge(
+LEARNER_PARTITIONS = _LEARNER.define_gauge(
     "purple_learner_partitions", "Partitions that this learner reads; over all learners 64."
 )
-MEMORY_CHANGES = _LEARNER.counter(
+MEMORY_CHANGES = _LEARNER.define_counter(
     "purple_memory_total", "What this learner has remembered, found and forgotten.", "what"
 )
 
-STORE_UP = _STORE.gauge(
+STORE_UP = _STORE.define_gauge(
     "purple_store_up", "Whether Redis answered at this scrape (1) or not (0); then what is read is absent."
 )
-STORE_ROUND_TRIP = _STORE.gauge("purple_store_round_trip_seconds", "What one PING of Redis took at this scrape.")
-BUILD = MetricScope.EVERY_SERVICE.gauge("purple_build_info", "1; which version runs.", "version", "service")
+STORE_ROUND_TRIP = _STORE.define_gauge("purple_store_round_trip_seconds", "What one PING of Redis took at this scrape.")
+BUILD = MetricScope.EVERY_SERVICE.define_gauge("purple_build_info", "1; which version runs.", "version", "service")
 
 # The labels of series that begin at 0, so that their first increment is not missed.
 INITIAL_LABELS_BY_METRIC: dict[str, tuple[tuple[str, ...], ...]] = {

@@ -22,12 +22,12 @@ class Price(NamedTuple):
         """The highest price of one input token."""
         return max(self.input, self.cache_write)
 
-    def cost_of(self, tokens: tuple[int, int, int, int]) -> int:
+    def compute_cost(self, tokens: tuple[int, int, int, int]) -> int:
         """The cost in nano-dollars of so many tokens of input, output, cache reads and cache writes."""
         return sum(price * count for price, count in zip(self, tokens, strict=True))
 
 
-def highest_prices(prices: Iterable[Price]) -> Price:
+def find_highest_prices(prices: Iterable[Price]) -> Price:
     """The highest price of each kind of token, for models that have no price of their own; 0 if there are no prices."""
     all_prices = tuple(prices)
     return Price(*(max(column) for column in zip(*all_prices, strict=True))) if all_prices else Price()

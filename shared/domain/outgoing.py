@@ -1,6 +1,7 @@
 """Rules for requests to addresses that come from outside; pure, without network access.
 
-Both the URL (``check_url``) and, when a connection is made, each address of its host (``check_address``) must pass.
+Both the URL (``parse_permitted_target``) and, when a connection is made, each address of its host
+(``refuse_forbidden_address``) must pass.
 """
 
 import re
@@ -26,7 +27,7 @@ _NUMBER_PATTERN = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class OutgoingRule(StrEnum):
-    """The rule by which a request was refused."""
+    """The rule by which a request to an address was refused."""
 
     SPELLING = "spelling"
     SCHEME = "scheme"
@@ -78,22 +79,22 @@ def normalize_host_list(entries: Collection[str]) -> frozenset[str]:
 
 
 def addresses_for_tools(allowed_hosts: Collection[str], *, permits_loopback: bool) -> AllowedAddresses:
-    """The addresses that a request may name as its tools endpoint, for gateway and executor."""
+    """The addresses that a request may name as its tools endpoint. Gateway and executor both check by them."""
     host_list = normalize_host_list(allowed_hosts)
     return AllowedAddresses(host_list, "TOOLS_ALLOWED_HOSTS", permits_loopback=permits_loopback)
 
 
 def addresses_for_webhooks(allowed_hosts: Collection[str], *, permits_loopback: bool) -> AllowedAddresses:
     """The addresses of webhooks: all public ones, and those that the operator lists."""
-    return _public_addresses(allowed_hosts, "WEBHOOK_ALLOWED_HOSTS", permits_loopback)
+    return _build_public_addresses(allowed_hosts, "WEBHOOK_ALLOWED_HOSTS", permits_loopback)
 
 
 def addresses_for_files(allowed_hosts: Collection[str], *, permits_loopback: bool) -> AllowedAddresses:
     """The addresses that files of messages may be fetched from: all public ones, and those that the operator lists."""
-    return _public_addresses(allowed_hosts, "FILES_ALLOWED_HOSTS", permits_loopback)
+    return _build_public_addresses(allowed_hosts, "FILES_ALLOWED_HOSTS", permits_loopback)
 
 
-def _public_addresses(allowed_hosts: Collection[str], setting: str, permits_loopback: bool) -> AllowedAddresses:
+def _build_public_addresses(allowed_hosts: Collection[str], setting: str, permits_loopback: bool) -> AllowedAddresses:
     host_list = normalize_host_list(allowed_hosts)
     return AllowedAddresses(
         host_list, setting, permits_public=True, permits_loopback=permits_loopback, permits_queries=True
@@ -108,9 +109,9 @@ def addresses_for_operators(allowed_hosts: Collection[str]) -> AllowedAddresses:
     return AllowedAddresses(host_list, "TOOLS_ALLOWED_HOSTS", permits_any_name=True, permits_queries=True)
 
 
-def check_url(url: str, allowed: AllowedAddresses) -> Target:
-    """The target of the URL, if its text permits calling it; raises ``AddressRefused``."""
-    parts = _match_url(url)
+def parse_permitted_target(url: str, allowed: AllowedAddresses) -> Target:
+    """Parses a URL to its host and port. Raises ``AddressRefused`` if its text shows that it must not be called."""
+    parts = _match_url_parts(url)
     target = _build_target(parts["scheme"].lower(), parts["host"].lower(), parts["port"])
     if target.scheme not in allowed.schemes:
         raise AddressRefused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(allowed.schemes))} URL")
@@ -119,47 +120,48 @@ def check_url(url: str, allowed: AllowedAddresses) -> Target:
         raise AddressRefused(
             OutgoingRule.QUERY, f"must have no {'' if allowed.permits_queries else 'query or '}fragment"
         )
-    check_target(target, allowed)
+    refuse_forbidden_target(target, allowed)
     return target
 
 
-def why_refused(url: str, allowed: AllowedAddresses) -> str | None:
+def why_url_refused(url: str, allowed: AllowedAddresses) -> str | None:
     """Why a URL must not be called, as the end of a sentence about it; None if its text permits it."""
     try:
-        check_url(url, allowed)
+        parse_permitted_target(url, allowed)
     except AddressRefused as refused:
         return refused.message
     return None
 
 
-def check_target(target: Target, allowed: AllowedAddresses) -> None:
+def refuse_forbidden_target(target: Target, allowed: AllowedAddresses) -> None:
     """Raises ``AddressRefused`` for a host and port that are refused whatever the host's address is."""
     literal = _parse_address_or_none(target.host)
     if literal is not None:
-        check_address(literal, target, allowed)
+        refuse_forbidden_address(literal, target, allowed)
     elif not _is_permitted_by_name(target, allowed):
-        _check_name(target, allowed)
+        _refuse_forbidden_name(target, allowed)
     if not (target.port in WEB_PORTS or _is_permitted_by_name(target, allowed) or _list_networks(allowed)):
         raise AddressRefused(
-            OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(allowed)}"
+            OutgoingRule.PORT,
+            f"has port {target.port}, which is none of the web's{_describe_setting_to_change(allowed)}",
         )
 
 
-def check_address(address: Address, target: Target, allowed: AllowedAddresses) -> None:
+def refuse_forbidden_address(address: Address, target: Target, allowed: AllowedAddresses) -> None:
     """Raises ``AddressRefused`` for an address that is not permitted; names its range only if the URL shows it."""
     kind = find_address_range(address)
     if _is_permitted(address, kind, target, allowed):
         return
     if _parse_address_or_none(target.host) is None:
-        raise unreachable_error(target, allowed)
+        raise build_unreachable_error(target, allowed)
     if kind is AddressRange.PUBLIC:
-        raise _not_listed_error(target, allowed)
-    raise AddressRefused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(allowed)}")
+        raise _build_not_listed_error(target, allowed)
+    raise AddressRefused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_describe_setting_to_change(allowed)}")
 
 
-def unreachable_error(target: Target, allowed: AllowedAddresses) -> AddressRefused:
+def build_unreachable_error(target: Target, allowed: AllowedAddresses) -> AddressRefused:
     """The error for a name that does not exist or resolves to a private network; the caller must not learn which."""
-    hint = "" if _is_listed(target, allowed) else _setting_hint(allowed)
+    hint = "" if _is_listed(target, allowed) else _describe_setting_to_change(allowed)
     return AddressRefused(
         OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}"
     )
@@ -190,16 +192,16 @@ def _is_permitted_by_name(target: Target, allowed: AllowedAddresses) -> bool:
     return allowed.permits_any_name or _is_listed(target, allowed) or _is_allowed_loopback(target.host, allowed)
 
 
-def _check_name(target: Target, allowed: AllowedAddresses) -> None:
+def _refuse_forbidden_name(target: Target, allowed: AllowedAddresses) -> None:
     if target.host == "localhost" or target.host.endswith(".localhost"):
-        raise AddressRefused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(allowed)}")
+        raise AddressRefused(OutgoingRule.ADDRESS, f"leads to a loopback address{_describe_setting_to_change(allowed)}")
     if not (allowed.permits_public or _list_networks(allowed)):
-        raise _not_listed_error(target, allowed)
+        raise _build_not_listed_error(target, allowed)
 
 
 def _is_listed(target: Target, allowed: AllowedAddresses) -> bool:
     """Whether the operator's list has this host, at any port or at this one."""
-    return bool({target.host, _with_port(target.host, target.port)} & allowed.listed)
+    return bool({target.host, _format_host_and_port(target.host, target.port)} & allowed.listed)
 
 
 def _list_networks(allowed: AllowedAddresses) -> list[Network]:
@@ -213,7 +215,7 @@ def _is_allowed_loopback(host: str, allowed: AllowedAddresses) -> bool:
     return host == "localhost" if literal is None else find_address_range(literal) is AddressRange.LOOPBACK
 
 
-def _match_url(url: str) -> re.Match[str]:
+def _match_url_parts(url: str) -> re.Match[str]:
     if len(url) > MAX_URL:
         raise AddressRefused(OutgoingRule.SPELLING, f"must have at most {MAX_URL} characters")
     if not url.isprintable() or not url.isascii() or " " in url or "\\" in url:
@@ -254,10 +256,10 @@ def _build_target(scheme: str, host: str, port: str | None) -> Target:
     number = int(port) if port is not None else _DEFAULT_PORTS.get(scheme, 1)
     if not 0 < number < 65536:
         raise AddressRefused(OutgoingRule.PORT, "must have a port from 1 to 65535")
-    return Target(scheme, _check_host(host), number)
+    return Target(scheme, _require_unambiguous_host(host), number)
 
 
-def _check_host(host: str) -> str:
+def _require_unambiguous_host(host: str) -> str:
     """The host, if it can be read in one way only; raises ``AddressRefused``."""
     bare = host.removeprefix("[").removesuffix("]")
     if bare != host or _NUMBER_PATTERN.fullmatch(bare.rpartition(".")[2]):
@@ -300,16 +302,18 @@ def _normalize_host_entry(entry: str) -> str:
         target = _build_target("http", match["host"], match["port"])
     except AddressRefused as error:
         raise ValueError(f"{entry!r} {error.message}") from error
-    return target.host if match["port"] is None else _with_port(target.host, target.port)
+    return target.host if match["port"] is None else _format_host_and_port(target.host, target.port)
 
 
-def _with_port(host: str, port: int) -> str:
+def _format_host_and_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _not_listed_error(target: Target, allowed: AllowedAddresses) -> AddressRefused:
-    return AddressRefused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(allowed)}")
+def _build_not_listed_error(target: Target, allowed: AllowedAddresses) -> AddressRefused:
+    return AddressRefused(
+        OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_describe_setting_to_change(allowed)}"
+    )
 
 
-def _setting_hint(allowed: AllowedAddresses) -> str:
+def _describe_setting_to_change(allowed: AllowedAddresses) -> str:
     return f"; the operator may add it to {allowed.setting}" if allowed.setting else ""

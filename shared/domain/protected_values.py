@@ -21,6 +21,8 @@ class ProtectedKind(StrEnum):
 
 
 class ProtectedSpan(NamedTuple):
+    """A protected value's place in a text, and its kind."""
+
     start: int
     end: int
     kind: ProtectedKind
@@ -120,7 +122,7 @@ def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
 
 def _find_disjoint_spans(text: str) -> tuple[ProtectedSpan, ...]:
     spans: list[ProtectedSpan] = []
-    for span in sorted(_find_spans(text), key=lambda span: (span.start, -span.end)):
+    for span in sorted(_find_overlapping_spans(text), key=lambda span: (span.start, -span.end)):
         if not spans or span.start >= spans[-1].end:
             spans.append(span)
     return tuple(spans)
@@ -144,7 +146,7 @@ def is_long_enough_to_protect(number: int) -> bool:
     return abs(number) >= _LEAST_PROTECTED_NUMBER
 
 
-def _find_spans(text: str) -> Iterator[ProtectedSpan]:
+def _find_overlapping_spans(text: str) -> Iterator[ProtectedSpan]:
     lowered = text.lower()
     if _DIGITS_PATTERN.search(text):
         yield from _find_numbers(text)
@@ -170,7 +172,7 @@ def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
         if _is_card(match.group()):
             yield _build_span(match, 0, ProtectedKind.CARD)
     for match in _IBAN_NUMBER_PATTERN.finditer(text):
-        length = _iban_length(match.group())
+        length = _measure_iban(match.group())
         if length:
             yield ProtectedSpan(match.start(), match.start() + length, ProtectedKind.IBAN, match.group()[:length])
     for match in _DASHED_SSN_PATTERN.finditer(text):
@@ -184,7 +186,7 @@ def _is_card(text: str) -> bool:
     return bool(_CARD_NUMBER_RANGES_PATTERN.fullmatch(digits)) and luhn.is_valid(digits)
 
 
-def _iban_length(text: str) -> int:
+def _measure_iban(text: str) -> int:
     """The length of the IBAN that begins the text, without words after it that look like its groups; 0 if none."""
     while text:
         if iban.is_valid(text, check_country=False):

@@ -16,6 +16,8 @@ _MOST_CALLS_SCORED = 18  # tool calls of a task, at which the weighted formula g
 
 
 class QualityFormula(StrEnum):
+    """The formula by which the quality of a run is computed."""
+
     SIGNALS = "signals"
     WEIGHTED = "weighted"
 
@@ -52,18 +54,20 @@ class TaskEvidence(NamedTuple):
 
 
 class QualityScore(NamedTuple):
-    """A value from 0 to 1, and the parts whose sum it is before clipping."""
+    """The quality of a run, from 0 to 1, and the named parts whose sum it is before it is limited to that range."""
 
     value: float
     formula: QualityFormula
     parts: Mapping[str, float]
 
 
-def score_quality(evidence: TaskEvidence, formula: QualityFormula = QualityFormula.SIGNALS) -> QualityScore:
-    """The score of a run. A completed task with a JSON-list answer scores 1.0 with any formula."""
+def compute_quality(evidence: TaskEvidence, formula: QualityFormula = QualityFormula.SIGNALS) -> QualityScore:
+    """Computes the quality of a run from the evidence. A completed task with a JSON-list answer scores 1.0 with any
+    formula.
+    """
     if evidence.is_exact_match and evidence.state is TaskState.COMPLETED:
         return QualityScore(1.0, formula, {"exact_match": 1.0})
-    parts = _weigh_signals(evidence) if formula is QualityFormula.SIGNALS else _weigh_parts(evidence)
+    parts = _weigh_signals(evidence) if formula is QualityFormula.SIGNALS else _weigh_answer_tools_and_policy(evidence)
     rounded = {name: round(part, 4) for name, part in parts.items() if part}
     return QualityScore(round(min(1.0, max(0.0, sum(rounded.values()))), 4), formula, rounded)
 
@@ -88,7 +92,7 @@ def _weigh_signals(evidence: TaskEvidence) -> dict[str, float]:
     }
 
 
-def _weigh_parts(evidence: TaskEvidence) -> dict[str, float]:
+def _weigh_answer_tools_and_policy(evidence: TaskEvidence) -> dict[str, float]:
     """The parts of ``0.35 answer + 0.35 tools + 0.30 policy``: the answer by its length, the tools by how few calls."""
     expected = max(_ENOUGH_WORDS, evidence.task_words)
     answer = min(1.0, evidence.answer_words / expected)

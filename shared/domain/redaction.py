@@ -47,7 +47,7 @@ class LiteralFinder:
         first, *others = [f"[{re.escape(''.join(sorted(set(place))))}]" for place in letters] or ["(?!)"]
         self._beginning_pattern = re.compile(f"{first}(?={''.join(others)})")
 
-    def find(self, text: str) -> Iterator[tuple[int, int]]:
+    def find_spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yields start and end of the longest value at each place where one begins; these may overlap."""
         for match in self._beginning_pattern.finditer(text) if self._values else ():
             start = match.start()
@@ -84,16 +84,16 @@ def redact_json(value: T, known_values: Mapping[str, ProtectedKind] = NO_PROTECT
 
 
 class _Redactor:
-    """Redacts ``known_values`` and what each text itself marks as protected."""
+    """Redacts the ``known_values`` of a task, and those values that a text itself shows to be protected."""
 
     def __init__(self, known_values: Mapping[str, ProtectedKind]) -> None:
         self._known_values = known_values
 
     def redact_text(self, text: str) -> str:
         values = find_protected_values(text) if find_protected_spans(text) else {}
-        spans = [*LiteralFinder(values).find(text)] if values else []
+        spans = [*LiteralFinder(values).find_spans(text)] if values else []
         if self._known_values and self._may_have_known_value(text):
-            spans += self._known_finder.find(text)
+            spans += self._known_finder.find_spans(text)
 
         def replace(start: int, end: int) -> str:
             value = text[start:end]

@@ -54,7 +54,9 @@ class Strategy(StrEnum):
 
 
 class ToolClass(StrEnum):
-    """What calling a tool may do to the world; see ``TOOL_CLASSES_BY_STRICTNESS`` for the order."""
+    """What calling a tool may do to the world, such as read, change or pay; ``TOOL_CLASSES_BY_STRICTNESS`` has their
+    order.
+    """
 
     READ = "read"
     COMPUTE = "compute"
@@ -178,7 +180,9 @@ class A2aVersion(StrEnum):
 
 
 class PlanAuditScope(StrEnum):
-    """Which plans a model audits for doing what the task asks. ``on``: those of risky processes."""
+    """Which plans a model audits for whether they do what the task asks. ``on``: those of processes with medium or high
+    risk.
+    """
 
     OFF = "off"
     RISKY = "on"

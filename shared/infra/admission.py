@@ -39,7 +39,7 @@ class Admission:
         self.waiting, self._counted_at = most_waiting, 0.0
         self._one_at_a_time = asyncio.Lock()
 
-    def record_waiting(self, waiting: int) -> None:
+    def record_waiting_count(self, waiting: int) -> None:
         self.waiting, self._counted_at = waiting, monotonic()
 
     @asynccontextmanager
@@ -69,7 +69,7 @@ class Admission:
         while True:
             place = await self._scripts.run("take_place", [keys.ADMISSION_KEY], [name, _PLACE_LIFETIME_MS])
             ahead, now_ms = cast("tuple[int, str]", place)
-            self.record_waiting(await _count_waiting(cluster, int(now_ms)))
+            self.record_waiting_count(await _count_waiting_sessions(cluster, int(now_ms)))
             if self.waiting + ahead < self._most_waiting:
                 return True
             if self.waiting >= self._most_waiting or monotonic() > until:
@@ -81,7 +81,7 @@ class Admission:
             await self._scripts.execute("ZREM", keys.ADMISSION_KEY, name)
 
 
-async def _count_waiting(cluster: ClusterRedis, now_ms: int) -> int:
+async def _count_waiting_sessions(cluster: ClusterRedis, now_ms: int) -> int:
     async with bounded_redis_calls(), cluster.pipeline(transaction=False) as pipe:
         for partition in keys.all_partitions():
             pipe.zcount(partition.waiting, "-inf", now_ms + _CLOCK_DIFFERENCE_MS)

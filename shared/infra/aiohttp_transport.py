@@ -20,7 +20,7 @@ from yarl import URL
 
 from shared.domain.outgoing import AddressRefused, Target
 from shared.infra.guard import ASSUMED_SCHEME, AddressGuard
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 _MOST_HEAD_BYTES = 64 * 1024  # of each line of an answer's head
 _MOST_BYTES_AT_ONCE = 1024 * 1024  # of a body: a longer one is written in parts
@@ -66,7 +66,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             await asyncio.sleep(0)
         with _raise_httpx2_errors(request):
             if self._guard is not None:
-                self._guard.check(str(request.url))
+                self._guard.refuse_forbidden_url(str(request.url))
             async with asyncio.timeout(_sum_if_all_known(pool, connect, write, read)):
                 response = await session.request(
                     request.method,
@@ -93,7 +93,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             keepalive_timeout=self._limits.kept_seconds,
             resolver=_GuardedResolver(self._guard) if self._guard else None,
             use_dns_cache=self._guard is None,
-            ssl=self._tls or client_tls_context(),
+            ssl=self._tls or load_client_tls_context(),
         )
         return aiohttp.ClientSession(
             connector=connector,
@@ -130,7 +130,7 @@ class _GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        addresses = await self._guard.permitted_addresses(Target(ASSUMED_SCHEME, host, port))
+        addresses = await self._guard.resolve_permitted_addresses(Target(ASSUMED_SCHEME, host, port))
         return [
             ResolveResult(
                 hostname=host,

@@ -20,9 +20,14 @@ import structlog
 from yarl import URL
 
 from shared.domain import span_names as names
-from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, RequestFeature, encode_model_request, read_model_reply
+from shared.infra.anthropic_request import (
+    MOST_REPLY_CHARACTERS,
+    RequestFeature,
+    encode_model_request,
+    parse_model_reply,
+)
 from shared.infra.retries import retry_with_pauses
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -42,7 +47,7 @@ _FEATURE_NAMES = {
 
 
 class EndpointUnreached(ModelAway):
-    """The endpoint could not be reached, or the connection broke; it may be back in a moment."""
+    """The model's endpoint could not be reached, or the connection to it broke; it may be back in a moment."""
 
 
 class ModelBusy(ModelAway):
@@ -61,7 +66,7 @@ class InvalidModelRequest(ModelUnavailable):
         self.endpoint_message = endpoint_message
 
 
-def _status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
+def _build_status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
     """The error for a response that is not 2xx. Its message is ours; the endpoint's own is logged."""
     endpoint_message, status = _read_error_message(body), answer.status
     log.warning("model_request_failed", model=model, status=status, error=endpoint_message)
@@ -69,11 +74,11 @@ def _status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> Mo
         return ModelAbsent(f"the endpoint has no model {model}")
     if status in _OVERLOADED_STATUSES:
         message = f"the model {model} is overloaded or its rate limit is reached ({status})"
-        return ModelBusy(message, _retry_after(answer))
+        return ModelBusy(message, _read_retry_after(answer))
     if status in _GATEWAY_STATUSES:
-        return EndpointUnreached(f"the model endpoint is away ({status})", _retry_after(answer))
+        return EndpointUnreached(f"the model endpoint is away ({status})", _read_retry_after(answer))
     if status >= 500:
-        return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _retry_after(answer))
+        return ModelBusy(f"the model {model} failed on the endpoint's side ({status})", _read_retry_after(answer))
     if status in (401, 403):
         return ModelUnavailable(f"the model endpoint refused the API key ({status}); its words are in the log")
     if status // 100 == 3:
@@ -82,11 +87,11 @@ def _status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> Mo
     return InvalidModelRequest(message, endpoint_message) if status in _INVALID_STATUSES else ModelUnavailable(message)
 
 
-def _connection_error(error: BaseException) -> EndpointUnreached:
+def _build_connection_error(error: BaseException) -> EndpointUnreached:
     return EndpointUnreached(f"the model endpoint could not be reached: {str(error)[:200] or type(error).__name__}")
 
 
-def _both_failed_error(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
+def _build_error_of_both_models(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
     """The error if a model and its fallback have failed; ``ModelAway`` if one of them may be back soon."""
     message = f"{first}; its fallback: {second}"
     busy = [failure for failure in (first, second) if isinstance(failure, ModelBusy)]
@@ -102,8 +107,8 @@ def _find_refused_feature(message: str, without: Set[RequestFeature]) -> Request
     return next((feature for feature in named_features if feature not in without), None)
 
 
-async def _read_bounded(answer: aiohttp.ClientResponse) -> bytes:
-    """The body, cut off only once its text is certainly longer than ``read_model_reply`` accepts."""
+async def _read_bounded_body(answer: aiohttp.ClientResponse) -> bytes:
+    """The body, cut off only once its text is certainly longer than ``parse_model_reply`` accepts."""
     body = bytearray()
     async for part in answer.content.iter_any():
         body += part
@@ -137,7 +142,7 @@ def _extract_error_message(body: object) -> str:
             return ""
 
 
-def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
+def _read_retry_after(answer: aiohttp.ClientResponse) -> float | None:
     """The endpoint's ``Retry-After`` in seconds; None if it has none that can be read."""
     headers = answer.headers
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
@@ -209,7 +214,7 @@ class AnthropicModel(Model):
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key or "none",  # an endpoint of one's own may need no key; the SDK insists on one
             base_url=base_url,
-            http_client=httpx2.AsyncClient(verify=client_tls_context()),
+            http_client=httpx2.AsyncClient(verify=load_client_tls_context()),
         )
         self._url = URL(f"{str(self._client.base_url).rstrip('/')}{_PATH}", encoded=True)
         self._proxy = _find_proxy(self._url)
@@ -219,7 +224,7 @@ class AnthropicModel(Model):
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         return await retry_with_pauses(
-            lambda: self._complete(request), (EndpointUnreached,), self._limits.pauses, _RECONNECT_SECONDS
+            lambda: self._complete_with_fallback(request), (EndpointUnreached,), self._limits.pauses, _RECONNECT_SECONDS
         )
 
     async def close(self) -> None:
@@ -227,21 +232,21 @@ class AnthropicModel(Model):
         if self._session is not None:
             await self._session.close()
 
-    async def _complete(self, request: ModelRequest) -> ModelReply:
+    async def _complete_with_fallback(self, request: ModelRequest) -> ModelReply:
         model = self._tiers[request.tier]
         fallback = self._fallbacks.get(request.tier)
         try:
-            return await self._ask(model, request)
+            return await self._complete_with_model(model, request)
         except (ModelAbsent, ModelBusy) as failure:
             if fallback is None or fallback == model:
                 raise
             first_failure = failure
         try:
-            return await self._ask(fallback, request)
+            return await self._complete_with_model(fallback, request)
         except (ModelAbsent, ModelBusy) as second:
-            raise _both_failed_error(first_failure, second) from second
+            raise _build_error_of_both_models(first_failure, second) from second
 
-    async def _ask(self, model: str, request: ModelRequest) -> ModelReply:
+    async def _complete_with_model(self, model: str, request: ModelRequest) -> ModelReply:
         self._annotate_span(model, request)
         for attempt in range(self._limits.retries):
             try:
@@ -262,7 +267,7 @@ class AnthropicModel(Model):
         body = encode_model_request(model, request, without)
         while True:
             try:
-                text = await self._send(model, body)
+                text = await self._post_request(model, body)
             except InvalidModelRequest as invalid:
                 refused = _find_refused_feature(invalid.endpoint_message, without)
                 plainer = without if refused is None else without | {refused}
@@ -272,30 +277,30 @@ class AnthropicModel(Model):
                 without = plainer
             else:
                 self._without[model] = without
-                reply = read_model_reply(model, text, is_json=request.schema is not None)
+                reply = parse_model_reply(model, text, is_json=request.schema is not None)
                 return reply._replace(saw_images=RequestFeature.IMAGES not in without)
 
-    async def _send(self, model: str, request_body: bytes) -> str:
+    async def _post_request(self, model: str, request_body: bytes) -> str:
         session = self._session = self._session or self._open_session()
         response_context = session.post(
             self._url, data=request_body, headers=self._build_headers(), proxy=self._proxy, allow_redirects=False
         )
         try:
             async with asyncio.timeout(self._limits.seconds), response_context as answer:
-                body = await _read_bounded(answer)
+                body = await _read_bounded_body(answer)
         except TimeoutError as error:
             raise ModelAway(f"the model {model} did not answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise _connection_error(error) from error
+            raise _build_connection_error(error) from error
         if answer.status // 100 != 2:
-            raise _status_error(model, answer, body)
+            raise _build_status_error(model, answer, body)
         return body.decode(errors="replace")
 
     def _open_session(self) -> aiohttp.ClientSession:
         seconds, connect = self._limits.seconds, self._limits.connect_seconds
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=_MOST_CONNECTIONS, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=client_tls_context()
+                limit=_MOST_CONNECTIONS, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=load_client_tls_context()
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(connect=seconds, sock_connect=connect, sock_read=seconds),

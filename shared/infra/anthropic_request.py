@@ -41,9 +41,9 @@ def encode_model_request(model: str, request: models.ModelRequest, without: Set[
     has_cache_marks = RequestFeature.CACHE_CONTROL not in without
     sends_opaque, sends_images = RequestFeature.THINKING not in without, RequestFeature.IMAGES not in without
     messages = _replace_hidden_images(request.messages, sends_images)
-    messages = _drop_unsendable(model, messages, sends_opaque=sends_opaque)
+    messages = _drop_unsendable_blocks(model, messages, sends_opaque=sends_opaque)
     fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
-    system = _build_system(request)
+    system = _build_system_blocks(request)
     if request.tools:
         is_strict = RequestFeature.STRICT not in without
         has_cache_mark = has_cache_marks and not system
@@ -56,20 +56,22 @@ def encode_model_request(model: str, request: models.ModelRequest, without: Set[
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_CACHE_MARK if has_cache_marks else {})}])
-    marked_places = _cache_breakpoints(messages, request.will_be_extended) if has_cache_marks else set[_BlockPosition]()
-    fields["messages"] = _join_array(_encode_messages(messages, marked_places))
-    if output := _output_config(model, request, without):
+    marked_places = (
+        _choose_cache_breakpoints(messages, request.will_be_extended) if has_cache_marks else set[_BlockPosition]()
+    )
+    fields["messages"] = _join_json_array(_encode_messages(messages, marked_places))
+    if output := _build_output_config(model, request, without):
         fields["output_config"] = _encode(output)
     return ("{" + ",".join(f"{_encode(name)}:{text}" for name, text in fields.items()) + "}").encode()
 
 
-def _build_system(request: models.ModelRequest) -> list[dict[str, object]]:
+def _build_system_blocks(request: models.ModelRequest) -> list[dict[str, object]]:
     """The system text, with the reply's schema in words, since not every model supports structured output."""
     schema_texts = () if request.schema is None else (SCHEMA_INSTRUCTION + _encode(dict(request.schema)),)
     return [{"type": "text", "text": text} for text in (*request.system, *schema_texts) if text.strip()]
 
 
-def _output_config(model: str, request: models.ModelRequest, without: Set[RequestFeature]) -> dict[str, object]:
+def _build_output_config(model: str, request: models.ModelRequest, without: Set[RequestFeature]) -> dict[str, object]:
     if RequestFeature.OUTPUT_CONFIG in without:
         return {}
     output: dict[str, object] = {}
@@ -117,7 +119,9 @@ def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
     return all(isinstance(inner, dict) and _can_be_strict(inner) for inner in inner_schemas)
 
 
-def _drop_unsendable(model: str, messages: Sequence[models.Message], *, sends_opaque: bool) -> list[models.Message]:
+def _drop_unsendable_blocks(
+    model: str, messages: Sequence[models.Message], *, sends_opaque: bool
+) -> list[models.Message]:
     """The messages without what the API refuses: empty texts, empty messages, and opaque blocks of other models."""
 
     def is_sent(block: models.Block) -> bool:
@@ -144,7 +148,7 @@ def _replace_hidden_images(messages: Sequence[models.Message], sends_images: boo
     return [message._replace(blocks=tuple(map(replace_if_hidden, message.blocks))) for message in messages]
 
 
-def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: bool) -> set[_BlockPosition]:
+def _choose_cache_breakpoints(messages: Sequence[models.Message], will_be_extended: bool) -> set[_BlockPosition]:
     """The places of blocks that get a cache breakpoint, besides that of the static prefix: those of ``StableText``.
 
     If a later request will extend the messages, also the ends of the first and last messages, and where the previous
@@ -159,12 +163,12 @@ def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: boo
     if not will_be_extended or not messages:
         return set(stable[: _MAX_CACHE_MARKS - 1])
     last_index = len(messages) - 1
-    ends = [_last_cacheable_block(messages, index) for index in (last_index, 0, last_index - 2) if index >= 0]
+    ends = [_find_last_cacheable_block(messages, index) for index in (last_index, 0, last_index - 2) if index >= 0]
     places = [place for place in (*ends[:2], *stable, *ends[2:]) if place is not None]
     return set(list(dict.fromkeys(places))[: _MAX_CACHE_MARKS - 1])
 
 
-def _last_cacheable_block(messages: Sequence[models.Message], message_index: int) -> _BlockPosition | None:
+def _find_last_cacheable_block(messages: Sequence[models.Message], message_index: int) -> _BlockPosition | None:
     blocks = messages[message_index].blocks
     for block_index in reversed(range(len(blocks))):
         if not isinstance(blocks[block_index], models.OpaqueBlock | models.SingleRequestText):
@@ -179,7 +183,7 @@ def _encode_messages(messages: Sequence[models.Message], marked_places: Set[_Blo
             _encode_block(block, (message_index, block_index) in marked_places)
             for block_index, block in enumerate(message.blocks)
         ]
-        texts.append(f'{{"role":{_encode(message.role)},"content":{_join_array(blocks)}}}')
+        texts.append(f'{{"role":{_encode(message.role)},"content":{_join_json_array(blocks)}}}')
     return texts
 
 
@@ -201,7 +205,7 @@ def _encode_block(block: models.Block, is_marked: bool) -> str:
             return _encode({"type": "image", "source": source, **mark})
 
 
-def _join_array(items: Sequence[str]) -> str:
+def _join_json_array(items: Sequence[str]) -> str:
     return "[" + ",".join(items) + "]"
 
 
@@ -245,7 +249,7 @@ _SEPARATORS_PATTERN = re.compile(r"[\s:,]*")
 _decode_json_at = json.JSONDecoder().raw_decode
 
 
-def read_model_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelReply:
+def parse_model_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelReply:
     """Parses the response of ``model``. ``is_json``: it was asked for JSON, so code fences are removed.
 
     Raises ``ModelRefused`` for a refusal, and ``ModelUnavailable`` for an incomplete or too large message.
@@ -256,8 +260,8 @@ def read_model_reply(model: str, text: str, *, is_json: bool = False) -> models.
         )
     try:
         body = loads_object(text)
-        blocks = _read_blocks(model, body, text)
-        reason, usage, name = str(body.get("stop_reason") or ""), _read_usage(body.get("usage")), str(body["model"])
+        blocks = _parse_reply_blocks(model, body, text)
+        reason, usage, name = str(body.get("stop_reason") or ""), _parse_usage(body.get("usage")), str(body["model"])
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         log.warning("model_reply_unreadable", model=model, said=text[:300])
         raise models.ModelUnavailable(f"the model {model} answered something that is no message") from error
@@ -270,13 +274,13 @@ def read_model_reply(model: str, text: str, *, is_json: bool = False) -> models.
         raise models.ModelUnavailable(sentence)
     if is_json:
         blocks = tuple(
-            models.TextBlock(_strip_fence(block.text)) if isinstance(block, models.TextBlock) else block
+            models.TextBlock(_strip_code_fence(block.text)) if isinstance(block, models.TextBlock) else block
             for block in blocks
         )
     return models.ModelReply(blocks, cast(models.StopReason, reason), usage, name, model)
 
 
-def _read_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyBlock, ...]:
+def _parse_reply_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyBlock, ...]:
     content = body["content"]
     if body.get("type") != "message" or not isinstance(content, list):
         raise ValueError("not a message")
@@ -288,10 +292,10 @@ def _read_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyB
         if any(block.get("type") not in _UNDERSTOOD_BLOCK_TYPES for block in objects)
         else [""] * len(objects)
     )
-    return tuple(_read_block(model, block, raw) for block, raw in zip(objects, item_texts, strict=True))
+    return tuple(_parse_reply_block(model, block, raw) for block, raw in zip(objects, item_texts, strict=True))
 
 
-def _read_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
+def _parse_reply_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
     if block.get("type") == "text":
         return models.TextBlock(str(block["text"]))
     if block.get("type") != "tool_use":
@@ -324,7 +328,7 @@ def _skip_separators(text: str, position: int) -> int:
     return separators.end() if separators else position
 
 
-def _strip_fence(text: str) -> str:
+def _strip_code_fence(text: str) -> str:
     """The JSON inside code fences, if there are any."""
     if text.lstrip()[:1] in ("{", "["):
         return text
@@ -332,15 +336,15 @@ def _strip_fence(text: str) -> str:
     return fence[1] if fence else text
 
 
-def _read_usage(value: Json) -> models.Usage:
+def _parse_usage(value: Json) -> models.Usage:
     usage = as_object(value)
     return models.Usage(
-        input=_token_count(usage.get("input_tokens")),
-        output=_token_count(usage.get("output_tokens")),
-        cache_read=_token_count(usage.get("cache_read_input_tokens")),
-        cache_write=_token_count(usage.get("cache_creation_input_tokens")),
+        input=_read_token_count(usage.get("input_tokens")),
+        output=_read_token_count(usage.get("output_tokens")),
+        cache_read=_read_token_count(usage.get("cache_read_input_tokens")),
+        cache_write=_read_token_count(usage.get("cache_creation_input_tokens")),
     )
 
 
-def _token_count(value: Json) -> int:
+def _read_token_count(value: Json) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

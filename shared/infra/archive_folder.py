@@ -14,15 +14,15 @@ _LONGEST_NAME = 180  # a folder's names are limited to 255 bytes, a bucket's to 
 _FILE_SUFFIX = ".task"
 
 
-def tenant_folder_name(tenant: str) -> str:
-    return f"tenant={_encode_name(tenant)}"
+def build_tenant_folder_name(tenant: str) -> str:
+    return f"tenant={_encode_as_file_name(tenant)}"
 
 
-def archive_file_name(content_id: str) -> str:
-    return (content_id if HASHED_ID_PATTERN.fullmatch(content_id) else _encode_name(content_id)) + _FILE_SUFFIX
+def build_archive_file_name(content_id: str) -> str:
+    return (content_id if HASHED_ID_PATTERN.fullmatch(content_id) else _encode_as_file_name(content_id)) + _FILE_SUFFIX
 
 
-def get_content_id(file_name: str) -> str | None:
+def parse_content_id(file_name: str) -> str | None:
     """The id in a file's name; for an id that was too long, ``~`` and its hash; None for a file of another kind."""
     stem = file_name.removesuffix(_FILE_SUFFIX)
     if stem == file_name:
@@ -30,7 +30,7 @@ def get_content_id(file_name: str) -> str | None:
     return stem if HASHED_ID_PATTERN.fullmatch(stem) else unquote(stem)
 
 
-def _encode_name(text: str) -> str:
+def _encode_as_file_name(text: str) -> str:
     quoted = quote(text, safe="").replace("~", "%7E")
     return quoted if len(quoted) <= _LONGEST_NAME else f"~{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -42,19 +42,19 @@ class FolderArchive(Archive):
         self._folder = folder
 
     async def put(self, tenant: str, content_id: str, content: bytes) -> None:
-        await asyncio.to_thread(self._put, self._path_of(tenant, content_id), content)
+        await asyncio.to_thread(self._put, self._build_path(tenant, content_id), content)
 
     async def get(self, tenant: str, content_id: str) -> bytes | None:
-        return await asyncio.to_thread(self._get, self._path_of(tenant, content_id))
+        return await asyncio.to_thread(self._get, self._build_path(tenant, content_id))
 
     async def list(self, tenant: str) -> tuple[str, ...]:
-        return await asyncio.to_thread(self._list, self._folder / tenant_folder_name(tenant))
+        return await asyncio.to_thread(self._list, self._folder / build_tenant_folder_name(tenant))
 
     async def delete(self, tenant: str, content_id: str) -> bool:
-        return await asyncio.to_thread(self._delete, self._path_of(tenant, content_id))
+        return await asyncio.to_thread(self._delete, self._build_path(tenant, content_id))
 
-    def _path_of(self, tenant: str, content_id: str) -> Path:
-        return self._folder / tenant_folder_name(tenant) / archive_file_name(content_id)
+    def _build_path(self, tenant: str, content_id: str) -> Path:
+        return self._folder / build_tenant_folder_name(tenant) / build_archive_file_name(content_id)
 
     def _put(self, path: Path, content: bytes) -> None:
         part_path = path.with_name(f"{uuid4().hex}.part")
@@ -86,7 +86,7 @@ class FolderArchive(Archive):
             return ()
         except OSError as error:
             raise _translate_error(error) from error
-        return tuple(sorted(content_id for name in names if (content_id := get_content_id(name)) is not None))
+        return tuple(sorted(content_id for name in names if (content_id := parse_content_id(name)) is not None))
 
     def _delete(self, path: Path) -> bool:
         try:

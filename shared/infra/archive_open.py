@@ -84,12 +84,12 @@ class ArchiveSettings(Settings):
     @field_validator("archive_key")
     @classmethod
     def _check_keys(cls, value: str) -> str:
-        parse_keys(value)
+        parse_encryption_keys(value)
         return value
 
     @model_validator(mode="after")
-    def _check_encrypted(self) -> Self:
-        if self.archive_url and not parse_keys(self.archive_key):
+    def _require_keys_for_archive(self) -> Self:
+        if self.archive_url and not parse_encryption_keys(self.archive_key):
             raise ValueError("ARCHIVE_KEY is not set: what ARCHIVE_URL names is kept encrypted")
         return self
 
@@ -106,14 +106,18 @@ class ArchiveSettings(Settings):
         return self._open_archive(f"{self.archive_url.rstrip('/')}/files")
 
     def _open_archive(self, address: str) -> Archive | None:
-        return EncryptedArchive(_open_unencrypted(address), parse_keys(self.archive_key)) if self.archive_url else None
+        return (
+            EncryptedArchive(_open_unencrypted_archive(address), parse_encryption_keys(self.archive_key))
+            if self.archive_url
+            else None
+        )
 
 
-def generate_key() -> str:
+def generate_encryption_key() -> str:
     return Fernet.generate_key().decode()
 
 
-def parse_keys(text: str) -> tuple[str, ...]:
+def parse_encryption_keys(text: str) -> tuple[str, ...]:
     """Parses Fernet keys separated by commas, newest first; its ``ValueError`` does not repeat them."""
     keys = tuple(filter(None, map(str.strip, text.split(","))))
     for key in keys:
@@ -124,7 +128,7 @@ def parse_keys(text: str) -> tuple[str, ...]:
     return keys
 
 
-def _open_unencrypted(address: str) -> Archive:
+def _open_unencrypted_archive(address: str) -> Archive:
     url = urlsplit(address)
     if url.scheme == "file":
         return FolderArchive(Path(unquote(url.path)))
@@ -133,26 +137,27 @@ def _open_unencrypted(address: str) -> Archive:
     return S3Archive(url.netloc, url.path)
 
 
-def local_archive_url(folder: Path) -> str:
+def build_local_archive_url(folder: Path) -> str:
     """The value of ``ARCHIVE_URL`` for a local stack with its data in ``folder``."""
     return (folder.resolve() / "archive").as_uri()
 
 
-def get_or_create_key(folder: Path, use: Literal["archive", "webhook", "assessment"] = "archive") -> str:
-    """A key of the local stack in ``folder``, created if it does not exist. Concurrent callers get the same key.
+def get_or_create_key_file(folder: Path, use: Literal["archive", "webhook", "assessment"] = "archive") -> str:
+    """The key in a file of the local stack's ``folder``, which is created if it does not exist. Concurrent callers get
+    the same key.
 
-    ``use``: it encrypts the archive, signs webhooks, or encrypts the access keys of assessed worlds.
+    ``use``: whether the key encrypts the archive, signs webhooks, or encrypts the access keys of assessed worlds.
     """
     path = folder / f"{use}.key"
     if not path.exists():
-        _make_key(path)
+        _create_key_file(path)
     return path.read_text().strip()
 
 
-def _make_key(path: Path) -> None:
+def _create_key_file(path: Path) -> None:
     """Creates a key file that only its owner can read, atomically; an existing file is not replaced."""
     beside = path.with_name(f"{path.name}.{uuid4().hex}")
-    write_synced(beside, generate_key().encode())
+    write_synced(beside, generate_encryption_key().encode())
     try:
         path.hardlink_to(beside)
     except FileExistsError:

@@ -8,7 +8,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from shared.infra.archive_folder import archive_file_name, get_content_id, tenant_folder_name
+from shared.infra.archive_folder import build_archive_file_name, build_tenant_folder_name, parse_content_id
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 _MISSING_CODES = ("NoSuchKey", "404")
@@ -25,46 +25,48 @@ class S3Archive(Archive):
         self._client = boto3.client("s3", config=Config(**_AWS_LIMITS))
 
     async def put(self, tenant: str, content_id: str, content: bytes) -> None:
-        await _call_bucket(lambda: self._client.put_object(**self._object_address(tenant, content_id), Body=content))
+        await _call_s3_in_thread(
+            lambda: self._client.put_object(**self._build_object_address(tenant, content_id), Body=content)
+        )
 
     async def get(self, tenant: str, content_id: str) -> bytes | None:
         def read() -> bytes:
-            return cast(bytes, self._client.get_object(**self._object_address(tenant, content_id))["Body"].read())
+            return cast(bytes, self._client.get_object(**self._build_object_address(tenant, content_id))["Body"].read())
 
-        return await _call_or_miss(read)
+        return await _call_s3_or_none(read)
 
     async def list(self, tenant: str) -> tuple[str, ...]:
-        stem = f"{self._prefix}{tenant_folder_name(tenant)}/"
+        stem = f"{self._prefix}{build_tenant_folder_name(tenant)}/"
 
         def read() -> list[str]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=stem)
             return [str(item["Key"]).removeprefix(stem) for page in pages for item in page.get("Contents", ())]
 
-        names = await _call_bucket(read)
-        return tuple(sorted(content_id for name in names if (content_id := get_content_id(name)) is not None))
+        names = await _call_s3_in_thread(read)
+        return tuple(sorted(content_id for name in names if (content_id := parse_content_id(name)) is not None))
 
     async def delete(self, tenant: str, content_id: str) -> bool:
-        address = self._object_address(tenant, content_id)
-        if await _call_or_miss(lambda: bool(self._client.head_object(**address))) is None:
+        address = self._build_object_address(tenant, content_id)
+        if await _call_s3_or_none(lambda: bool(self._client.head_object(**address))) is None:
             return False
-        await _call_bucket(lambda: self._client.delete_object(**address))
+        await _call_s3_in_thread(lambda: self._client.delete_object(**address))
         return True
 
-    def _object_address(self, tenant: str, content_id: str) -> dict[str, str]:
+    def _build_object_address(self, tenant: str, content_id: str) -> dict[str, str]:
         return {
             "Bucket": self._bucket,
-            "Key": f"{self._prefix}{tenant_folder_name(tenant)}/{archive_file_name(content_id)}",
+            "Key": f"{self._prefix}{build_tenant_folder_name(tenant)}/{build_archive_file_name(content_id)}",
         }
 
 
-async def _call_bucket(call: Callable[[], T]) -> T:
+async def _call_s3_in_thread(call: Callable[[], T]) -> T:
     try:
         return await asyncio.to_thread(call)
     except (BotoCoreError, ClientError) as error:
         raise ArchiveUnavailable(f"the archive's bucket cannot be used: {type(error).__name__}: {error}") from error
 
 
-async def _call_or_miss(call: Callable[[], T]) -> T | None:
+async def _call_s3_or_none(call: Callable[[], T]) -> T | None:
     """Makes an S3 call in a thread; None if the object does not exist."""
 
     def call_unless_missing() -> T | None:
@@ -75,4 +77,4 @@ async def _call_or_miss(call: Callable[[], T]) -> T | None:
                 return None
             raise
 
-    return await _call_bucket(call_unless_missing)
+    return await _call_s3_in_thread(call_unless_missing)

@@ -101,13 +101,13 @@ class _AnswerTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._head is None:
             self._head = bytes(data)
-            self._leaves = self._loop.call_soon(self._send_head)
+            self._leaves = self._loop.call_soon(self._send_head_with_body)
         elif self._head:
-            self._send_head(data)
+            self._send_head_with_body(data)
         else:
             self._transport.write(data)
 
-    def _send_head(self, body: bytes | bytearray | memoryview = b"") -> None:
+    def _send_head_with_body(self, body: bytes | bytearray | memoryview = b"") -> None:
         if self._leaves is not None:
             self._leaves.cancel()
             self._leaves = None
@@ -117,7 +117,7 @@ class _AnswerTransport(asyncio.Transport):
 
     @override
     def close(self) -> None:
-        self._send_head()
+        self._send_head_with_body()
         self._transport.close()
 
     @override

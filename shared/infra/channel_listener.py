@@ -46,7 +46,7 @@ class ChannelListener:
 
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
-        self._reader = self._group.create_task(self._read_for_ever())
+        self._reader = self._group.create_task(self._keep_reading_messages())
         return self
 
     async def __aexit__(
@@ -59,7 +59,9 @@ class ChannelListener:
 
     @asynccontextmanager
     async def open_news_event(self, channel: str) -> AsyncIterator[asyncio.Event]:
-        """Yields an event that is set whenever something is published. Clear it before you look for what is new."""
+        """Yields an event that is set whenever a message is published on the channel. Clear the event before you look
+        for what is new.
+        """
         news = asyncio.Event()
 
         def set_news(_: str | None) -> None:
@@ -110,7 +112,7 @@ class ChannelListener:
         except (RedisError, OSError) as error:
             log.warning("redis_subscription_not_changed", error=str(error))
 
-    async def _read_for_ever(self) -> None:
+    async def _keep_reading_messages(self) -> None:
         logged = ""
         while True:
             try:
@@ -153,7 +155,9 @@ class ChannelListener:
             on_message(str(data) if kind == "message" else None)
 
 
-async def look_when_due(listen: OpenListener, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
+async def keep_looking_when_due(
+    listen: OpenListener, look: Callable[[asyncio.Event], Awaitable[float]], name: str
+) -> None:
     """Calls ``look`` at once, whenever something becomes due, and after the seconds that it returns; for ever.
 
     ``listen``: opens an event that is set when something becomes due; ``look`` gets it. A failure is logged under

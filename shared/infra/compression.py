@@ -15,7 +15,7 @@ _LEVEL, _WINDOW_BITS = 2, 14
 
 
 class DictionaryCompressor:
-    """A compression dictionary for one kind of text."""
+    """Compresses and expands short texts of one kind with a dictionary of what they have in common."""
 
     def __init__(self, file_name: str) -> None:
         """``file_name``: a file in this folder, one shape a line, the most frequent last, where they cost least."""
@@ -28,7 +28,9 @@ class DictionaryCompressor:
         return packing.compress(text if isinstance(text, bytes) else text.encode()) + packing.flush()
 
     def unpack(self, packed_text: str | bytes) -> str:
-        """The text that was stored. Raises ``ValueError`` if it cannot be unpacked."""
+        """The text that ``pack`` compressed, or a text that was stored uncompressed. Raises ``ValueError`` if it cannot
+        be read.
+        """
         content = packed_text if isinstance(packed_text, bytes) else packed_text.encode(errors=DECODING_ERRORS)
         return content.decode() if content[:1] in (b"{", b"[") else self._expand(content)
 

@@ -46,7 +46,7 @@ class CountedApp:
             nonlocal status, stream_began
             if message["type"] == "http.response.start":
                 status = int(message["status"])
-                if _is_stream(message):
+                if _is_stream_start(message):
                     stream_began = perf_counter()
                     self._meter.add(names.HTTP_OPEN_STREAMS, 1)
             await send(message)
@@ -69,13 +69,13 @@ def count_requests(app: ASGIApp, service: str) -> CountedApp:
 
 
 class RequestCounts:
-    """Counts requests and responses, these by method, route and status."""
+    """Counts an application's requests and responses; responses by method, route and status."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
-    def change_open_count(self, change: int) -> None:
-        self._meter.add(names.HTTP_OPEN_REQUESTS, change)
+    def change_open_count(self, difference: int) -> None:
+        self._meter.add(names.HTTP_OPEN_REQUESTS, difference)
 
     def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:
         """Counts one response. ``seconds``: the time to its end, or to a stream's first byte."""
@@ -90,7 +90,7 @@ def _find_route(scope: Scope) -> str:
     return f"{scope.get('root_path', '')}{pattern}" if isinstance(pattern, str) else _NO_ROUTE
 
 
-def _is_stream(start: Message) -> bool:
+def _is_stream_start(start: Message) -> bool:
     content_types = (value for name, value in start.get("headers", ()) if bytes(name).lower() == b"content-type")
     return bytes(next(content_types, b"")).startswith(b"text/event-stream")
 
@@ -116,7 +116,7 @@ class LoggedApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _UNLOGGED_PATHS:
             return await self._app(scope, receive, send)
-        request_id, began, status = _request_id(scope), perf_counter(), 500
+        request_id, began, status = _choose_request_id(scope), perf_counter(), 500
 
         async def send_with_id(message: Message) -> None:
             nonlocal status

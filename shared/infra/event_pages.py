@@ -4,7 +4,7 @@ from typing import NamedTuple, cast
 
 from shared.contracts.task import TaskEvent
 from shared.infra.lua import Scripts
-from shared.infra.stored_tasks import read_events
+from shared.infra.stored_tasks import parse_task_events
 from shared.ports.tasks import parse_stream_id
 
 
@@ -15,7 +15,7 @@ class EventRow(NamedTuple):
     event: TaskEvent
 
     @property
-    def position(self) -> tuple[int, int]:
+    def parsed_id(self) -> tuple[int, int]:
         return parse_stream_id(self.stream_id)
 
 
@@ -44,8 +44,8 @@ async def read_event_page(
     reply = cast("list[str]", await scripts.run("read_event_page", key_names, [after, most_entries]))
     record_row, oldest, newest, has_all_events, *fields = reply
     entries = tuple(zip(fields[::2], fields[1::2], strict=True))
-    rows = [EventRow(*row) for entry in entries for row in read_events(*entry)]
+    rows = [EventRow(*row) for entry in entries for row in parse_task_events(*entry)]
     if entries and entries[0][0] == oldest:
         oldest = rows[0].stream_id
     start = parse_stream_id(after)
-    return EventPage(record_row, oldest, newest, has_all_events == "1", [row for row in rows if row.position > start])
+    return EventPage(record_row, oldest, newest, has_all_events == "1", [row for row in rows if row.parsed_id > start])

@@ -8,18 +8,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.event_pages import EventRow, read_event_page
 from shared.infra.lua import Scripts
-from shared.infra.stored_tasks import read_events
+from shared.infra.stored_tasks import parse_task_events
 from shared.ports.tasks import EventsLost, parse_stream_id
 
 EVENTS_PER_PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
 _FIRST_STREAM_ID = (0, 0)
 
 
-def _parse_message(message: str) -> list[EventRow] | None:
+def _parse_published_events(message: str) -> list[EventRow] | None:
     """The events in a published message; None for one of another version: its events must be read from the stream."""
     entry_id, _, entry = message.partition("\n")
     try:
-        return [EventRow(*row) for row in read_events(entry_id, entry)]
+        return [EventRow(*row) for row in parse_task_events(entry_id, entry)]
     except ValueError:  # whoever watches reads it, and is told
         return None
 
@@ -28,7 +28,7 @@ ReadEvents = Callable[[str, str], Awaitable[list[EventRow]]]
 
 
 class EventFeed:
-    """The newest events of one stream, shared by all its watchers.
+    """The newest events of one task's stream in memory, shared by all who watch the stream.
 
     Events arrive in published messages. If messages were missed or carry no event, the first watcher to notice reads
     the stream for all.
@@ -36,7 +36,7 @@ class EventFeed:
 
     def __init__(self, stream: str, live: ChannelListener, read: ReadEvents) -> None:
         self.watchers = 0
-        self._stream, self._live, self._read = stream, live, read
+        self._stream, self._live, self._read_events_after = stream, live, read
         self._rows: deque[EventRow] = deque(maxlen=EVENTS_PER_PAGE)
         self._since = self._until = ""  # the rows are all that lie between these ids
         self._reads = 0
@@ -59,50 +59,50 @@ class EventFeed:
         """The events after that id; waits until there are any. Raises ``EventsLost``."""
         while True:
             news = self._news
-            await self._read_newer(stream_id)
+            await self._read_newer_events(stream_id)
             reads = self._reads
             rows = self._list_rows_after(stream_id)
             if rows is None:
-                rows = await self._read(self._stream, stream_id)
+                rows = await self._read_events_after(self._stream, stream_id)
             if rows:
                 return rows
             if reads == self._reads:  # else somebody has read on meanwhile
                 await news.wait()
 
     def _add_pushed_rows(self, message: str | None) -> None:
-        rows = _parse_message(message) if message else None
+        rows = _parse_published_events(message) if message else None
         if rows is None or self._is_behind or not self._until or self._lock.locked():
             self._is_behind = True
         else:
             for row in rows:
-                if row.position > parse_stream_id(self._until):
-                    self._append(row)
+                if row.parsed_id > parse_stream_id(self._until):
+                    self._append_row(row)
         self._wake_readers()
 
     def _wake_readers(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 
-    def _append(self, row: EventRow) -> None:
+    def _append_row(self, row: EventRow) -> None:
         if len(self._rows) == EVENTS_PER_PAGE:
             self._since = self._rows[0].stream_id
         self._rows.append(row)
         self._until = row.stream_id
 
-    async def _read_newer(self, stream_id: str) -> None:
+    async def _read_newer_events(self, stream_id: str) -> None:
         """Reads the events since the last read from the stream, unless all came as messages."""
         async with self._lock:
             if not self._until:
-                self._restart_at(stream_id)
+                self._drop_rows_and_restart_at(stream_id)
             if not self._is_behind:
                 return
             try:
                 await self._read_page()
             except EventsLost:  # the feed was cut off for long; this watcher may be further than it
-                self._restart_at(stream_id)
+                self._drop_rows_and_restart_at(stream_id)
                 await self._read_page()
 
-    def _restart_at(self, stream_id: str) -> None:
+    def _drop_rows_and_restart_at(self, stream_id: str) -> None:
         self._rows.clear()
         self._since = self._until = stream_id
         self._is_behind = True
@@ -110,7 +110,7 @@ class EventFeed:
     async def _read_page(self) -> None:
         self._is_behind = False
         try:
-            rows = await self._read(self._stream, self._until)
+            rows = await self._read_events_after(self._stream, self._until)
         except BaseException:
             self._is_behind = True
             self._wake_readers()  # whoever reads next does it
@@ -118,17 +118,19 @@ class EventFeed:
         self._reads += 1
         self._is_behind |= len(rows) >= EVENTS_PER_PAGE
         for row in rows:
-            self._append(row)
+            self._append_row(row)
 
     def _list_rows_after(self, stream_id: str) -> list[EventRow] | None:
         """The events after that id; None if the oldest of them are no longer in memory."""
         position = parse_stream_id(stream_id)
         if position < parse_stream_id(self._since):
             return None
-        return [row for row in self._rows if row.position > position]
+        return [row for row in self._rows if row.parsed_id > position]
 
 
 class EventFeeds:
+    """The feeds of the streams that are watched now; each is open while somebody watches it."""
+
     def __init__(self, live: ChannelListener, scripts: Scripts) -> None:
         self._live, self._scripts = live, scripts
         self._feeds: dict[str, EventFeed] = {}
@@ -138,7 +140,7 @@ class EventFeeds:
         """Yields the stream's feed, which all its watchers share."""
         feed = self._feeds.get(stream)
         if feed is None:
-            feed = self._feeds[stream] = EventFeed(stream, self._live, self._read)
+            feed = self._feeds[stream] = EventFeed(stream, self._live, self._read_events_after)
         feed.watchers += 1
         try:
             await feed.open()
@@ -149,7 +151,7 @@ class EventFeeds:
                 del self._feeds[stream]
                 await feed.close()
 
-    async def _read(self, stream: str, after: str) -> list[EventRow]:
+    async def _read_events_after(self, stream: str, after: str) -> list[EventRow]:
         """One page of events after an id.
 
         Raises ``EventsLost`` if events after it were dropped, but not for the start.

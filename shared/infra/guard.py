@@ -13,11 +13,11 @@ from typing import TypeAlias, TypeVar
 from shared.domain.outgoing import (
     AllowedAddresses,
     Target,
-    check_address,
-    check_target,
-    check_url,
+    build_unreachable_error,
     is_address,
-    unreachable_error,
+    parse_permitted_target,
+    refuse_forbidden_address,
+    refuse_forbidden_target,
 )
 
 ResolveHost: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -35,7 +35,9 @@ def _resolve_addresses(host: str, port: int) -> Sequence[str]:
 
 
 class ThreadedResolver:
-    """Resolves names in its own threads. A look-up that the caller abandoned runs on until the system gives up."""
+    """Resolves host names in its own threads. A look-up that the caller abandoned still runs until the system's
+    resolver gives up.
+    """
 
     def __init__(self, look_up: LookUpAddresses = _resolve_addresses) -> None:
         self._look_up, self._threads = look_up, ThreadPoolExecutor(MOST_LOOKUPS, "lookup")
@@ -53,9 +55,9 @@ class AddressGuard:
     def __init__(self, allowed: AllowedAddresses, resolver: ResolveHost = system_resolver) -> None:
         self._allowed, self._resolver = allowed, resolver
 
-    def check(self, url: str) -> None:
+    def refuse_forbidden_url(self, url: str) -> None:
         """Raises ``AddressRefused`` for a URL that must not be requested."""
-        check_url(url, self._allowed._replace(permits_queries=True))
+        parse_permitted_target(url, self._allowed._replace(permits_queries=True))
 
     async def connect_to(
         self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
@@ -68,7 +70,7 @@ class AddressGuard:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (TARGET_CONNECT_SECONDS if seconds is None else seconds)
         async with asyncio.timeout_at(deadline):
-            *first_addresses, last_address = await self.permitted_addresses(target)
+            *first_addresses, last_address = await self.resolve_permitted_addresses(target)
             for count, address in enumerate(first_addresses):
                 try:
                     return await connect(address, (deadline - loop.time()) / (len(first_addresses) - count + 1))
@@ -76,14 +78,14 @@ class AddressGuard:
                     continue
             return await connect(last_address, deadline - loop.time())
 
-    async def permitted_addresses(self, target: Target) -> Sequence[str]:
+    async def resolve_permitted_addresses(self, target: Target) -> Sequence[str]:
         """The host's addresses, IPv4 first; raises ``AddressRefused`` if there are none, or one is not permitted."""
-        check_target(target, self._allowed)
+        refuse_forbidden_target(target, self._allowed)
         addresses = await self._resolve(target)
         if not addresses:
-            raise unreachable_error(target, self._allowed)
+            raise build_unreachable_error(target, self._allowed)
         for address in addresses:
-            check_address(ip_address(address), target, self._allowed)
+            refuse_forbidden_address(ip_address(address), target, self._allowed)
         return sorted(addresses, key=lambda address: ":" in address)
 
     async def _resolve(self, target: Target) -> Sequence[str]:

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from shared.domain.outgoing import AddressRefused, OutgoingRule, Target
 from shared.infra.guard import ASSUMED_SCHEME, AddressGuard
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 _LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
 
@@ -23,7 +23,7 @@ class RefusedConnection(httpx.ConnectError):
         self.rule: OutgoingRule = refused.rule
 
 
-def guarded_client(
+def make_guarded_client(
     guard: AddressGuard, timeout: httpx.Timeout, limits: httpx.Limits = _LIMITS, tls: ssl.SSLContext | None = None
 ) -> httpx.AsyncClient:
     """An HTTP client that connects only where the guard permits.
@@ -38,7 +38,7 @@ def guarded_client(
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
     def __init__(self, guard: AddressGuard, limits: httpx.Limits, tls: ssl.SSLContext | None = None) -> None:
-        tls = tls or client_tls_context()
+        tls = tls or load_client_tls_context()
         super().__init__(verify=tls, limits=limits, retries=0)
         self._guard = guard
         if not isinstance(self._pool, httpcore.AsyncConnectionPool):
@@ -54,7 +54,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
-            self._guard.check(str(request.url))
+            self._guard.refuse_forbidden_url(str(request.url))
             return await super().handle_async_request(request)
         except AddressRefused as refused:
             raise RefusedConnection(refused, request) from refused

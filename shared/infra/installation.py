@@ -10,7 +10,7 @@ from shared.domain import metric_names as names
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, bounded_redis_calls
 from shared.infra.metrics import GaugeReader, Metrics
-from shared.infra.signatures import keys_for
+from shared.infra.signatures import order_script_keys
 from shared.ports.store import StoreUnavailable
 
 _TIMEOUT_SECONDS = 2.0
@@ -45,7 +45,7 @@ class InstallationGaugeReader(GaugeReader):
         self._redis = redis
         self._scripts = Scripts(redis, patience=0)
         self._calls: list[ScriptCall] = [
-            (keys_for("gauge", partition), _GAUGE_LIMITS) for partition in keys.all_partitions()
+            (order_script_keys("gauge", partition), _GAUGE_LIMITS) for partition in keys.all_partitions()
         ]
 
     async def set_gauges(self, metrics: Metrics) -> None:

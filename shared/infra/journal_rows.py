@@ -22,7 +22,9 @@ StreamRow: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its 
 
 
 class StoredStep(NamedTuple):
-    """A stored journal step. ``parts``: its data, with shared texts as names; ``at_ms``: when it was stored."""
+    """A stored step of a task's journal. ``parts``: its data, in which texts that several steps share are replaced by
+    names; ``at_ms``: when it was stored.
+    """
 
     key: str
     kind: str
@@ -39,7 +41,7 @@ class StoredStep(NamedTuple):
         return "".join(texts[part[0]] if isinstance(part, list) else part for part in self.parts)
 
 
-def digest_name_of(text: str) -> str:
+def name_shared_text(text: str) -> str:
     """The name of a shared text: the first characters of its SHA-256 digest."""
     return sha256(text.encode()).hexdigest()[:_NAME_CHARACTERS]
 
@@ -51,29 +53,29 @@ def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[TextPart, .
         parts = [
             text_part
             for part in parts
-            for text_part in ([part] if isinstance(part, list) else _split_at(part, text, name))
+            for text_part in ([part] if isinstance(part, list) else _split_part_at_text(part, text, name))
         ]
     return tuple(parts)
 
 
-def _split_at(part: str, text: str, name: str) -> list[TextPart]:
+def _split_part_at_text(part: str, text: str, name: str) -> list[TextPart]:
     head, match, tail = part.partition(text)
     return [text_part for text_part in (head, [name], tail) if text_part] if match else [part]
 
 
-def pack_row(steps: Sequence[StoredStep]) -> bytes:
+def pack_steps(steps: Sequence[StoredStep]) -> bytes:
     """The steps packed as one row; empty for no steps."""
     if not steps:
         return b""
     return _COMPRESSOR.pack(to_json([[step.key, step.kind, *step.parts] for step in steps]))
 
 
-def parse_rows(rows: Iterable[StreamRow]) -> tuple[StoredStep, ...]:
+def parse_steps(rows: Iterable[StreamRow]) -> tuple[StoredStep, ...]:
     """The steps of the rows in order. Raises ``ValueError`` for an unreadable row."""
-    return tuple(step for row_id, fields in rows for step in _unpack_row(int(row_id.partition("-")[0]), fields))
+    return tuple(step for row_id, fields in rows for step in _unpack_steps(int(row_id.partition("-")[0]), fields))
 
 
-def _unpack_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
+def _unpack_steps(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
     if ROW_FIELD not in fields:
         return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
     try:

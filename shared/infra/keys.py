@@ -61,6 +61,8 @@ OPEN_FACT_SEARCHES = "pa:fact_finding:open"
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
+    """The Redis keys of one session, all in its partition's slot."""
+
     inbox: str
     signals: str
     turns: str
@@ -72,6 +74,8 @@ class SessionKeys:
 
 @dataclass(frozen=True, slots=True)
 class TaskKeys:
+    """The Redis keys of one task, all in its session's slot."""
+
     record: str
     journal: str
     ledger: str
@@ -82,6 +86,8 @@ class TaskKeys:
 
 @dataclass(frozen=True, slots=True)
 class PartitionKeys:
+    """The Redis keys that the sessions of one partition share."""
+
     waiting: str
     leased: str
     timers: str
@@ -102,6 +108,8 @@ class PartitionKeys:
 
 @dataclass(frozen=True, slots=True)
 class LearnedKeys:
+    """The Redis keys of what is learned of one tenant."""
+
     applied: str
     arms: str
     cases: str
@@ -133,12 +141,12 @@ FORGOTTEN_OF_TENANT = (
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:
-    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:s:{_escape(tenant)}:{_escape(session_id)}"
+    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:s:{_escape_part(tenant)}:{_escape_part(session_id)}"
     return SessionKeys(*(f"{stem}:{field.name}" for field in fields(SessionKeys)))
 
 
 def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
-    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:t:{_escape(tenant)}:{_escape(task_id)}"
+    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:t:{_escape_part(tenant)}:{_escape_part(task_id)}"
     return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
 
 
@@ -151,19 +159,21 @@ class TaskListPrefixes(NamedTuple):
 
 
 def task_list_prefixes(partition: int, tenant: str, owner: str = "", session_id: str = "") -> TaskListPrefixes:
-    stem = f"{_partition_prefix(partition)}:listed:{_escape(tenant)}"
-    return TaskListPrefixes(f"{stem}:of:{_escape(owner)}:", f"{stem}:all:", f"{stem}:in:{_escape(session_id)}:")
+    stem = f"{_partition_prefix(partition)}:listed:{_escape_part(tenant)}"
+    return TaskListPrefixes(
+        f"{stem}:of:{_escape_part(owner)}:", f"{stem}:all:", f"{stem}:in:{_escape_part(session_id)}:"
+    )
 
 
-def task_lists_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
+def build_task_lists_argument(tenant: str, owner: str, session_id: str, task_id: str) -> str:
     """The lists that a task belongs to and its member in them, as one script argument."""
     stems = task_list_prefixes(partition_of(tenant, session_id), tenant, owner, session_id)
-    return "\n".join((*stems, _escape(task_id), str(TASK_RETENTION_SECONDS)))
+    return "\n".join((*stems, _escape_part(task_id), str(TASK_RETENTION_SECONDS)))
 
 
-def listed_record_key(partition: int, tenant: str, member: str) -> str:
+def task_record_key_of_list_member(partition: int, tenant: str, member: str) -> str:
     """The record key of a task in a partition's list. Members of older releases also name tenant and session."""
-    return f"{_partition_prefix(partition)}:t:{_escape(tenant)}:{member.rpartition(':')[2]}:record"
+    return f"{_partition_prefix(partition)}:t:{_escape_part(tenant)}:{member.rpartition(':')[2]}:record"
 
 
 @cache
@@ -182,17 +192,17 @@ def all_partitions() -> Iterator[PartitionKeys]:
 @lru_cache(maxsize=1_024)
 def learned_keys(tenant: str) -> LearnedKeys:
     """The keys of what is learned for a tenant, in one slot, so that one script applies an outcome."""
-    return LearnedKeys(*(f"pa:{{t:{_escape(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
+    return LearnedKeys(*(f"pa:{{t:{_escape_part(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
 
 
 def shared_text_key(tenant: str, name: str) -> str:
     """The key of a shared text that the tenant's journals refer to by ``name``."""
-    return f"pa:{{t:{_escape(tenant)}}}:shared:{name}"
+    return f"pa:{{t:{_escape_part(tenant)}}}:shared:{name}"
 
 
 def made_tool_field(name: str, version: int) -> str:
     """The hash field of one version of a made tool."""
-    return f"{_escape(name)}@{version}"
+    return f"{_escape_part(name)}@{version}"
 
 
 class ArmFields(NamedTuple):
@@ -203,12 +213,12 @@ class ArmFields(NamedTuple):
 
 
 def arm_fields(process_type: str, strategy: str) -> ArmFields:
-    stem = f"{_escape(process_type)}:{_escape(strategy)}"
+    stem = f"{_escape_part(process_type)}:{_escape_part(strategy)}"
     return ArmFields(f"{stem}:n", f"{stem}:units")
 
 
 def accuracy_field(process_type: str, kind: str) -> str:
-    return f"{_escape(process_type)}:{kind}"
+    return f"{_escape_part(process_type)}:{kind}"
 
 
 def unpack_accuracy_field(field: str) -> tuple[str, str]:
@@ -222,7 +232,7 @@ QUALITY_TREND = "quality"
 
 def trend_field(process_type: str, strategy: str) -> str:
     """The hash field of an arm's trend."""
-    return f"arm:{_escape(process_type)}:{_escape(strategy)}"
+    return f"arm:{_escape_part(process_type)}:{_escape_part(strategy)}"
 
 
 def unpack_trend_field(field: str) -> tuple[str, str] | None:
@@ -239,30 +249,29 @@ def unpack_arm_field(field: str) -> tuple[str, str, str]:
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
     """The key by which a repeated message is recognised, within its session."""
-    names = ":".join(map(_escape, (tenant, session_id, principal_id, message)))
+    names = ":".join(map(_escape_part, (tenant, session_id, principal_id, message)))
     return f"{_partition_prefix(partition_of(tenant, session_id))}:dedupe:{names}"
 
 
 def task_location_key(tenant: str, task_id: str) -> str:
     """The key that leads from a task's id to its session, in its own slot, because a caller may know only the id."""
-    return f"pa:alias:{_escape(tenant)}:{_escape(task_id)}"
+    return f"pa:alias:{_escape_part(tenant)}:{_escape_part(task_id)}"
 
 
 def client_task_key(tenant: str, alias: str) -> str:
     """The key of what is stored under a client's own task id, in its own slot, because the session is not known yet."""
-    return f"pa:thread:{_escape(tenant)}:{_escape(alias)}"
+    return f"pa:thread:{_escape_part(tenant)}:{_escape_part(alias)}"
 
 
 def participation_key(tenant: str, session_id: str) -> str:
     """The key of a session's participation in an assessment, in the session's slot."""
-    return (
-        f"{_partition_prefix(partition_of(tenant, session_id))}:participation:{_escape(tenant)}:{_escape(session_id)}"
-    )
+    prefix = _partition_prefix(partition_of(tenant, session_id))
+    return f"{prefix}:participation:{_escape_part(tenant)}:{_escape_part(session_id)}"
 
 
 def participant_key(tenant: str, principal_id: str) -> str:
     """The key of an assessment's participant, in its own slot, because it is read before the session is known."""
-    return f"pa:participant:{_escape(tenant)}:{_escape(principal_id)}"
+    return f"pa:participant:{_escape_part(tenant)}:{_escape_part(principal_id)}"
 
 
 def tenant_stop_key(tenant: str, session_id: str) -> str:
@@ -271,20 +280,20 @@ def tenant_stop_key(tenant: str, session_id: str) -> str:
 
 
 def tenant_stop_key_in(partition: int, tenant: str) -> str:
-    return f"{_partition_prefix(partition)}:stopped:{_escape(tenant)}"
+    return f"{_partition_prefix(partition)}:stopped:{_escape_part(tenant)}"
 
 
 def waiting_approvals_key(partition: int, tenant: str) -> str:
-    return f"{_partition_prefix(partition)}:asked:{_escape(tenant)}"
+    return f"{_partition_prefix(partition)}:asked:{_escape_part(tenant)}"
 
 
 def approval_key(partition: int, tenant: str, approval_id: str) -> str:
-    return f"{_partition_prefix(partition)}:approval:{_escape(tenant)}:{_escape(approval_id)}"
+    return f"{_partition_prefix(partition)}:approval:{_escape_part(tenant)}:{_escape_part(approval_id)}"
 
 
 def _make_key_builder(kind: str) -> Callable[[str], str]:
     """Returns a function that builds keys of this kind, each in a slot of its own."""
-    return lambda text: f"pa:{kind}:{_escape(text)}"
+    return lambda text: f"pa:{kind}:{_escape_part(text)}"
 
 
 api_key = _make_key_builder("key")  # the record of an API key: who sends one names no tenant
@@ -298,6 +307,8 @@ tenant_record_key = _make_key_builder("tenant_record")
 
 
 class RateKeys(NamedTuple):
+    """The Redis keys that count a caller's requests, messages and daily use."""
+
     requests: str
     messages: str
     daily: str
@@ -309,7 +320,7 @@ def rate_keys_of_api_key(key_id: str) -> RateKeys:
 
 
 def rate_keys_of_bearer(tenant: str, principal_id: str) -> RateKeys:
-    return _rate_keys(f"pa:bearer:{_escape(tenant)}:{_escape(principal_id)}")
+    return _rate_keys(f"pa:bearer:{_escape_part(tenant)}:{_escape_part(principal_id)}")
 
 
 def _rate_keys(subject: str) -> RateKeys:
@@ -317,6 +328,8 @@ def _rate_keys(subject: str) -> RateKeys:
 
 
 class AssessmentKeys(NamedTuple):
+    """The Redis keys of a tenant's stored assessments: their order, summaries and contents."""
+
     order: str
     cards: str
     bodies: str
@@ -324,32 +337,34 @@ class AssessmentKeys(NamedTuple):
 
 def assessment_keys(tenant: str) -> AssessmentKeys:
     """The keys of a tenant's assessments, in one slot, so that one script adds one and drops the oldest."""
-    return AssessmentKeys(*(f"pa:assessments:{{{_escape(tenant)}}}:{name}" for name in AssessmentKeys._fields))
+    return AssessmentKeys(*(f"pa:assessments:{{{_escape_part(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
 def tenant_member_prefix(tenant: str) -> str:
     """The prefix of the members for a tenant's sessions in a partition's sets."""
-    return f"{_escape(tenant)}:"
+    return f"{_escape_part(tenant)}:"
 
 
 def spend_key(tenant: str, day: str) -> str:
     """The key of what a tenant spent on one day (YYYY-MM-DD by the tenant's calendar)."""
-    return f"pa:spend:{_escape(tenant)}:{day}"
+    return f"pa:spend:{_escape_part(tenant)}:{day}"
 
 
 class SlotKeys(NamedTuple):
+    """The Redis keys of a tenant's share of executors: sessions that run, and sessions that wait for a slot."""
+
     running: str
     queue: str
 
 
 def slot_keys(tenant: str) -> SlotKeys:
     """The keys of a tenant's running sessions and of those that wait for a slot, in one cluster slot."""
-    stem = f"pa:seats:{{{_escape(tenant)}}}"
+    stem = f"pa:seats:{{{_escape_part(tenant)}}}"
     return SlotKeys(f"{stem}:running", f"{stem}:queue")
 
 
 def prose_translation_key(tenant: str, key: str) -> str:
-    return f"pa:translated:{_escape(tenant)}:{_escape(key)}"
+    return f"pa:translated:{_escape_part(tenant)}:{_escape_part(key)}"
 
 
 class SessionMember(NamedTuple):
@@ -419,7 +434,7 @@ class ForgetRequestMember(NamedTuple):
 
 
 class EndedTaskMember(NamedTuple):
-    """An ended task, as a member of a partition's set of unarchived ones."""
+    """An ended task that is still to be archived, as a member of a partition's set."""
 
     tenant: str
     session_id: str
@@ -431,7 +446,7 @@ M = TypeVar("M")
 
 def pack_member(parts: tuple[str, ...]) -> str:
     """One of the ``...Member`` tuples as the text that is a member of its Redis set."""
-    return ":".join(map(_escape, parts))
+    return ":".join(map(_escape_part, parts))
 
 
 def pack_session(tenant: str, session_id: str) -> str:
@@ -455,7 +470,7 @@ def _partition_prefix(partition: int) -> str:
 
 
 @lru_cache(maxsize=8_192)  # a name is quoted for each key that it stands in
-def _escape(part: str) -> str:
+def _escape_part(part: str) -> str:
     return part if _UNESCAPED_TEXT_PATTERN.fullmatch(part) else quote(part, safe="")
 
 

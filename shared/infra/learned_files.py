@@ -12,7 +12,7 @@ from shared.contracts.knowledge import CaseEntry
 from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import Arm
 from shared.infra import keys
-from shared.infra.lua import bounded_redis_calls, parse_stored_rows
+from shared.infra.lua import bounded_redis_calls, parse_readable_rows
 from shared.ports.store import StoreUnavailable
 
 _TIMEOUT_SECONDS = 5.0
@@ -38,14 +38,16 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
     arms, trends, counts, days, accuracy, entities, links, processes = cast("list[dict[str, str]]", replies[2:])
     try:
         return {
-            LearningFile.CASE_LOG: _read_cases(cases),
-            LearningFile.STRATEGY_BANDIT: _read_bandit(arms, trends),
-            LearningFile.KNOWLEDGE_BASE: {"facts": [_fact_as_json(fact) for fact in map(_read_object, facts) if fact]},
-            LearningFile.SYNTHESIZED: {
-                name: _process_as_json(_read_object(row)) for name, row in sorted(processes.items())
+            LearningFile.CASE_LOG: _build_case_log_json(cases),
+            LearningFile.STRATEGY_BANDIT: _build_bandit_json(arms, trends),
+            LearningFile.KNOWLEDGE_BASE: {
+                "facts": [_build_fact_json(fact) for fact in map(_parse_object_or_empty, facts) if fact]
             },
-            LearningFile.ENTITIES: _read_entities(entities, links),
-            LearningFile.STATISTICS: _read_statistics(counts, days, trends, accuracy),
+            LearningFile.SYNTHESIZED: {
+                name: _build_process_json(_parse_object_or_empty(row)) for name, row in sorted(processes.items())
+            },
+            LearningFile.ENTITIES: _build_entities_json(entities, links),
+            LearningFile.STATISTICS: _build_statistics_json(counts, days, trends, accuracy),
         }
     except ValueError as error:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
@@ -54,15 +56,15 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
 def parse_contract_rows(kind: type[ContractRow], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, ContractRow]:
     """The parsed rows; one that this version cannot read is logged and left out."""
     stored = ((key, text) for key, text in rows if text is not None)
-    return dict(parse_stored_rows(lambda row: (row[0], kind.model_validate_json(row[1])), stored))
+    return dict(parse_readable_rows(lambda row: (row[0], kind.model_validate_json(row[1])), stored))
 
 
-def _read_cases(rows: list[str]) -> JsonValue:
-    """The cases, oldest first, with the field names of the file ``case_log.json``."""
-    return [_case_as_json(case) for case in parse_stored_rows(CaseEntry.model_validate_json, reversed(rows))]
+def _build_case_log_json(rows: list[str]) -> JsonValue:
+    """The content of the file ``case_log.json``: the cases, oldest first."""
+    return [_build_case_json(case) for case in parse_readable_rows(CaseEntry.model_validate_json, reversed(rows))]
 
 
-def _case_as_json(case: CaseEntry) -> JsonValue:
+def _build_case_json(case: CaseEntry) -> JsonValue:
     fields = case.model_dump(mode="json", exclude={"v", "summary", "worked", "failed"})
     renamed: dict[str, JsonValue] = {
         "case_id": fields.pop("case_id"),
@@ -83,43 +85,43 @@ def parse_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
     return arms
 
 
-def _read_bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
+def _build_bandit_json(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
     return {
         kind: {
-            name: _arm_json(arm, trends.get(keys.trend_field(kind, name), ""))
+            name: _build_arm_json(arm, trends.get(keys.trend_field(kind, name), ""))
             for name, arm in sorted(arms_of_kind.items())
         }
         for kind, arms_of_kind in sorted(parse_arms(arms).items())
     }
 
 
-def _arm_json(arm: Arm, trend: str) -> JsonValue:
+def _build_arm_json(arm: Arm, trend: str) -> JsonValue:
     return {"n": arm.n, "q": round(arm.mean_reward, 6), "units": arm.units, **({"trend": trend} if trend else {})}
 
 
-def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> JsonValue:
-    rows = {field: _read_object(row) for field, row in sorted(entities.items())}
+def _build_entities_json(entities: Mapping[str, str], links: Mapping[str, str]) -> JsonValue:
+    rows = {field: _parse_object_or_empty(row) for field, row in sorted(entities.items())}
     return {
         "entities": [
-            {"key": field, **row, **({"links": _read_object(links[field])} if field in links else {})}
+            {"key": field, **row, **({"links": _parse_object_or_empty(links[field])} if field in links else {})}
             for field, row in rows.items()
             if row
         ]
     }
 
 
-def _read_statistics(
+def _build_statistics_json(
     counts: Mapping[str, str], days: Mapping[str, str], trends: Mapping[str, str], accuracy: Mapping[str, str]
 ) -> JsonValue:
     return {
         "counts": {name: int(number) for name, number in sorted(counts.items())},
         "days": {name: int(number) for name, number in sorted(days.items())},
         "quality_trend": trends.get(keys.QUALITY_TREND, ""),
-        "accuracy": {name: _read_object(row) for name, row in sorted(accuracy.items())},
+        "accuracy": {name: _parse_object_or_empty(row) for name, row in sorted(accuracy.items())},
     }
 
 
-def _process_as_json(template: dict[str, JsonValue]) -> JsonValue:
+def _build_process_json(template: dict[str, JsonValue]) -> JsonValue:
     """A synthesized process with the field names of its file of export, and the whole template in addition."""
     states = template.get("states")
     is_gated = isinstance(states, list) and "APPROVAL_GATE" in states
@@ -132,12 +134,12 @@ def _process_as_json(template: dict[str, JsonValue]) -> JsonValue:
     }
 
 
-def _fact_as_json(fact: dict[str, JsonValue]) -> JsonValue:
+def _build_fact_json(fact: dict[str, JsonValue]) -> JsonValue:
     """A fact with the field names of the file ``knowledge_base.json``."""
     return {"fact" if key == "text" else key: value for key, value in fact.items() if key != "v"}
 
 
-def _read_object(row: str) -> dict[str, JsonValue]:
+def _parse_object_or_empty(row: str) -> dict[str, JsonValue]:
     """The JSON object in a row; empty if it is not one."""
     try:
         value: JsonValue = json.loads(row)

@@ -9,12 +9,12 @@ from shared.infra.compression import DictionaryCompressor
 _COMPRESSOR = DictionaryCompressor("ledger_shapes.txt")
 
 
-def pack_entry(entry: LedgerEntry) -> bytes:
-    """The packed entry, which the store puts after its status. Equal entries give equal bytes."""
+def pack_ledger_entry(entry: LedgerEntry) -> bytes:
+    """Compresses a ledger entry; a stored row is its status, followed by this. Equal entries give equal bytes."""
     return _COMPRESSOR.pack(entry.stored_json())
 
 
-def unpack_entry_json(row: str) -> str:
+def unpack_ledger_entry_json(row: str) -> str:
     """The entry's JSON in a row. Raises ``ValueError``."""
     try:
         return _COMPRESSOR.unpack(row.partition("\n")[2])
@@ -22,6 +22,6 @@ def unpack_entry_json(row: str) -> str:
         raise ValueError(f"a row of the ledger cannot be read: {error}") from error
 
 
-def read_entry(row: str) -> LedgerEntry:
+def parse_ledger_entry(row: str) -> LedgerEntry:
     """Parses the ledger entry that a row holds. Raises ``ValueError``."""
-    return LedgerEntry.model_validate_json(unpack_entry_json(row))
+    return LedgerEntry.model_validate_json(unpack_ledger_entry_json(row))

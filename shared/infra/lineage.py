@@ -9,11 +9,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RedisLineage:
-    """What this process knows of failovers, restores and crashes of the Redis server behind one URL.
+    """What this process knows of failovers, restores and crashes of the Redis server behind one URL, any of which may
+    have lost stored writes.
 
-    Each new connection asks its server. ``problem``: why the last one asked could not tell; None if it could, or none
-    was asked. ``confirm_replicas``: how many replicas must confirm a write's intent before its request is sent; with
-    one or more, a promoted replica lacks only intents whose requests were never sent.
+    Each new connection asks its server. ``problem``: why the last server asked could not tell; None if it could, or
+    none was asked. ``confirm_replicas``: how many replicas must confirm a write's intent before its request is sent;
+    with one or more, a promoted replica lacks only intents whose requests were never sent.
     """
 
     def __init__(self, confirm_replicas: int = 0) -> None:
@@ -27,19 +28,19 @@ class RedisLineage:
     @property
     def failed_over_at(self) -> datetime | None:
         """When the last failover was noticed, on the store's clock; None if never."""
-        return _read_moment(self._failed_over_us)
+        return _convert_microseconds_to_time(self._failed_over_us)
 
     @property
     def restored_at(self) -> datetime | None:
         """When the server was last restored from a backup, as `purple restored` noted; None if never."""
-        return _read_moment(self._restored_us)
+        return _convert_microseconds_to_time(self._restored_us)
 
     @property
     def crashed_at(self) -> datetime | None:
         """When the server last started without having been stopped; None if never. The end of its log may be lost."""
-        return _read_moment(self._crashed_us)
+        return _convert_microseconds_to_time(self._crashed_us)
 
-    def record_answer(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
+    def record_server_answer(self, failed_over_us: int, restored_us: int = 0, crashed_us: int = 0) -> None:
         """Takes in a server's answer: the time of each event in microseconds since 1970, 0 for never."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
         self._restored_us = max(self._restored_us, restored_us)
@@ -81,11 +82,11 @@ class LineageProblem(NamedTuple):
         )
 
 
-def _read_moment(microseconds: int) -> datetime | None:
+def _convert_microseconds_to_time(microseconds: int) -> datetime | None:
     return _EPOCH + timedelta(microseconds=microseconds) if microseconds else None
 
 
-def lineage_of(redis: Redis) -> RedisLineage:
+def get_lineage(redis: Redis) -> RedisLineage:
     """The lineage of a client made by ``connect``; an empty one for any other client."""
     lineage = getattr(getattr(redis, "connection_pool", None), "lineage", None)
     return lineage if isinstance(lineage, RedisLineage) else RedisLineage()

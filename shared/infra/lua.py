@@ -29,7 +29,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
-from shared.infra.lineage import lineage_of
+from shared.infra.lineage import get_lineage
 from shared.ports.store import StoreUnavailable
 
 Reply: TypeAlias = "str | int | None | list[Reply]"
@@ -50,14 +50,16 @@ _LUA_COMMENT_PATTERN = re.compile(r"--.*")
 _TRANSIENT_ERRORS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
-def parse_pairs(flat: object) -> dict[str, str]:
+def parse_flat_pairs(flat: object) -> dict[str, str]:
     """The mapping in a reply that is a flat list of names and values."""
     items = cast("list[str]", flat)
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
-def parse_stored_row(parse: Callable[[StoredRow], T], row: StoredRow) -> T | None:
-    """The parsed row; None, with a log line, if this version cannot read it (``parse`` raises ``ValueError``)."""
+def parse_row_or_log(parse: Callable[[StoredRow], T], row: StoredRow) -> T | None:
+    """Parses a stored row with ``parse``; None, with a log line, if this version cannot read it (``parse`` raises
+    ``ValueError``).
+    """
     try:
         return parse(row)
     except ValueError as error:
@@ -65,9 +67,9 @@ def parse_stored_row(parse: Callable[[StoredRow], T], row: StoredRow) -> T | Non
         return None
 
 
-def parse_stored_rows(parse: Callable[[StoredRow], T], rows: Iterable[StoredRow]) -> list[T]:
-    """The parsed rows, in order, without those that ``parse_stored_row`` finds another version to have written."""
-    return [parsed for row in rows if (parsed := parse_stored_row(parse, row)) is not None]
+def parse_readable_rows(parse: Callable[[StoredRow], T], rows: Iterable[StoredRow]) -> list[T]:
+    """Parses the rows in order, without those for which ``parse_row_or_log`` returns None."""
+    return [parsed for row in rows if (parsed := parse_row_or_log(parse, row)) is not None]
 
 
 def parse_scores(reply: object) -> dict[str, float]:
@@ -81,10 +83,10 @@ def parse_scores(reply: object) -> dict[str, float]:
 def build_script(name: str, *, is_repeated: bool = False) -> str:
     """A script with the prelude's functions that it uses. ``is_repeated``: it may have run before, without a reply."""
     text = read_script_file(name)
-    return f"local again = {'true' if is_repeated else 'false'}\n{_select_prelude(text)}\n{text}"
+    return f"local again = {'true' if is_repeated else 'false'}\n{_select_prelude_functions(text)}\n{text}"
 
 
-def _select_prelude(script: str) -> str:
+def _select_prelude_functions(script: str) -> str:
     """The prelude without functions that are not used, since a call creates all of them anew.
 
     A function uses only functions defined above it.
@@ -105,7 +107,7 @@ def read_script_file(name: str) -> str:
 
 
 @cache
-def script_digest(text: str) -> str:
+def hash_script(text: str) -> str:
     """The SHA-1 by which a server knows a script."""
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
@@ -139,12 +141,12 @@ class _SharedRoundTrip:
             replies = await self._send(redis, all_rows)
         except BaseException as error:
             cut = error if isinstance(error, RedisError | OSError) else ConnectionError("whoever asked gave up")
-            _set_results((waiting for _, waiting in joined), [cut] * len(joined))
+            _set_results_of_waiting((waiting for _, waiting in joined), [cut] * len(joined))
             raise
         remaining = iter(replies)
         own_replies = list(islice(remaining, len(rows)))
         others_replies = [list(islice(remaining, len(other_rows))) for other_rows, _ in joined]
-        _set_results((waiting for _, waiting in joined), others_replies)
+        _set_results_of_waiting((waiting for _, waiting in joined), others_replies)
         return own_replies
 
     async def _send(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
@@ -159,7 +161,7 @@ class _SharedRoundTrip:
         return replies
 
 
-def _set_results(
+def _set_results_of_waiting(
     waiting: "Iterable[asyncio.Future[list[object]]]", replies: "Sequence[list[object] | Exception]"
 ) -> None:
     for future, reply in zip(waiting, replies, strict=True):
@@ -188,7 +190,7 @@ async def _send_pipeline(redis: Redis, rows: Iterable[Command]) -> list[object]:
 _ROUND_TRIPS: "WeakKeyDictionary[Redis, _SharedRoundTrip]" = WeakKeyDictionary()
 
 
-def _round_trip_of(redis: Redis) -> _SharedRoundTrip:
+def _get_shared_round_trip(redis: Redis) -> _SharedRoundTrip:
     """The shared round trip of a client, for all scripts on it."""
     if (trip := _ROUND_TRIPS.get(redis)) is None:
         trip = _ROUND_TRIPS[redis] = _SharedRoundTrip(redis)
@@ -202,9 +204,9 @@ class Scripts:
 
     def __init__(self, redis: Redis, patience: float = RETRY_SECONDS) -> None:
         self._redis = redis
-        self._trip = _round_trip_of(redis)
+        self._trip = _get_shared_round_trip(redis)
         self._patience = patience
-        self.lineage = lineage_of(redis)
+        self.lineage = get_lineage(redis)
 
     async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
         """The reply of one script; raises ``StoreUnavailable``, also for an error that the script replies.
@@ -219,7 +221,7 @@ class Scripts:
                 raise reply
             return reply
 
-        return await self._retry(evaluate)
+        return await self._retry_while_transient(evaluate)
 
     async def run_confirmed(
         self, name: str, keys: Sequence[str], arguments: Iterable[Argument], replicas: int
@@ -229,14 +231,14 @@ class Scripts:
 
         async def evaluate(is_repeated: bool) -> tuple[Reply, bool]:
             text = build_script(name, is_repeated=is_repeated)
-            reply, replica_count = await self._send_confirmed(["EVALSHA", script_digest(text), *parts], replicas)
+            reply, replica_count = await self._send_confirmed(["EVALSHA", hash_script(text), *parts], replicas)
             if isinstance(reply, NoScriptError):
                 reply, replica_count = await self._send_confirmed(["EVAL", text, *parts], replicas)
             if isinstance(reply, ResponseError):
                 raise reply
             return reply, isinstance(replica_count, int) and replica_count >= replicas
 
-        return await self._retry(evaluate)
+        return await self._retry_while_transient(evaluate)
 
     async def run_many(self, name: str, calls: Iterable[ScriptCall]) -> list[Reply]:
         """The replies of one script to several calls, in one round trip."""
@@ -251,7 +253,7 @@ class Scripts:
     ) -> "list[Reply | ResponseError]":
         """Runs several scripts in one round trip; returns each one's reply or error."""
         rows = [(name, list[Argument]([len(keys), *keys, *arguments])) for name, keys, arguments in calls]
-        return await self._retry(lambda is_repeated: self._evaluate(rows, is_repeated)) if rows else []
+        return await self._retry_while_transient(lambda is_repeated: self._evaluate(rows, is_repeated)) if rows else []
 
     async def execute(self, *command: Argument) -> object:
         """The reply to one plain command, which must be safe to repeat. Raises ``StoreUnavailable``."""
@@ -271,14 +273,14 @@ class Scripts:
                     raise reply
             return replies
 
-        return await self._retry(execute)
+        return await self._retry_while_transient(execute)
 
     async def _evaluate(
         self, rows: Sequence[tuple[str, list[Argument]]], is_repeated: bool
     ) -> "list[Reply | ResponseError]":
         """Runs scripts, each with the number of its keys, its keys and arguments, in one round trip."""
         texts = {name: build_script(name, is_repeated=is_repeated) for name, _ in rows}
-        commands = [["EVALSHA", script_digest(texts[name]), *row] for name, row in rows]
+        commands = [["EVALSHA", hash_script(texts[name]), *row] for name, row in rows]
         replies = await self._trip.execute(self._redis, commands)
         unloaded = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if unloaded:  # the server was restarted, or its scripts were flushed
@@ -292,7 +294,7 @@ class Scripts:
         async with asyncio.timeout(ROUND_TRIP_SECONDS):
             return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
 
-    async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
+    async def _retry_while_transient(self, act: Callable[[bool], Awaitable[T]]) -> T:
         """Calls ``act`` until it succeeds, while patience lasts and the failure may be transient.
 
         ``act`` gets whether this is a repeated call.

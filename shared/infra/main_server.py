@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from typing_extensions import override
 
 from shared.infra.bounded_http import BoundedHttp
-from shared.infra.process import tune_gc
+from shared.infra.process import freeze_startup_objects
 
 GRACE_SECONDS = 10
 # A balancer keeps its connections for a minute and may send a request just as we close one, which it then answers 502:
@@ -62,7 +62,7 @@ def make_stoppable_server(config: uvicorn.Config, hooks: ShutdownHooks | None = 
     server = uvicorn.Server(config) if hooks is None else _LingeringServer(config, hooks)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, server.handle_exit)
-    tune_gc()
+    freeze_startup_objects()
     return server
 
 
@@ -87,6 +87,8 @@ def make_uvicorn_config(
 
 
 class _LingeringServer(uvicorn.Server):
+    """A uvicorn server that accepts requests for a while after the stop signal, as ``ShutdownHooks`` says."""
+
     def __init__(self, config: uvicorn.Config, hooks: ShutdownHooks) -> None:
         super().__init__(config)
         self._hooks = hooks
@@ -103,10 +105,10 @@ class _LingeringServer(uvicorn.Server):
         if self._loop is None or self._loop.is_closed() or self._is_announced:
             return super().handle_exit(sig, frame)
         self._is_announced = True
-        self._loop.call_soon_threadsafe(self._linger, self._loop, sig)
+        self._loop.call_soon_threadsafe(self._linger_and_exit, self._loop, sig)
         return None
 
-    def _linger(self, loop: asyncio.AbstractEventLoop, sig: int) -> None:
+    def _linger_and_exit(self, loop: asyncio.AbstractEventLoop, sig: int) -> None:
         self._hooks.announce()
         loop.call_later(self._hooks.linger_seconds, super().handle_exit, sig, None)
 

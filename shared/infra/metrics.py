@@ -96,6 +96,8 @@ log = structlog.get_logger()
 
 
 class GaugeReader(Protocol):
+    """Sets the gauges of a service when its metrics are scraped."""
+
     async def set_gauges(self, metrics: Metrics) -> None:
         """Sets the gauges to their present values; clears those that cannot be read."""
 
@@ -109,11 +111,11 @@ class MetricsPage:
 
     async def answer(self, request: Request) -> Response:
         async with self._lock:
-            await self._read()
+            await self._read_gauges()
         encode, media_type = choose_encoder(request.headers.get("accept", ""))
         return Response(encode(self._metrics.registry), headers={"Content-Type": media_type})
 
-    async def _read(self) -> None:
+    async def _read_gauges(self) -> None:
         for reading in self._readings:
             try:
                 async with asyncio.timeout(_TIMEOUT_SECONDS):

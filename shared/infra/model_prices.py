@@ -38,31 +38,31 @@ class _PriceFile(BaseModel):
     models: dict[str, _ModelPrices] = Field(min_length=1)
 
 
-def read_prices(path: Path | None = None) -> Mapping[str, Price]:
+def load_prices(path: Path | None = None) -> Mapping[str, Price]:
     """The price of each model; prices in the file at ``path`` override ours. Raises ``BadPriceFile``."""
-    overriding = {} if path is None else _read_file(path)
-    return {**_read_file(_BUNDLED_PRICES_FILE), **overriding}
+    overriding = {} if path is None else _read_price_file(path)
+    return {**_read_price_file(_BUNDLED_PRICES_FILE), **overriding}
 
 
-def _read_file(path: Path) -> dict[str, Price]:
+def _read_price_file(path: Path) -> dict[str, Price]:
     try:
         price_file = _PriceFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise BadPriceFile(f"MODEL_PRICES cannot be read: {error}") from error
     except ValidationError as error:
         raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {describe_first_error(error)}") from error
-    return {name: _read_price(model) for name, model in price_file.models.items()}
+    return {name: _convert_to_price(model) for name, model in price_file.models.items()}
 
 
-def _read_price(model: _ModelPrices) -> Price:
+def _convert_to_price(model: _ModelPrices) -> Price:
     return Price(
-        input=_round_nanos(model.input),
-        output=_round_nanos(model.output),
-        cache_read=_round_nanos(model.cache_read),
-        cache_write=_round_nanos(model.cache_write),
+        input=_compute_nanos_per_token(model.input),
+        output=_compute_nanos_per_token(model.output),
+        cache_read=_compute_nanos_per_token(model.cache_read),
+        cache_write=_compute_nanos_per_token(model.cache_write),
     )
 
 
-def _round_nanos(dollars: Decimal) -> int:
+def _compute_nanos_per_token(dollars: Decimal) -> int:
     """The price of one token in nano-dollars, rounded up. ``dollars``: for a million tokens."""
     return ceil(dollars * NANOS_PER_DOLLAR / _MILLION)

@@ -52,8 +52,8 @@ class CountedModel(Model):
         served = self._tiers.get(tier, "")
         try:
             reply = await self._model.complete(request)
-            outcome = "answered" if _name_model(reply).startswith(served) else "fallback"
-            served = _name_model(reply)
+            outcome = "answered" if _get_asked_model_name(reply).startswith(served) else "fallback"
+            served = _get_asked_model_name(reply)
         except ModelUnavailable:
             outcome = "unavailable"
             raise
@@ -65,9 +65,11 @@ class CountedModel(Model):
 
     def _count_tokens(self, tier: Tier, reply: ModelReply) -> None:
         for kind, tokens in reply.usage._asdict().items():
-            self._meter.add(names.MODEL_TOKENS, max(0, tokens), tier=tier.value, model=_name_model(reply), kind=kind)
+            self._meter.add(
+                names.MODEL_TOKENS, max(0, tokens), tier=tier.value, model=_get_asked_model_name(reply), kind=kind
+            )
 
 
-def _name_model(reply: ModelReply) -> str:
+def _get_asked_model_name(reply: ModelReply) -> str:
     """The name of the requested model, since an endpoint may return another name; else the one in the reply."""
     return reply.asked or reply.model

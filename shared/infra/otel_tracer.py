@@ -59,14 +59,14 @@ class OtelTracer(Tracer):
         return True
 
     def open_span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[OtelSpan]:
-        return self._open(name, kind, _current_span.get(), ())
+        return self._open_otel_span(name, kind, _current_span.get(), ())
 
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[OtelSpan]:
-        link_context = _read_parent(link).get_span_context()
+        link_context = _parse_parent_span(link).get_span_context()
         links = (otel.Link(link_context),) if link_context.is_valid else ()
-        return self._open(name, kind, _read_parent(parent), links)
+        return self._open_otel_span(name, kind, _parse_parent_span(parent), links)
 
     def current_span(self) -> OtelSpan:
         return OtelSpan(_current_span.get())
@@ -77,7 +77,9 @@ class OtelTracer(Tracer):
         return headers.get("traceparent")
 
     @contextmanager
-    def _open(self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]) -> Iterator[OtelSpan]:
+    def _open_otel_span(
+        self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]
+    ) -> Iterator[OtelSpan]:
         parent_context = otel.set_span_in_context(parent, Context())
         span = self._tracer.start_span(_redact_attribute(name), parent_context, _OTEL_KINDS[kind], links=links)
         span_context, own_span, token = span.get_span_context(), OtelSpan(span), _current_span.set(span)
@@ -112,7 +114,7 @@ def _redact_attribute(text: str) -> str:
 _redact_cached = lru_cache(maxsize=4_096)(redact_text)  # the same few names, over and over
 
 
-def _read_parent(traceparent: str | None) -> otel.Span:
+def _parse_parent_span(traceparent: str | None) -> otel.Span:
     """The span that a ``traceparent`` names; an invalid span if it is malformed (W3C Trace Context, section 3.2)."""
     return otel.get_current_span(_PROPAGATOR.extract({"traceparent": traceparent or ""}, Context()))
 

@@ -18,7 +18,7 @@ from shared.domain.redaction import HIDDEN_VALUES, redact_credentials, redact_js
 _PR_SET_PDEATHSIG = 1
 
 
-def tune_gc() -> None:
+def freeze_startup_objects() -> None:
     """Excludes what start-up allocated from garbage collection, whose full passes cause the slowest responses."""
     gc.collect()
     gc.freeze()
@@ -38,25 +38,25 @@ def make_parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], No
 
     Works on Linux only. The kernel regards the spawning *thread* as the parent, so spawn from the main thread.
     """
-    parent, ask_kernel = os.getpid(), make_parent_death_signal(with_signal)
+    parent, request_death_signal = os.getpid(), make_parent_death_signal(with_signal)
 
-    def die_with_parent() -> None:
-        ask_kernel()
+    def request_death_with_parent() -> None:
+        request_death_signal()
         if os.getppid() != parent:  # it died before the kernel was asked
             os._exit(1)
 
-    return die_with_parent
+    return request_death_with_parent
 
 
 def make_parent_death_signal(number: int) -> Callable[[], None]:
     """A function that asks the kernel to signal this process when its parent ends. Does nothing except on Linux."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
-    def ask_kernel() -> None:
+    def request_death_signal() -> None:
         if libc is not None:
             libc.prctl(_PR_SET_PDEATHSIG, int(number))
 
-    return ask_kernel
+    return request_death_signal
 
 
 def configure_logging(service: str, level: int | str = logging.INFO, form: Literal["json", "text"] = "json") -> None:
@@ -71,7 +71,11 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    final: list[structlog.typing.Processor] = [_redact_event, partial(_add_service, service), _redacting_renderer(form)]
+    final: list[structlog.typing.Processor] = [
+        _redact_event,
+        partial(_add_service_name, service),
+        _make_redacting_renderer(form),
+    ]
     structlog.configure(
         processors=[*common, *final],
         wrapper_class=structlog.make_filtering_bound_logger(least_level),
@@ -86,10 +90,10 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
     logging.basicConfig(handlers=[handler], level=max(least_level, logging.WARNING), force=True)
 
 
-def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Processor:
+def _make_redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Processor:
     """A processor that renders an event and removes credentials. It must be the last one."""
     json, text = (
-        structlog.processors.JSONRenderer(default=_represent_value),
+        structlog.processors.JSONRenderer(default=_redact_unserialisable_value),
         structlog.dev.ConsoleRenderer(colors=False),
     )
 
@@ -107,12 +111,12 @@ def _redact_event(
     return redact_json(event, HIDDEN_VALUES.get())
 
 
-def _represent_value(value: object) -> str:
+def _redact_unserialisable_value(value: object) -> str:
     """A value that is not JSON, as redacted text."""
     return redact_text(repr(value), HIDDEN_VALUES.get())
 
 
-def _add_service(
+def _add_service_name(
     service: str, _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     event["service"] = service

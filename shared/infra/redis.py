@@ -8,9 +8,9 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from shared.infra import keys
-from shared.infra.lineage import RedisLineage, lineage_of
+from shared.infra.lineage import RedisLineage, get_lineage
 from shared.infra.lua import Scripts, bounded_redis_calls
-from shared.infra.redis_address import read_address
+from shared.infra.redis_address import parse_redis_address
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.redis_pools import PrimaryPool
 from shared.infra.service_settings import Settings
@@ -21,21 +21,21 @@ _START_PAUSE_SECONDS = 0.1
 _DURABLE_SETTINGS = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
 
-def _check_url(url: str) -> str:
-    read_address(url)
+def _require_valid_redis_url(url: str) -> str:
+    parse_redis_address(url)
     return url
 
 
-def _check_queue_url(url: str) -> str:
-    if url and read_address(url).kind == "cluster":
+def _require_valid_queue_url(url: str) -> str:
+    if url and parse_redis_address(url).kind == "cluster":
         raise ValueError("the queue needs one primary, or a service that sentinels watch, not a cluster")
     return url
 
 
-RedisUrl = Annotated[str, AfterValidator(_check_url)]
+RedisUrl = Annotated[str, AfterValidator(_require_valid_redis_url)]
 """A setting that names the state's Redis: one server, a service that sentinels watch, or a cluster."""
 
-QueueRedisUrl = Annotated[str, AfterValidator(_check_queue_url)]
+QueueRedisUrl = Annotated[str, AfterValidator(_require_valid_queue_url)]
 """A setting that names the queue's Redis, which cannot be a cluster; empty for the state's."""
 
 
@@ -61,7 +61,7 @@ class QueueSettings(StateSettings):
     @model_validator(mode="after")
     def _check_queue_address(self) -> Self:
         """Raises if the queue would have to be on a Redis Cluster, which cannot hold it."""
-        if not self.queue_redis_url and read_address(self.redis_url).kind == "cluster":
+        if not self.queue_redis_url and parse_redis_address(self.redis_url).kind == "cluster":
             raise ValueError("QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster, which cannot hold the queue")
         return self
 
@@ -71,7 +71,7 @@ class QueueSettings(StateSettings):
 
 
 class VolatileRedis(Exception):
-    """The server may lose data that it has acknowledged. The message is for operators."""
+    """The Redis server may lose data that it has acknowledged. The message is for operators."""
 
 
 def connect(url: str) -> Redis:
@@ -79,7 +79,7 @@ def connect(url: str) -> Redis:
 
     Connecting is bounded and retried, a command that may have been sent is not; ``bounded_redis_calls()`` limits it.
     """
-    address = read_address(url)
+    address = parse_redis_address(url)
     if address.kind == "cluster":
         return cast(Redis, ClusterRedis(address))  # type: ignore[abstract]  # a cluster lacks a pool that redis-py declares
     return Redis.from_pool(PrimaryPool(address, RedisLineage(address.confirm_replicas)))
@@ -87,10 +87,10 @@ def connect(url: str) -> Redis:
 
 def make_queue_pool(url: str) -> PrimaryPool:
     """A connection pool for arq, without decoding of replies."""
-    return PrimaryPool(read_address(url), decodes=False)
+    return PrimaryPool(parse_redis_address(url), decodes=False)
 
 
-async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
+async def require_durable_redis(redis: Redis, *, allow_volatile: bool = False) -> None:
     """Raises ``VolatileRedis`` unless every acknowledged write is on disk, nothing is evicted and failovers are
     noticed.
 
@@ -98,7 +98,7 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
     answer.
     """
     if allow_volatile:
-        lineage_of(redis).accept_failover_risk()
+        get_lineage(redis).accept_failover_risk()
         return
     configuration = await _read_configuration(redis)
     problems = [
@@ -111,20 +111,20 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
             f"REDIS_URL must name a server that forgets nothing: {', '.join(problems)}; "
             "set ALLOW_VOLATILE_REDIS=true to allow it."
         )
-    _check_lineage(redis)
+    _require_noticed_failovers(redis)
 
 
-async def check_writable(redis: Redis) -> None:
+async def require_writable_redis(redis: Redis) -> None:
     """Raises ``StoreUnavailable`` if the server refuses writes, as when its memory is full (``noeviction``)."""
     await Scripts(redis, patience=0).run("probe", [keys.PROBE_KEY], [])
 
 
-def _check_lineage(redis: Redis) -> None:
+def _require_noticed_failovers(redis: Redis) -> None:
     """Raises if a failover of Redis could go unnoticed now.
 
     ``VolatileRedis`` if the server's user lacks the permission to tell, ``StoreUnavailable`` if it may be transient.
     """
-    problem = lineage_of(redis).failover_risk
+    problem = get_lineage(redis).failover_risk
     if problem is None:
         return
     if problem.may_pass:
@@ -132,16 +132,18 @@ def _check_lineage(redis: Redis) -> None:
     raise VolatileRedis(str(problem))
 
 
-async def check_durable_at_start(redis: Redis, *, allow_volatile: bool = False, seconds: float = START_SECONDS) -> None:
-    """``check_durable`` at start-up: waits up to ``seconds`` for a server that does not answer yet.
+async def require_durable_redis_at_start(
+    redis: Redis, *, allow_volatile: bool = False, seconds: float = START_SECONDS
+) -> None:
+    """Like ``require_durable_redis``, at start-up: waits up to ``seconds`` for a server that does not answer yet.
 
-    Raises ``VolatileRedis`` and ``StoreUnavailable`` as that does.
+    Raises ``VolatileRedis``, and ``StoreUnavailable`` if the server has not answered by then.
     """
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
     while True:
         try:
-            return await check_durable(redis, allow_volatile=allow_volatile)
+            return await require_durable_redis(redis, allow_volatile=allow_volatile)
         except StoreUnavailable:
             if clock() >= until:
                 raise

@@ -40,13 +40,13 @@ def hide_password(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def read_address(url: str) -> RedisAddress:
+def parse_redis_address(url: str) -> RedisAddress:
     """Parses a Redis URL, whose options must be those of a connection.
 
     Its ``ValueError`` repeats nothing of the URL, which may contain a password.
     """
     try:
-        address = _parse_url(url)
+        address = _parse_url_parts(url)
         pool = ConnectionPool(**parse_url(address.url))
         pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py: it refuses an option that it does not know
     except (ValueError, TypeError, RedisError):
@@ -54,21 +54,21 @@ def read_address(url: str) -> RedisAddress:
     return address
 
 
-def _parse_url(url: str) -> RedisAddress:
+def _parse_url_parts(url: str) -> RedisAddress:
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
     replica_count = int(query.pop("confirm_replicas", "0"))
     if not 0 <= replica_count <= _MOST_REPLICAS:
         raise ValueError
     if parts.scheme in _SENTINEL_SCHEMES:
-        return _read_sentinel(parts, query, replica_count)
+        return _parse_sentinel_address(parts, query, replica_count)
     if parts.scheme in _CLUSTER_SCHEMES:
-        return _read_cluster_address(parts, query, replica_count)
+        return _parse_cluster_address(parts, query, replica_count)
     server_url = f"{url.partition('?')[0]}?{urlencode(query)}" if "confirm_replicas" in parts.query else url
     return RedisAddress("server", server_url, confirm_replicas=replica_count)
 
 
-def _read_sentinel(parts: SplitResult, query: dict[str, str], replica_count: int) -> RedisAddress:
+def _parse_sentinel_address(parts: SplitResult, query: dict[str, str], replica_count: int) -> RedisAddress:
     credentials, _, hosts = parts.netloc.rpartition("@")
     service, _, database = parts.path.strip("/").partition("/")
     username, password = query.pop("sentinel_username", None), query.pop("sentinel_password", None)
@@ -76,24 +76,24 @@ def _read_sentinel(parts: SplitResult, query: dict[str, str], replica_count: int
     server_url = f"{_SENTINEL_SCHEMES[parts.scheme]}://{login}/{int(database or 0)}?{urlencode(query)}"
     if not service:
         raise ValueError
-    nodes = _parse_nodes(hosts, _SENTINEL_PORT)
+    nodes = _parse_hosts_with_ports(hosts, _SENTINEL_PORT)
     return RedisAddress("sentinel", server_url, nodes, unquote(service), username, password, replica_count)
 
 
-def _read_cluster_address(parts: SplitResult, query: dict[str, str], replica_count: int) -> RedisAddress:
+def _parse_cluster_address(parts: SplitResult, query: dict[str, str], replica_count: int) -> RedisAddress:
     credentials, _, hosts = parts.netloc.rpartition("@")
     if replica_count or parts.path.strip("/0"):  # a cluster has one database, and WAIT has no way through it
         raise ValueError
     login = f"{credentials}@" if credentials else ""
     server_url = f"{_CLUSTER_SCHEMES[parts.scheme]}://{login}?{urlencode(query)}"
-    return RedisAddress("cluster", server_url, _parse_nodes(hosts, _REDIS_PORT))
+    return RedisAddress("cluster", server_url, _parse_hosts_with_ports(hosts, _REDIS_PORT))
 
 
-def _parse_nodes(hosts: str, port: int) -> tuple[tuple[str, int], ...]:
-    return tuple(_parse_node(host, port) for host in hosts.split(","))
+def _parse_hosts_with_ports(hosts: str, port: int) -> tuple[tuple[str, int], ...]:
+    return tuple(_parse_host_with_port(host, port) for host in hosts.split(","))
 
 
-def _parse_node(text: str, port: int) -> tuple[str, int]:
+def _parse_host_with_port(text: str, port: int) -> tuple[str, int]:
     parts = urlsplit(f"//{text}")
     if not parts.hostname:
         raise ValueError

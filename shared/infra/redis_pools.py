@@ -72,7 +72,7 @@ class _PrimaryConnection(AbstractConnection):
         await self.send_command("EVAL", build_script("lineage"), 1, SERVER_LINEAGE_KEY)
         try:
             answer = cast("str | bytes", await self.read_response())
-            self._lineage.record_answer(*map(int, answer.split()))
+            self._lineage.record_server_answer(*map(int, answer.split()))
         except ResponseError as error:
             if self._lineage.problem is None:  # said once: it is asked again with every command
                 log.warning("redis_lineage_not_read", error=str(error))
@@ -190,7 +190,8 @@ _PRIMARY_TYPE_BY_TYPE: Mapping[type[AbstractConnection], type[_PrimaryConnection
 
 
 class PrimaryPool(ConnectionPool):
-    """A pool of at most ``MOST_CONNECTIONS`` connections to the primary at one address.
+    """A connection pool of at most ``MOST_CONNECTIONS`` connections to one Redis primary (the server of a group that
+    takes writes).
 
     While one connection is being opened, others can be taken.
     """
@@ -211,11 +212,13 @@ class PrimaryPool(ConnectionPool):
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py
 
     async def send_commands(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        """The reply to each command, or the server's error, in one round trip."""
+        """Sends commands in one round trip on one connection; returns for each, in order, its reply, or the server's
+        error as an object. Raises ``TimeoutError`` after ``seconds``.
+        """
         if self._has_free_connection:
-            return await self._send_commands(commands, seconds)
+            return await self._send_commands_on_connection(commands, seconds)
         async with asyncio.timeout(seconds):
-            return await self._send_commands(commands, seconds)
+            return await self._send_commands_on_connection(commands, seconds)
 
     @property
     def _has_free_connection(self) -> bool:
@@ -225,7 +228,9 @@ class PrimaryPool(ConnectionPool):
         waiting = cast("list[_PrimaryConnection]", self._available_connections)
         return bool(waiting) and waiting[-1].is_quiet
 
-    async def _send_commands(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
+    async def _send_commands_on_connection(
+        self, commands: Sequence[Sequence[EncodableT]], seconds: float
+    ) -> list[object]:
         connection = cast(_PrimaryConnection, await self.get_connection())
         try:
             return await connection.send_commands(commands, seconds)

@@ -26,6 +26,8 @@ log = structlog.get_logger()
 
 
 class RpcRequest(NamedTuple):
+    """A request that waits in a queue for its service."""
+
     request_id: str
     text: str
 
@@ -38,8 +40,8 @@ class RpcQueue:
         self._scripts = Scripts(redis)
         self._queue = keys.rpc_queue_key(service)
 
-    async def ask(self, text: str, seconds: float) -> str | None:
-        """The answer to a request; None if none comes within ``seconds``."""
+    async def request_answer(self, text: str, seconds: float) -> str | None:
+        """Sends a request and waits for its answer; None if none comes within ``seconds``."""
         request_id = await self.post_request(text, seconds)
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until:
@@ -61,7 +63,7 @@ class RpcQueue:
         )
         return request.request_id
 
-    async def serve(self, do: Callable[[str], Awaitable[str]]) -> None:
+    async def answer_requests(self, do: Callable[[str], Awaitable[str]]) -> None:
         """Answers requests with ``do``, one after the other, until cancelled; waits while the store fails.
 
         ``do`` must raise nothing but ``StoreUnavailable``, after which the request gets no answer.
@@ -116,4 +118,4 @@ async def serve_imports(
         log.info("learning_file_imported", tenant=request.tenant, **report.model_dump(mode="json", exclude={"v"}))
         return report.model_dump_json()
 
-    await queue.serve(import_and_report)
+    await queue.answer_requests(import_and_report)

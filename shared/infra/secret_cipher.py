@@ -22,7 +22,7 @@ class SecretCipher:
         return self._box.encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted: str) -> str:
-        """The text of ``encrypt``; raises ``CannotDecrypt`` if none of the keys fits."""
+        """The text that ``encrypt`` was given; raises ``CannotDecrypt`` if none of the keys fits."""
         try:
             return self._box.decrypt(encrypted.encode()).decode()
         except InvalidToken as error:

@@ -17,18 +17,18 @@ def _split_at_commas(value: object) -> object:
 T = TypeVar("T")
 
 
-def validate_by(parse: Callable[[T], object]) -> AfterValidator:
-    """A validator that keeps a value as it is, and refuses one for which ``parse`` raises ``ValueError``."""
+def make_validator(parse: Callable[[T], object]) -> AfterValidator:
+    """A Pydantic validator that keeps a value as it is, and refuses one for which ``parse`` raises ``ValueError``."""
 
-    def check(value: T) -> T:
+    def refuse_unparsable(value: T) -> T:
         parse(value)
         return value
 
-    return AfterValidator(check)
+    return AfterValidator(refuse_unparsable)
 
 
 WordList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)]  # commas between
-HostList = Annotated[WordList, validate_by(normalize_host_list)]
+HostList = Annotated[WordList, make_validator(normalize_host_list)]
 
 
 class Settings(BaseSettings):
@@ -59,7 +59,7 @@ class LogSettings(Settings):
 
     @field_validator("log_level", mode="before")
     @classmethod
-    def _lower_case(cls, value: object) -> object:
+    def _convert_to_lower_case(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
 
 
@@ -74,13 +74,13 @@ Sampler = Literal[
 ]
 
 
-def _check_address(text: str) -> str:
+def _require_http_address(text: str) -> str:
     if not _HTTP_ADDRESS_PATTERN.fullmatch(text):
         raise ValueError("it is no http(s) address")
     return text
 
 
-HttpAddress = Annotated[str, AfterValidator(_check_address)]
+HttpAddress = Annotated[str, AfterValidator(_require_http_address)]
 
 
 class TracingSettings(Settings):

@@ -58,16 +58,16 @@ def build_health_app(
     answers and takes writes.
     """
 
-    async def health(_: Request) -> JSONResponse:
+    async def answer_health(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok", **describe()})
 
-    async def ready(_: Request) -> JSONResponse:
+    async def answer_ready(_: Request) -> JSONResponse:
         if reason := why_not_ready() or await _why_store_unusable(ping_store):
             return JSONResponse({"status": "not ready", "reason": reason}, 503)
         return JSONResponse({"status": "ready"})
 
     # nobody reads a description of these: FastAPI alone would take a twentieth of a start
-    return Starlette(routes=[Route("/health", health), Route("/ready", ready), *extra_routes])
+    return Starlette(routes=[Route("/health", answer_health), Route("/ready", answer_ready), *extra_routes])
 
 
 async def _why_store_unusable(ping_store: Callable[[], Awaitable[None]]) -> str:

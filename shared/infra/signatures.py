@@ -10,7 +10,7 @@ from shared.infra.lua import Argument, read_script_file
 T = TypeVar("T")
 
 
-def keys_for(script: str, *groups: object, **extra_keys: str) -> list[str]:
+def order_script_keys(script: str, *groups: object, **extra_keys: str) -> list[str]:
     """The keys of a script in its order, each from ``extra_keys``, or from the group with an attribute of its name.
 
     The script's last names may be left out. Raises ``TypeError`` for any other missing name, and for an unknown one.
@@ -20,8 +20,8 @@ def keys_for(script: str, *groups: object, **extra_keys: str) -> list[str]:
     return _order_arguments(script, names, {**group_keys, **extra_keys})
 
 
-def arguments_for(script: str, **arguments: Argument) -> list[Argument]:
-    """The arguments of a script in its order, given by name as in ``keys_for``."""
+def order_script_arguments(script: str, **arguments: Argument) -> list[Argument]:
+    """The arguments of a script in its order, given by name as in ``order_script_keys``."""
     return _order_arguments(script, _list_unpacked_names(script, "ARGV"), arguments)
 
 

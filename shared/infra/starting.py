@@ -39,22 +39,22 @@ def read_settings(kind: type[S], **overrides: object) -> S:
     try:
         return kind.model_validate(overrides) if overrides else kind()
     except ValidationError as error:
-        raise CannotStart(_describe_problem(error)) from error
+        raise CannotStart(_describe_invalid_settings(error)) from error
 
 
-def print_problem(problem: Exception) -> int:
+def print_start_problem(problem: Exception) -> int:
     """Writes to stderr why the service does not start; returns the exit code."""
     sys.stderr.write(f"{problem}\n")
     return EXIT_CANNOT_START
 
 
-def _describe_problem(error: ValidationError) -> str:
+def _describe_invalid_settings(error: ValidationError) -> str:
     """A sentence about each setting that is missing or wrong. None repeats a value: one may hold a password."""
     faults = error.errors(include_url=False, include_input=False)
-    return "\n".join(dict.fromkeys(_describe_fault(fault) for fault in faults))
+    return "\n".join(dict.fromkeys(_describe_invalid_setting(fault) for fault in faults))
 
 
-def _describe_fault(fault: ErrorDetails) -> str:
+def _describe_invalid_setting(fault: ErrorDetails) -> str:
     problem = fault["msg"].removeprefix("Value error, ").rstrip(".")
     if fault["type"] == "string_pattern_mismatch" and "https?" in fault["ctx"]["pattern"]:
         problem = "it must be an http or https URL"

@@ -7,7 +7,7 @@ from shared.infra.compression import DictionaryCompressor
 _COMPRESSOR = DictionaryCompressor("outcome_shapes.txt")
 
 
-def pack_outcome(outcome: TaskOutcome) -> bytes:
+def pack_outcome_with_own_digest(outcome: TaskOutcome) -> bytes:
     return pack_with_digest(make_outcome_digest(outcome), outcome.stored_json())
 
 

@@ -15,34 +15,34 @@ _RECORDS, _EVENTS = DictionaryCompressor("record_shapes.txt"), DictionaryCompres
 _EVENT_LIST_ADAPTER = TypeAdapter(list[TaskEvent])
 
 
-def pack_record(record: TaskRecord) -> bytes:
+def pack_task_record(record: TaskRecord) -> bytes:
     return _RECORDS.pack(record.stored_json())
 
 
-def unpack_record_json(stored: str | bytes) -> str:
+def unpack_task_record_json(stored: str | bytes) -> str:
     """The record's JSON. Raises ``ValueError`` if it cannot be read."""
     return _RECORDS.unpack(stored)
 
 
-def read_record(stored: str | bytes) -> TaskRecord:
+def parse_task_record(stored: str | bytes) -> TaskRecord:
     """The stored record. Raises ``ValueError`` if it cannot be read."""
-    return TaskRecord.model_validate_json(unpack_record_json(stored))
+    return TaskRecord.model_validate_json(unpack_task_record_json(stored))
 
 
-def pack_events(events: Sequence[TaskEvent]) -> bytes:
+def pack_task_events(events: Sequence[TaskEvent]) -> bytes:
     """The events of one step, packed as one stream entry."""
     return _EVENTS.pack(f"[{','.join(event.stored_json() for event in events)}]")
 
 
-def unpack_events_json(entry: str) -> str:
+def unpack_task_events_json(entry: str) -> str:
     """The events of an entry as a JSON list. Raises ``ValueError`` if it cannot be read."""
     text = _EVENTS.unpack(entry)
     return text if text.startswith("[") else f"[{text}]"
 
 
-def read_events(last_id: str, entry: str) -> Iterator[tuple[str, TaskEvent]]:
+def parse_task_events(last_id: str, entry: str) -> Iterator[tuple[str, TaskEvent]]:
     """The events of an entry of a task's stream, each with its id. Raises ``ValueError`` if it cannot be read."""
-    events = _EVENT_LIST_ADAPTER.validate_json(unpack_events_json(entry))
+    events = _EVENT_LIST_ADAPTER.validate_json(unpack_task_events_json(entry))
     moment, _, last_number = last_id.partition("-")
     first_number = int(last_number) - len(events) + 1
     return ((f"{moment}-{first_number + index}", event) for index, event in enumerate(events))

@@ -14,8 +14,8 @@ from shared.infra.event_pages import read_event_page
 from shared.infra.feeds import EventFeeds
 from shared.infra.lua import Scripts
 from shared.infra.redis_cluster import ClusterRedis
-from shared.infra.signatures import arguments_for, keys_for
-from shared.infra.stored_tasks import read_record
+from shared.infra.signatures import order_script_arguments, order_script_keys
+from shared.infra.stored_tasks import parse_task_record
 from shared.ports.tasks import (
     Acceptance,
     PrepareAcceptance,
@@ -80,18 +80,20 @@ class TaskStore(Tasks):
         """Puts a decision or a cancel ahead of the session's messages; False if the task is unknown or has ended."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, turn.task_id).record
-        arguments = arguments_for(
+        arguments = order_script_arguments(
             "signal",
             turn_id=turn.turn_id,
             turn=turn.stored_json(),
             member=keys.pack_session(tenant, session_id),
             waits=int(turn.kind is not TurnKind.CANCEL),
         )
-        key_names = keys_for("signal", session, partition, record=record)
+        key_names = order_script_keys("signal", session, partition, record=record)
         return await self._scripts.run("signal", key_names, arguments) == 1
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
-        """The record of the task with that id, or without ``session_id`` of the newest with that alias; else None."""
+        """The task's record. Without ``session_id``, ``task_id`` may also be an alias (the id that a client chose),
+        which leads to the newest task that has it. None if there is no such task.
+        """
         task_and_session = await self._locate_task(tenant, task_id, session_id)
         return await self._read_record(tenant, *task_and_session) if task_and_session else None
 
@@ -105,7 +107,9 @@ class TaskStore(Tasks):
         page = await read_event_page(self._scripts, task.events, task.record)
         if not page.record:
             return None
-        return TaskSnapshot(read_record(page.record), page.oldest or None, page.newest or None, page.has_all_events)
+        return TaskSnapshot(
+            parse_task_record(page.record), page.oldest or None, page.newest or None, page.has_all_events
+        )
 
     async def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
@@ -125,7 +129,9 @@ class TaskStore(Tasks):
                     yield row
 
     async def _accept_in_two_steps(self, record: TaskRecord, turn: Turn, message: str) -> Acceptance:
-        """Stores the task's alias first and then the turn, because on a cluster the alias is in another slot."""
+        """Stores the task's alias (the id that a client chose) first and then the turn, because on a cluster the alias
+        is in another slot.
+        """
         alias = keys.task_location_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
         reply = await self._run_accept_script(record, turn, message)
@@ -158,7 +164,7 @@ class TaskStore(Tasks):
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
         alias = {"alias": keys.task_location_key(tenant, record.task_id)} if names_task else {}
         async with self._admission.reserve_place() as most_waiting:
-            arguments = arguments_for(
+            arguments = order_script_arguments(
                 "accept",
                 turn_id=turn.turn_id,
                 turn=turn.stored_json(),
@@ -170,24 +176,24 @@ class TaskStore(Tasks):
                 kept=keys.EVENTS_KEPT,
                 dedupe_seconds=self._resend_window,
                 event=event.stored_json(),
-                listed=keys.task_lists_argument(tenant, record.requester.id, session_id, record.task_id),
+                listed=keys.build_task_lists_argument(tenant, record.requester.id, session_id, record.task_id),
                 most=most_waiting,
                 partitions=PARTITIONS,
-                place=_alias_value(record),
+                place=_build_alias_value(record),
                 is_asked=int(is_trial),
                 crowd=self._most_in_session,
             )
             stop_key = keys.tenant_stop_key(tenant, session_id)
-            key_names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stop_key, **alias)
+            key_names = order_script_keys("accept", session, task, partition, dedupe=dedupe, stopped=stop_key, **alias)
             reply = cast(list[str], await self._scripts.run("accept", key_names, arguments))
         if reply[0] in ("ok", "full") and reply[-1] != "":
-            self._admission.record_waiting(int(reply[-1]))
+            self._admission.record_waiting_count(int(reply[-1]))
         return reply
 
     async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Acceptance:
         match reply:
             case ["ok", record_json, _]:
-                return Acceptance(read_record(record_json) if record_json else record, turn.turn_id, True)
+                return Acceptance(parse_task_record(record_json) if record_json else record, turn.turn_id, True)
             case ["seen", task_and_turn]:
                 task_id, turn_id = task_and_turn.split("\n")
                 return await self._read_earlier_acceptance(record, task_id, turn_id)
@@ -212,7 +218,7 @@ class TaskStore(Tasks):
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserves a task id before the task exists; True if it was free, or left over from a failed accept."""
-        task_location_key, place = keys.task_location_key(record.tenant, record.task_id), _alias_value(record)
+        task_location_key, place = keys.task_location_key(record.tenant, record.task_id), _build_alias_value(record)
         if await self._scripts.execute("SETNX", task_location_key, place):
             return True
         alias_before = await self._scripts.execute("GET", task_location_key)
@@ -226,7 +232,9 @@ class TaskStore(Tasks):
         task_id, session_id = alias_value.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
-        await self._scripts.execute("SET", keys.task_location_key(record.tenant, record.task_id), _alias_value(record))
+        await self._scripts.execute(
+            "SET", keys.task_location_key(record.tenant, record.task_id), _build_alias_value(record)
+        )
 
     async def _locate_task(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
         if session_id:
@@ -239,9 +247,9 @@ class TaskStore(Tasks):
 
     async def _read_record(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
         row = await self._scripts.execute("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
-        return None if row is None else read_record(str(row))
+        return None if row is None else parse_task_record(str(row))
 
 
-def _alias_value(record: TaskRecord) -> str:
+def _build_alias_value(record: TaskRecord) -> str:
     """The value of a task's alias: its id and its session's."""
     return f"{record.task_id}\n{record.session_id}"

@@ -14,7 +14,7 @@ from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, FieldProblem, TenantVersion
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_stored_rows
+from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_readable_rows
 
 VERSIONS_KEPT = 50
 _LATEST_FIELD = "latest"
@@ -42,7 +42,7 @@ class RedisTenantRecords(ScriptedStore):
 
     async def get_latest_number(self, tenant: str) -> int:
         """The number of the tenant's current version; 0 if the tenant has no record."""
-        return int(cast("str | None", await self._read_field(tenant, _LATEST_FIELD)) or 0)
+        return int(cast("str | None", await self._read_record_field(tenant, _LATEST_FIELD)) or 0)
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
         """The version with that number; None if it is not kept. Raises ``BadRecord`` if this release cannot read it."""
@@ -62,15 +62,17 @@ class RedisTenantRecords(ScriptedStore):
         """The versions that are kept, the newest first."""
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.tenant_record_key(tenant)))
         texts = (text for field, text in rows.items() if field != _LATEST_FIELD)
-        versions = parse_stored_rows(TenantVersion.model_validate_json, texts)
+        versions = parse_readable_rows(TenantVersion.model_validate_json, texts)
         return sorted(versions, key=lambda version: version.version, reverse=True)
 
-    async def _read_field(self, tenant: str, name: str) -> object:
+    async def _read_record_field(self, tenant: str, name: str) -> object:
         return await self._scripts.execute("HGET", keys.tenant_record_key(tenant), name)
 
 
 class TenantStops:
-    """Stops and resumes tenants. Every method may raise ``StoreUnavailable`` and may be repeated."""
+    """Stops tenants, whose messages are then refused, and lets them continue. Every method may raise
+    ``StoreUnavailable`` and may be repeated.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)

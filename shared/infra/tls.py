@@ -7,8 +7,9 @@ import httpx
 
 
 @cache
-def client_tls_context() -> ssl.SSLContext:
-    """The system's authorities, or those in ``SSL_CERT_FILE`` or ``SSL_CERT_DIR``.
+def load_client_tls_context() -> ssl.SSLContext:
+    """The TLS context for clients, which trusts the system's certificate authorities, or those in ``SSL_CERT_FILE`` or
+    ``SSL_CERT_DIR``.
 
     They are read once and shared by all clients, because reading them takes longer than most requests.
     """

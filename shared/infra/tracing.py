@@ -41,14 +41,14 @@ def open_tracer(settings: TracingSettings, service: str, flush_seconds: float = 
     from shared.infra.otel_tracer import OtelTracer, OtlpExporter  # only a process that traces loads the SDK
 
     exporter = OtlpExporter(settings.traces_endpoint)
-    provider = _build_provider(settings, service, exporter)
+    provider = _build_tracer_provider(settings, service, exporter)
     try:
         yield OtelTracer(provider)
     finally:
-        _flush(provider, exporter, flush_seconds)
+        _flush_spans(provider, exporter, flush_seconds)
 
 
-def _build_provider(settings: TracingSettings, service: str, exporter: "SpanExporter") -> "TracerProvider":
+def _build_tracer_provider(settings: TracingSettings, service: str, exporter: "SpanExporter") -> "TracerProvider":
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -67,7 +67,7 @@ def _build_provider(settings: TracingSettings, service: str, exporter: "SpanExpo
     return provider
 
 
-def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float) -> None:
+def _flush_spans(provider: "TracerProvider", exporter: "SpanExporter", seconds: float) -> None:
     """Sends the spans that are left, for at most ``seconds``: the SDK itself would take half a minute."""
     leaving = threading.Thread(target=provider.shutdown, daemon=True)
     leaving.start()

@@ -30,7 +30,8 @@ def job_from_bytes(job: bytes) -> dict[str, Json]:
 
 
 class ArqWakes(ScriptedStore):
-    """Puts sessions in the queue at ``QUEUE_REDIS_URL``, in one round trip each. The queue may be lost.
+    """Puts sessions into the queue at ``QUEUE_REDIS_URL`` from which executors take work, in one round trip each. A
+    queued session is called a wake. The queue may be lost.
 
     Every method may raise ``StoreUnavailable``.
     """
@@ -65,7 +66,7 @@ class ArqWakes(ScriptedStore):
         return [(job_id, int(score)) for job_id, score in zip(taken[::2], taken[1::2], strict=True)]
 
     async def end_wake(self, job_id: str, score: int) -> None:
-        """Removes a handled wake from the queue, unless its session was woken again meanwhile.
+        """Removes a handled wake from the queue, unless its session was queued again meanwhile.
 
         ``score``: the job's score when it was taken.
         """
@@ -81,7 +82,7 @@ class ArqWakes(ScriptedStore):
     async def _queue_wakes(
         self, sessions: Iterable[tuple[str, str]], *, skips_queued: bool = False, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        jobs = [part for session in sessions for part in (keys.pack_session(*session), _pack_job(*session))]
+        jobs = [part for session in sessions for part in (keys.pack_session(*session), _build_wake_job(*session))]
         if not jobs:
             return ()
         arguments: list[Argument] = [
@@ -97,6 +98,6 @@ class ArqWakes(ScriptedStore):
         return [keys.unpack_member(keys.SessionMember, job_id) for job_id in cast("list[str]", queued_ids)]
 
 
-def _pack_job(tenant: str, session_id: str) -> str:
+def _build_wake_job(tenant: str, session_id: str) -> str:
     now = int(time.time() * 1000)
     return serialize_job(WAKE_JOB, (tenant, session_id), {}, None, now, serializer=job_to_bytes).decode()

@@ -36,6 +36,8 @@ class ToolDefinition(NamedTuple):
 
 
 class TextBlock(NamedTuple):
+    """A text in a message."""
+
     text: str
 
 
@@ -94,6 +96,8 @@ Block: TypeAlias = ReplyBlock | ToolResult | ImageBlock
 
 
 class Message(NamedTuple):
+    """One message of a conversation with a model."""
+
     role: Literal["user", "assistant"]
     blocks: tuple[Block, ...]
 

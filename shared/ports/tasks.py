@@ -7,7 +7,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
 
 class Acceptance(NamedTuple):
-    """An accepted turn. ``is_new``: false if the same message had been accepted before."""
+    """An accepted turn, with its task's record. ``is_new``: false if the same message had been accepted before."""
 
     record: TaskRecord
     turn_id: str
@@ -32,7 +32,7 @@ class SessionBelongsToOther(Exception):
 
 
 class EventsLost(Exception):
-    """Events that a watcher has not seen yet were dropped, because it was too far behind."""
+    """Events that a reader of a task's stream has not seen yet were dropped, because it was too far behind."""
 
     def __init__(self, after: str) -> None:
         super().__init__(f"the events after {after} are kept no longer")

@@ -22,11 +22,14 @@ class SpanKind(StrEnum):
 
 
 class Span(Protocol):
+    """A span of a trace: one piece of work with its duration and attributes."""
+
     @property
     def is_recording(self) -> bool:
         """Whether the span is recorded; check it before computing expensive attributes."""
 
-    def annotate(self, attributes: Mapping[str, Attribute]) -> None: ...
+    def annotate(self, attributes: Mapping[str, Attribute]) -> None:
+        """Sets attributes of the span."""
 
     def add_event(self, name: str) -> None:
         """Records an event within the span, at this moment."""

@@ -10,7 +10,7 @@ import yaml
 
 from cli.stack.plan import StackOptions, StackPorts, plan_stack
 from shared.contracts.tenant import TenantRecord
-from shared.domain.outgoing import addresses_for_tools, why_refused
+from shared.domain.outgoing import addresses_for_tools, why_url_refused
 from shared.domain.version import VERSION
 from tests.deployment.agreement import disagreements, longest_stop, unread
 from tests.deployment.compose import Build, ComposeService, compose
@@ -227,7 +227,7 @@ def test_the_documented_assessment_reaches_the_worlds_that_it_is_told_of() -> No
 
     assert len(listed) == 1
     reach = addresses_for_tools(tuple(listed[0].split(",")), permits_loopback=False)
-    assert [why for address in addresses if (why := why_refused(address, reach))] == []
+    assert [why for address in addresses if (why := why_url_refused(address, reach))] == []
 
 
 @pytest.mark.promise("deploy.same_names")

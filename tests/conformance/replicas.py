@@ -10,7 +10,7 @@ import httpx
 from services.gateway.bootstrap import build_app
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
-from shared.infra.archive_open import generate_key
+from shared.infra.archive_open import generate_encryption_key
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, reserved_port, round_robin
@@ -62,7 +62,7 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         tokens = await make_keys(redis, _PEOPLE) if settings.get("authentication") == "keys" else {}
         port = stack.enter_context(reserved_port())
         if settings.get("authentication"):
-            settings |= {"archive_url": f"file://{folder}/archive", "archive_key": generate_key()}
+            settings |= {"archive_url": f"file://{folder}/archive", "archive_key": generate_encryption_key()}
         said = {"redis_url": server.url, "purple_agent_card_url": f"http://127.0.0.1:{port}/", **settings}
         ports = {name: await _serve(stack, said) for name in ("one", "two")}
         url = await stack.enter_async_context(round_robin(ports, folder, port, UNCHECKED))

@@ -7,7 +7,7 @@ from services.planner.core.roles import reply
 from services.planner.entrypoints import messages
 from services.planner.entrypoints.checks import check_request
 from shared.domain.exact_json import JsonObject, dumps, loads_object
-from shared.infra.anthropic_request import encode_model_request, read_model_reply
+from shared.infra.anthropic_request import encode_model_request, parse_model_reply
 from shared.ports.models import Model, ModelReply, ModelRequest
 
 MODEL = "offline-planner-1"
@@ -25,4 +25,4 @@ class PlannerModel(Model):
         check_request(body, MODEL)
         message = messages.make_message(body, reply(parse_request(body)), (0, 0), truncated=False).message
         self.bodies.append((body, message))
-        return read_model_reply(MODEL, dumps(message), is_json=request.schema is not None)
+        return parse_model_reply(MODEL, dumps(message), is_json=request.schema is not None)

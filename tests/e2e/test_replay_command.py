@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.infra.archive_open import ArchiveSettings, get_or_create_key, local_archive_url
+from shared.infra.archive_open import ArchiveSettings, build_local_archive_url, get_or_create_key_file
 from tests.e2e.commands import purple
 from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack, whole_stack
@@ -25,7 +25,7 @@ async def test_a_task_of_a_stack_that_is_gone_is_replayed_to_the_same_end() -> N
             await _carried_out_by_two(stack)
             assert await eventually(lambda: any((folder / "archive").rglob("*.task")))
         archive = ArchiveSettings(
-            archive_url=local_archive_url(folder), archive_key=get_or_create_key(folder)
+            archive_url=build_local_archive_url(folder), archive_key=get_or_create_key_file(folder)
         ).open_task_archive()
         assert archive is not None
         assert await archive.list("default") == ("T1",)

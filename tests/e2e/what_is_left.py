@@ -8,8 +8,8 @@ from services.executor.core.session.journal import KINDS_WITHOUT_STEP
 from shared.domain.exact_json import loads_object
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.journal_rows import TEXT_KIND, parse_rows
-from shared.infra.ledger_rows import read_entry
+from shared.infra.journal_rows import TEXT_KIND, parse_steps
+from shared.infra.ledger_rows import parse_ledger_entry
 from shared.infra.stored_outcomes import unpack_outcome
 from tests.e2e.whole_stack import TENANT, WholeStack
 
@@ -92,14 +92,14 @@ def _applied(whole: WholeStack, asked: Asked) -> tuple[str, ...]:
 async def _writes(whole: WholeStack, asked: Asked) -> dict[str, str]:
     name = keys.task_keys(TENANT, asked.session, asked.session).ledger
     rows = await whole.redis.hgetall(name)  # type: ignore[misc]  # sync or async
-    found = (read_entry(str(row)) for row in rows.values())
+    found = (parse_ledger_entry(str(row)) for row in rows.values())
     return {entry.call.call_id: entry.status.value for entry in sorted(found, key=lambda entry: entry.call.call_id)}
 
 
 async def _journal(whole: WholeStack, asked: Asked) -> tuple[tuple[str, str, str], ...]:
     name = keys.task_keys(TENANT, asked.session, asked.session).journal
     rows = cast("list[tuple[str, dict[str, str]]]", await whole.redis.xrange(name))
-    steps = (step for step in parse_rows(rows) if step.kind not in {*KINDS_WITHOUT_STEP, TEXT_KIND})
+    steps = (step for step in parse_steps(rows) if step.kind not in {*KINDS_WITHOUT_STEP, TEXT_KIND})
     names = (
         (step, {name: name for name in step.shared_text_names}) for step in steps
     )  # of texts that other tasks have as well

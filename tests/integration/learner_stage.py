@@ -14,7 +14,7 @@ from cli.stack.plan import free_ports
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.outcome_digest import make_case_entry
-from shared.domain.bandit import to_reward_units
+from shared.domain.bandit import convert_to_reward_units
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import TREND_POINTS_KEPT, parse_trend
 from shared.domain.partition import PARTITIONS
@@ -75,14 +75,14 @@ def expected_arms(outcomes: Iterable[TaskOutcome]) -> dict[str, int]:
     for outcome in outcomes:
         fields = keys.arm_fields(outcome.process_type, outcome.strategy)
         arms[fields.n] += 1
-        arms[fields.units] += to_reward_units(outcome.quality)
+        arms[fields.units] += convert_to_reward_units(outcome.quality)
     return dict(arms)
 
 
 def expected_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
     """The counts that counting each outcome once gives."""
     kinds = Counter(make_case_entry(outcome).outcome.value for outcome in outcomes)
-    units = sum(to_reward_units(outcome.quality) for outcome in outcomes)
+    units = sum(convert_to_reward_units(outcome.quality) for outcome in outcomes)
     return {"events": len(outcomes), "quality_units": units, **kinds}
 
 

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_idle import Archiver
 from shared.domain.exact_json import JsonObject
-from shared.infra.archive_open import ArchiveSettings, generate_key
+from shared.infra.archive_open import ArchiveSettings, generate_encryption_key
 from tests.integration.approval_stage import Office, asks, office
 from tests.integration.gateway_stage import at, list_at, object_at
 from tests.unit.executor.stage import Stage
@@ -88,7 +88,7 @@ async def test_pages_and_filters_and_lines_tell_the_same(redis: Redis, redis_url
 @pytest.mark.promise("audit.kept")
 async def test_what_has_left_the_store_is_told_from_the_archive(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     """First its details leave, then its record; an export tells the same write all the time, and once."""
-    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_key())
+    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_encryption_key())
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, _world(), **archive) as here:
         await _written(here)
@@ -108,7 +108,7 @@ async def test_an_archived_task_that_cannot_be_read_hides_no_other(
     redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:
     """It is told by name, at every place where its writes are missing; an archive that is away is an outage."""
-    world, kept = _world(), ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_key())
+    world, kept = _world(), ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_encryption_key())
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, world, **archive) as here:
         for name in ("t1", "t2"):
@@ -135,7 +135,7 @@ async def test_an_archived_task_that_cannot_be_read_hides_no_other(
 async def test_a_write_is_told_once_whichever_of_list_and_record_leaves_first(
     redis: Redis, redis_url: str, tmp_path: Path, gone: str
 ) -> None:
-    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_key())
+    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_encryption_key())
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, _world(), **archive) as here:
         await _written(here)

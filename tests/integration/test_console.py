@@ -21,7 +21,7 @@ from services.gateway.features.console.routes import exception_handlers
 from services.gateway.features.console.sessions import MOST_REFUSED_SIGN_INS
 from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import loads_object
-from shared.infra.archive_open import generate_key
+from shared.infra.archive_open import generate_encryption_key
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.http_client import open_http, rpc_body
 from tests.integration.gateway_stage import LOCKED, Locked, Stage, gateway, stage
@@ -386,7 +386,7 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
 async def test_files_of_a_task_are_saved_by_who_may_see_it(
     redis: Redis, redis_url: str, reader: Readers, tmp_path: Path
 ) -> None:
-    kept = {"archive_url": f"file://{tmp_path}", "archive_key": generate_key()}
+    kept = {"archive_url": f"file://{tmp_path}", "archive_key": generate_encryption_key()}
     part = {"raw": "PHNjcmlwdD4=", "filename": "<i>note</i>.html", "mediaType": "text/html"}
     said = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}, part]}
     async with stage(redis, redis_url, **OPEN, **kept) as play:

@@ -14,7 +14,7 @@ from services.executor.adapters.redis_idle import Archiver
 from services.gateway.features.tenants import DailySpending, TenantStates
 from shared.contracts.knowledge import EntityLinks, EntityMention, KnownEntity, KnownFact
 from shared.infra import keys
-from shared.infra.archive_open import ArchiveSettings, generate_key
+from shared.infra.archive_open import ArchiveSettings, generate_encryption_key
 from tests.doubles.redis_tasks import NOON
 from tests.http_client import open_http
 from tests.integration.approval_stage import Office, asks, office
@@ -194,7 +194,7 @@ async def test_a_tasks_page_tells_what_its_end_rests_on(redis: Redis, redis_url:
 async def test_it_tells_the_same_once_all_but_the_record_is_archived(
     redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:
-    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_key())
+    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_encryption_key())
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, world(), **archive) as here:
         await written(here)

@@ -29,7 +29,7 @@ from services.gateway.features.identity.store import Keyring, RateMeter
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
-from shared.infra.archive_open import generate_key
+from shared.infra.archive_open import generate_encryption_key
 from shared.infra.lua import Scripts, build_script
 from tests.each_row import each_row
 from tests.http_client import open_http, rpc_body
@@ -165,7 +165,7 @@ async def test_a_session_takes_only_so_many_messages_that_wait_and_others_go_on(
 async def test_of_a_message_that_is_refused_no_file_is_kept(redis: Redis, redis_server: str, tmp_path: Path) -> None:
     """Because too much waits, or for its task, which nobody knows."""
     way, told = WAYS["REST 1.0"], list[tuple[int, int]]()
-    archive = {"archive_url": tmp_path.as_uri(), "archive_key": generate_key()}
+    archive = {"archive_url": tmp_path.as_uri(), "archive_key": generate_encryption_key()}
     async with gateway_client(redis_server, max_waiting_sessions=1, **archive) as client:
         for content, more in (("first", {"taskId": "nobodys"}), ("second", {}), ("third", {})):
             file: Parts = [{"raw": b64encode(content.encode()).decode(), "filename": "hello.txt"}]

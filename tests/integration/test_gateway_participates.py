@@ -28,7 +28,7 @@ from shared.contracts.assessment.messages import (
     InitialStateSummary,
     TurnComplete,
     TurnStart,
-    read_reply,
+    parse_participant_reply,
 )
 from shared.contracts.task import Principal, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -235,7 +235,7 @@ async def test_our_own_assessors_client_begins_asks_and_ends(redis: Redis, redis
         agent = A2aParticipant(play.url, http)
         start = AssessmentStart.model_validate({**START, "initial_state_summary": InitialStateSummary()})
         await agent.tell(start)
-        reply = read_reply(await agent.ask(TurnStart.model_validate(_turn()), 20))
+        reply = parse_participant_reply(await agent.ask(TurnStart.model_validate(_turn()), 20))
         await agent.tell(AssessmentComplete(reason="scenario_complete"))
         with pytest.raises(ParticipantFailed, match="no assessment of yours runs in this context"):
             await agent.ask(TurnStart.model_validate(_turn(2)), 20)
@@ -255,7 +255,7 @@ async def test_a_lone_gateway_may_restart_between_two_messages_of_our_assessor(r
             await asyncio.wait_for(away.noticed.wait(), 10)
             async with gateway_on(httpx.URL(url).port or 0, redis_url, assessment_key=KEY):
                 await asyncio.wait({turn})
-    assert read_reply(turn.result()) == TurnComplete(notes="read", time_step="PT2H")
+    assert parse_participant_reply(turn.result()) == TurnComplete(notes="read", time_step="PT2H")
 
 
 class _Away(httpx.AsyncHTTPTransport):
@@ -294,7 +294,7 @@ def _first_data(reply: JsonObject) -> Json:
 async def test_a_world_that_cannot_be_asked_is_told_at_once(play: Stage) -> None:
     await _said(play, {**START, "ues_url": "http://127.0.0.1:9"})
     reply = await _said(play, _turn())
-    told = read_reply(cast("dict[str, JsonValue]", _answer(reply)))
+    told = parse_participant_reply(cast("dict[str, JsonValue]", _answer(reply)))
     assert isinstance(told, TurnComplete)
     assert "the assessed world cannot be asked" in str(told.notes)
     assert play.worker.works == []

@@ -26,7 +26,7 @@ from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.archive_open import generate_key
+from shared.infra.archive_open import generate_encryption_key
 from shared.infra.keys import partition_keys_of
 from tests.doubles.redis_tasks import a_record
 from tests.http_client import open_http, rpc_body
@@ -63,7 +63,7 @@ async def world(redis: Redis, redis_url: str) -> AsyncIterator[World]:
     """``gina`` may do everything at globex; ``eve`` is a client of acme, as casey is."""
     gina = (await create_first_key(redis_url, "globex", "gina", allows_another=False)).token
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        kept = {"archive_url": f"file://{folder}", "archive_key": generate_key()}
+        kept = {"archive_url": f"file://{folder}", "archive_key": generate_encryption_key()}
         async with locked_stage(redis, redis_url, **SETTINGS, **kept) as locked:
             tokens = {
                 "olga": locked.operator,

@@ -15,8 +15,8 @@ from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.journal_rows import digest_name_of
-from shared.infra.lineage import lineage_of
+from shared.infra.journal_rows import name_shared_text
+from shared.infra.lineage import get_lineage
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import Begun, accepted, an_end, begin, begun_turn, sessions_of, signalled
 from tools.bench.executor.sessions import BOUNDS, MORE_BYTES_AT_MOST, measure_sessions
@@ -67,7 +67,7 @@ async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store
         assert await begun.store.read_journal() == STORED
         assert await _other_process(redis, begun).read_journal() == STORED
     assert await _texts(redis) == sorted(
-        keys.shared_text_key("acme", digest_name_of(text)) for text in (LISTING, POLICIES)
+        keys.shared_text_key("acme", name_shared_text(text)) for text in (LISTING, POLICIES)
     )
     assert max(sizes) < 500
 
@@ -117,7 +117,7 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
         await _other_process(redis, begun).read_journal()
     await begun.store.finish(an_end(begun.work))
     kept = await _archived(redis, tmp_path, begun.record)
-    assert [step.lost for step in kept.journal] == [(digest_name_of(LISTING),), (digest_name_of(POLICIES),), ()]
+    assert [step.lost for step in kept.journal] == [(name_shared_text(LISTING),), (name_shared_text(POLICIES),), ()]
     assert kept.journal[1].data == '{"calls":["ü"],"policies":null,"verdict":{}}'
     with pytest.raises(CannotReplay, match="was lost before it was archived"):
         split_into_attempts(kept)
@@ -144,7 +144,7 @@ async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     await _forget_texts(redis)
     await texts.store("acme", [LISTING])
     assert await _texts(redis) == []  # this process knows that it has stored it today
-    lineage_of(redis).record_answer(1_000_000)
+    get_lineage(redis).record_server_answer(1_000_000)
     await texts.store("acme", [LISTING])
     assert len(await _texts(redis)) == 1
 

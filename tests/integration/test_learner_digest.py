@@ -29,7 +29,7 @@ from shared.contracts.outcome_digest import OutcomeDigest, make_outcome_digest
 from shared.infra import keys
 from shared.infra.compression import DECODING_ERRORS
 from shared.infra.rpc import RpcQueue, serve_imports
-from shared.infra.stored_outcomes import pack_outcome, pack_with_digest
+from shared.infra.stored_outcomes import pack_outcome_with_own_digest, pack_with_digest
 from shared.ports.tracing import NO_TRACER, Tracer
 from tests.doubles.kept_spans import KeptSpans
 from tests.integration.gateway_stage import PATIENCE
@@ -103,7 +103,7 @@ async def _leave(redis: Redis, outcome: TaskOutcome, **besides: str) -> None:
 async def _left(redis: Redis) -> None:
     """With a digest and without, by executors that trace; and by one that does not, or is of the version before."""
     with_digest, without, untraced = (an_outcome(number) for number in (1, 2, 3))
-    packed = {"id": with_digest.event_id, "o": pack_outcome(with_digest), "t": _TRACES[0]}
+    packed = {"id": with_digest.event_id, "o": pack_outcome_with_own_digest(with_digest), "t": _TRACES[0]}
     await redis.xadd(keys.partition_keys_of(with_digest.tenant, with_digest.session_id).outcomes, packed)  # type: ignore[arg-type]  # redis-py's dict is invariant
     await _leave(redis, without, t=_TRACES[1])
     await _leave(redis, untraced)
@@ -143,7 +143,7 @@ async def _problems(
     serving = asyncio.create_task(serve_imports(queue, file, work))
     request = LearningImportRequest(tenant="acme", file=file, content=content)
     try:
-        answers = [await queue.ask(request.model_dump_json(), PATIENCE) for _ in range(2)]
+        answers = [await queue.request_answer(request.model_dump_json(), PATIENCE) for _ in range(2)]
     finally:
         serving.cancel()
     return [LearningImportReport.model_validate_json(answer or "").problems for answer in answers]

@@ -173,7 +173,7 @@ async def test_a_stopped_learner_leaves_what_it_learned(redis: Redis, redis_url:
         await leave(redis, [an_outcome(number) for number in range(5)])
         await until_settled(redis)
         brought = LearningImportRequest(tenant="globex", file=LearningFile.STRATEGY_BANDIT, content=BANDIT)
-        answer = await RpcQueue(redis, "learner").ask(brought.model_dump_json(), PATIENCE)
+        answer = await RpcQueue(redis, "learner").request_answer(brought.model_dump_json(), PATIENCE)
         learner.process.signal(signal.SIGTERM)
         assert await asyncio.to_thread(learner.process.wait, PATIENCE) == 0
     assert _written(tmp_path) == dict(await read_learned_files(redis, "acme"))

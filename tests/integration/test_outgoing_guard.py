@@ -24,12 +24,12 @@ from shared.domain.outgoing import (
     Target,
     addresses_for_tools,
     addresses_for_webhooks,
-    check_url,
     normalize_host_list,
+    parse_permitted_target,
 )
 from shared.infra.aiohttp_transport import AiohttpTransport
 from shared.infra.guard import AddressGuard, ThreadedResolver
-from shared.infra.guarded_http import RefusedConnection, guarded_client
+from shared.infra.guarded_http import RefusedConnection, make_guarded_client
 from tests.certificates import certificate_for
 from tests.company_stage import company
 from tests.each_row import each_row
@@ -93,7 +93,7 @@ class NotReached(Exception):
 
 @asynccontextmanager
 async def on_httpx(guard: AddressGuard, tls: ssl.SSLContext, follow: bool = False) -> AsyncIterator[Get]:
-    async with guarded_client(guard, PATIENCE, tls=tls) as client:
+    async with make_guarded_client(guard, PATIENCE, tls=tls) as client:
 
         async def get(url: str) -> Reply:
             try:
@@ -155,7 +155,7 @@ def test_only_what_a_name_leads_to_is_left_to_the_connection(reach: AllowedAddre
     passed = set()
     for name, url in TRICKS.items():
         try:
-            check_url(url, reach)
+            parse_permitted_target(url, reach)
         except AddressRefused:
             continue
         passed.add(name)
@@ -241,7 +241,7 @@ async def test_a_resolver_that_does_not_answer_holds_nobody(stack: Stack) -> Non
 
 @pytest.mark.promise("ssrf.rules")
 async def test_a_refused_webhook_says_by_which_rule() -> None:
-    async with guarded_client(AddressGuard(HOOKS, by_table), PATIENCE) as client:
+    async with make_guarded_client(AddressGuard(HOOKS, by_table), PATIENCE) as client:
         with pytest.raises(RefusedConnection) as caught:
             await client.post("https://inside.test/hook")
 
@@ -332,7 +332,7 @@ async def test_names_that_nobody_answers_for_hold_up_neither_others_nor_what_els
                 group.create_task(_given_up(guard))
             await asyncio.to_thread(int)
             with pytest.raises(AddressRefused):  # what it leads to is looked at: it was found
-                await guard.permitted_addresses(Target("https", "answers.test", 443))
+                await guard.resolve_permitted_addresses(Target("https", "answers.test", 443))
     finally:
         over.set()
 

@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.contracts.policy import Verdict
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from tests.each_row import each_row
 from tests.unit.policy.generated import plans, requests
 
@@ -237,7 +237,7 @@ def served() -> Iterator[httpx.Client]:
     """A client of a service in a process of its own."""
     with (
         _service() as (_, port),
-        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20, verify=client_tls_context()) as client,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20, verify=load_client_tls_context()) as client,
     ):
         yield client
 

@@ -29,10 +29,10 @@ from shared.domain.words import A2aVersion, WriteStatus
 from shared.infra import keys
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.embedded_redis import find_server_program
-from shared.infra.lineage import lineage_of
+from shared.infra.lineage import get_lineage
 from shared.infra.lua import Scripts
 from shared.infra.process import make_parent_death_hook
-from shared.infra.redis import check_durable, connect, make_queue_pool
+from shared.infra.redis import connect, make_queue_pool, require_durable_redis
 from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
 from shared.ports.daily_spend import Charge
@@ -106,7 +106,7 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
 
 
 async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
-    await check_durable(cluster)
+    await require_durable_redis(cluster)
     async with ChannelListener(cluster) as live:
         store, key = TaskStore(cluster, live), MessageKey("acme", "c1", "f")
         record = await accepted(store)
@@ -310,7 +310,7 @@ async def test_a_turn_goes_on_through_a_failover(pair: Pair, sentinel: int) -> N
             await begun.store.append([JournalEntry("k2", "note", "{}")])
         keys = [step.key for step in await begun.store.read_journal()]
     assert keys == ["k1", "k2"]
-    assert lineage_of(client).failed_over_at is not None
+    assert get_lineage(client).failed_over_at is not None
     await client.aclose()
 
 

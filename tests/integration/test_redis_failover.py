@@ -34,9 +34,9 @@ from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.lineage import RedisLineage, lineage_of
+from shared.infra.lineage import RedisLineage, get_lineage
 from shared.infra.lua import Scripts
-from shared.infra.redis import VolatileRedis, check_durable, connect
+from shared.infra.redis import VolatileRedis, connect, require_durable_redis
 from shared.infra.redis_pools import PrimaryPool
 from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
@@ -131,11 +131,11 @@ async def test_a_script_follows_the_primary_too(pair: Pair, name: TcpProxy, clie
 @pytest.mark.promise("redis.failover_noticed")
 async def test_a_failover_is_noticed_by_the_next_connection(pair: Pair, failover: Failover, client: Redis) -> None:
     await client.set("a", "1")
-    assert lineage_of(client).failed_over_at is None
+    assert get_lineage(client).failed_over_at is None
     await pair.fail_over()
     failover.lead_over()
     await Scripts(client, patience=10.0).execute("SET", "a", "2")
-    assert lineage_of(client).failed_over_at is not None
+    assert get_lineage(client).failed_over_at is not None
 
 
 @pytest.mark.promise("redis.failover_noticed")
@@ -145,7 +145,7 @@ async def test_a_process_that_starts_later_knows_of_the_failover(pair: Pair, nam
     late = [connect(f"redis://127.0.0.1:{pair.second.port}/0") for _ in range(2)]
     for redis in late:
         await redis.ping()
-    seen = [lineage_of(redis).failed_over_at for redis in late]
+    seen = [get_lineage(redis).failed_over_at for redis in late]
     for redis in late:
         await redis.aclose()
     assert seen[0] is not None
@@ -162,7 +162,7 @@ async def test_a_restart_is_no_failover(pair: Pair) -> None:
     pair.first.server.start()
     after = connect(url)
     await after.ping()
-    seen: RedisLineage = lineage_of(after)
+    seen: RedisLineage = get_lineage(after)
     await after.aclose()
     assert seen.failed_over_at is None
 
@@ -496,7 +496,7 @@ async def test_a_turn_accepted_after_a_restore_sends_its_writes(own_server: Embe
 async def test_the_moment_is_that_of_the_servers_clock(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     moment = await record_restore(own_server.url)
     seconds, _ = await own_redis.time()
-    noted = lineage_of(own_redis).restored_at
+    noted = get_lineage(own_redis).restored_at
     assert noted is not None
     assert round(noted.timestamp() * 1_000_000) == moment
     assert abs(noted.timestamp() - seconds) < 60
@@ -547,10 +547,10 @@ async def admin(address: str) -> AsyncIterator[Redis]:
 async def test_a_server_that_may_not_say_is_refused_at_a_start_by_name(admin: Redis, address: str) -> None:
     client = connect(f"redis://mute:secret@{address}")
     with pytest.raises(VolatileRedis, match=r"REDIS_URL .* INFO, or end REDIS_URL with \?confirm_replicas=1"):
-        await check_durable(client)
+        await require_durable_redis(client)
     with pytest.raises(StoreUnavailable, match="INFO"):
         await sessions_of(client, "one").ping()
-    await check_durable(client, allow_volatile=True)
+    await require_durable_redis(client, allow_volatile=True)
     await sessions_of(client, "one").ping()
     await client.aclose()
 
@@ -558,7 +558,7 @@ async def test_a_server_that_may_not_say_is_refused_at_a_start_by_name(admin: Re
 @pytest.mark.promise("redis.failover_unknown")
 async def test_with_confirmed_intents_it_need_not_say(admin: Redis, address: str) -> None:
     client = connect(f"redis://mute:secret@{address}?confirm_replicas=1")
-    await check_durable(client)
+    await require_durable_redis(client)
     await client.aclose()
 
 
@@ -585,9 +585,9 @@ async def test_what_could_not_be_said_for_want_of_memory_is_asked_again(admin: R
     await admin.config_set("maxmemory", "1")
     client = connect(f"redis://{address}")
     with pytest.raises(StoreUnavailable, match="cannot say whether it has failed over"):
-        await check_durable(client)
+        await require_durable_redis(client)
     await admin.config_set("maxmemory", "0")
-    await check_durable(client)
+    await require_durable_redis(client)
     assert isinstance(client.connection_pool, PrimaryPool)
     noted = await admin.execute_command("HGET", keys.SERVER_LINEAGE_KEY, "id")  # type: ignore[no-untyped-call]  # redis-py
     assert noted != "another"

@@ -41,8 +41,8 @@ from shared.infra import keys
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.redis import check_durable_at_start, connect
-from shared.infra.stored_tasks import read_events
+from shared.infra.redis import connect, require_durable_redis_at_start
+from shared.infra.stored_tasks import parse_task_events
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.daily_spend import Charge, DayCaps
@@ -284,7 +284,7 @@ async def test_a_server_that_comes_back_is_waited_for(tmp_path: Path) -> None:
     """Nobody listens when the process asks first; it goes on as soon as the server is there."""
     server = EmbeddedRedis(tmp_path)
     redis = connect(server.url)
-    waiting = asyncio.create_task(check_durable_at_start(redis))
+    waiting = asyncio.create_task(require_durable_redis_at_start(redis))
     await asyncio.sleep(0)
     try:
         server.start()
@@ -529,7 +529,7 @@ async def _left(redis: Redis, begun: Begun) -> object:
     ledger = await redis.hgetall(task.ledger)  # type: ignore[misc]  # redis-py's union
     journal = [row for _, row in await redis.xrange(task.journal)]
     events = [
-        event for entry_id, row in await redis.xrange(task.events) for _, event in read_events(entry_id, row["e"])
+        event for entry_id, row in await redis.xrange(task.events) for _, event in parse_task_events(entry_id, row["e"])
     ]
     told = [event for event in events if event.kind == TOLD.kind]
     return record.get("version"), record.get("ended"), len(ledger), journal, len(events), told

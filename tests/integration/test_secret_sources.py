@@ -9,10 +9,10 @@ import pytest
 from services.executor.adapters.credentials import AccessTokenCache, CredentialResolver, Secrets, open_credentials
 from services.executor.ports.tools import CredentialHeader, CredentialUnavailable
 from shared.contracts.credential import (
-    aws_prefix_of,
-    env_variable_prefix_of,
-    parse_reference,
-    secrets_folder_of,
+    name_aws_secret_prefix,
+    name_env_variable_prefix,
+    name_secrets_folder,
+    parse_secret_reference,
     why_not_own_secret,
 )
 from shared.contracts.tenant import Connection
@@ -50,7 +50,7 @@ async def test_a_secret_of_aws_is_found_by_name_and_by_arn_and_inside_json(aws: 
     client.create_secret(Name="plain/erp", SecretString=SECRET)
     secrets = Secrets(tmp_path, {})
     found = [
-        await secrets.read(parse_reference(source), owner)
+        await secrets.read(parse_secret_reference(source), owner)
         for source, owner in [
             ("aws-sm:plain/erp", ""),
             ("aws-sm:purple/acme/erp#token", "acme"),
@@ -77,7 +77,7 @@ async def test_aws_secrets_of_no_use_are_named(
         if name not in {one["Name"] for one in client.list_secrets()["SecretList"]}:
             client.create_secret(Name=name, SecretString=text)
     with pytest.raises(CredentialUnavailable, match=sentence) as told:
-        await Secrets(tmp_path, {}).read(parse_reference(source), owner)
+        await Secrets(tmp_path, {}).read(parse_secret_reference(source), owner)
     assert source in str(told.value)
     assert SECRET not in str(told.value)
 
@@ -134,7 +134,7 @@ async def test_a_tenant_reads_no_secret_beyond_its_walls(tmp_path: Path, source:
     """Though they lie within the executor's reach, which the operator's own file may name."""
     environ = {"ANTHROPIC_API_KEY": "k", "TOOL_CREDENTIAL__GLOBEX__ERP": "k", "TOOL_CREDENTIAL__ACME_EU__ERP": "k"}
     with pytest.raises(CredentialUnavailable, match="may not be used"):
-        await Secrets(tmp_path, environ).read(parse_reference(source), "acme")
+        await Secrets(tmp_path, environ).read(parse_secret_reference(source), "acme")
 
 
 @pytest.mark.promise("connections.tenants_apart")
@@ -144,12 +144,12 @@ def test_no_two_tenants_share_a_place_for_their_secrets() -> None:
         for other in TENANTS:
             if one == other:
                 continue
-            assert secrets_folder_of(one) != secrets_folder_of(other)
-            assert "/" not in secrets_folder_of(one)
-            assert secrets_folder_of(one) not in {"", ".", ".."}
-            assert not aws_prefix_of(one).startswith(aws_prefix_of(other))
-            assert not env_variable_prefix_of(one).startswith(env_variable_prefix_of(other))
-            assert why_not_own_secret(parse_reference(f"env:{env_variable_prefix_of(one)}ERP"), other)
+            assert name_secrets_folder(one) != name_secrets_folder(other)
+            assert "/" not in name_secrets_folder(one)
+            assert name_secrets_folder(one) not in {"", ".", ".."}
+            assert not name_aws_secret_prefix(one).startswith(name_aws_secret_prefix(other))
+            assert not name_env_variable_prefix(one).startswith(name_env_variable_prefix(other))
+            assert why_not_own_secret(parse_secret_reference(f"env:{name_env_variable_prefix(one)}ERP"), other)
 
 
 @pytest.mark.promise("connections.tenants_apart")
@@ -157,13 +157,13 @@ async def test_a_link_out_of_a_tenants_folder_is_the_operators_own_doing(tmp_pat
     """Names with ``..`` are refused before anything is read; Kubernetes' own links (``..data``) work."""
     for bad in ("file:../globex/erp", "file:a/../../b", "file:", "file:/", "env:", "env:A B", "vault:x", "aws-sm:"):
         with pytest.raises(ValueError, match="never the secret itself"):
-            parse_reference(bad)
+            parse_secret_reference(bad)
     folder = tmp_path / "acme" / "..2026"
     folder.mkdir(parents=True)
     (folder / "erp").write_text(SECRET)
     (tmp_path / "acme" / "..data").symlink_to(folder)
     (tmp_path / "acme" / "erp").symlink_to(Path("..data") / "erp")
-    assert await Secrets(tmp_path, {}).read(parse_reference("file:erp"), "acme") == SECRET
+    assert await Secrets(tmp_path, {}).read(parse_secret_reference("file:erp"), "acme") == SECRET
 
 
 @pytest.mark.promise("connections.fails_closed")
@@ -179,7 +179,7 @@ async def test_a_link_out_of_a_tenants_folder_is_the_operators_own_doing(tmp_pat
 async def test_a_file_that_holds_no_usable_secret_is_named(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "erp").write_bytes(content)
     with pytest.raises(CredentialUnavailable, match=f"the credential file:erp {sentence}") as told:
-        await Secrets(tmp_path, {}).read(parse_reference("file:erp"), "")
+        await Secrets(tmp_path, {}).read(parse_secret_reference("file:erp"), "")
     assert "s3cr3t" not in str(told.value)
 
 

@@ -22,7 +22,7 @@ from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.stored_tasks import read_events, unpack_record_json
+from shared.infra.stored_tasks import parse_task_events, unpack_task_record_json
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
@@ -132,14 +132,14 @@ async def test_an_unreadable_turn_is_buried_at_last(redis: Redis, task_store: Ta
     letter = DeadTurn.model_validate_json(letters[0][1]["letter"])
     assert (len(letters), letter.turn.turn_id, letter.task_id) == (1, turn_id, bad.task_id)
     assert await said(redis, "HGET", names.record, "state") == "failed"
-    stored = loads_object(unpack_record_json(str(await said(redis, "HGET", names.record, "json"))))
+    stored = loads_object(unpack_task_record_json(str(await said(redis, "HGET", names.record, "json"))))
     is_newer = spoilt == "newer"
     assert (stored["dialect"] == "of a newer release") is is_newer  # kept for a release that can read it
     record = TaskRecord.model_validate_json(dumps({**stored, "dialect": bad.dialect.value}))
     assert (record.state, record.turns_done) == (TaskState.FAILED, (*(["earlier"] if is_newer else []), turn_id))
     assert (record.request == bad.request) is (spoilt != "record")
     entries = await redis.xrange(names.events)
-    events = [event for entry_id, row in entries for _, event in read_events(entry_id, row["e"])]
+    events = [event for entry_id, row in entries for _, event in parse_task_events(entry_id, row["e"])]
     assert [event.kind for event in events] == ["submitted", "status", "turn_finished"]
     assert events[-1].data == {"turn_id": turn_id, "state": "failed"}
     counted = [row["id"] for _, row in await redis.xrange(partition.outcomes)]

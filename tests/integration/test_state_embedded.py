@@ -16,7 +16,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
-from shared.infra.redis import VolatileRedis, check_durable, connect
+from shared.infra.redis import VolatileRedis, connect, require_durable_redis
 from shared.ports.store import StoreUnavailable
 
 PARENT = """
@@ -88,7 +88,7 @@ async def test_a_stop_ends_the_server(folder: Path) -> None:
     server.stop()
     client = connect(server.url)
     with pytest.raises(StoreUnavailable):
-        await check_durable(client)
+        await require_durable_redis(client)
     await client.aclose()
 
 
@@ -98,7 +98,7 @@ def test_its_socket_is_private(embedded_redis: EmbeddedRedis) -> None:
 
 
 async def test_the_embedded_server_counts_as_durable(redis: Redis) -> None:
-    await check_durable(redis)
+    await require_durable_redis(redis)
 
 
 @pytest.mark.promise("state.refuses_volatile")
@@ -106,8 +106,8 @@ async def test_a_server_that_may_forget_is_refused_by_name(folder: Path) -> None
     with EmbeddedRedis(folder, is_durable=False) as server:
         client = connect(server.url)
         with pytest.raises(VolatileRedis, match=r"REDIS_URL .* appendonly is 'no'"):
-            await check_durable(client)
-        await check_durable(client, allow_volatile=True)
+            await require_durable_redis(client)
+        await require_durable_redis(client, allow_volatile=True)
         await client.aclose()
 
 

@@ -22,7 +22,7 @@ from services.executor.hosting import build_executor_health_app
 from services.executor.ports.turns import HeartbeatResult, Lease, TurnRunner, TurnStore, TurnWork
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
-from shared.infra.journal_rows import parse_rows
+from shared.infra.journal_rows import parse_steps
 from shared.infra.keys import partition_keys_of, task_keys
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
@@ -70,7 +70,7 @@ async def _all(store: TaskStore, records: list[TaskRecord], kind: str, count: in
 
 async def _steps(redis: Redis, record: TaskRecord) -> list[str]:
     rows = await redis.xrange(task_keys("acme", record.session_id, record.task_id).journal)
-    return [step.key for step in parse_rows(rows)]
+    return [step.key for step in parse_steps(rows)]
 
 
 async def _check_each_step_once(redis: Redis, store: TaskStore, records: list[TaskRecord], attempts: int) -> None:

@@ -13,11 +13,11 @@ from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflic
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.channel_listener import ChannelListener
-from shared.infra.journal_rows import parse_rows
+from shared.infra.journal_rows import parse_steps
 from shared.infra.keys import partition_keys_of, task_keys
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
-from shared.infra.stored_tasks import read_events
+from shared.infra.stored_tasks import parse_task_events
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.examples import examples
@@ -168,9 +168,9 @@ class World:
     async def check(self) -> None:
         """What is stored is what the rightful owners stored, each thing once and in order."""
         task, partition = task_keys("acme", "s1", self.record.task_id), partition_keys_of("acme", "s1")
-        journal = [step.key for step in parse_rows(await self.redis.xrange(task.journal))]
+        journal = [step.key for step in parse_steps(await self.redis.xrange(task.journal))]
         entries = await self.redis.xrange(task.events)
-        events = [event.kind for entry_id, row in entries for _, event in read_events(entry_id, row["e"])]
+        events = [event.kind for entry_id, row in entries for _, event in parse_task_events(entry_id, row["e"])]
         ledger = str(await self._raw("HGET", task.ledger, an_entry().key) or "").partition("\n")[0]
         found = [await self._raw("HGET", task.record, name) for name in ("version", "ended")]
         assert journal == self.journal

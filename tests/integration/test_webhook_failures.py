@@ -21,7 +21,7 @@ from services.gateway.features.webhooks.model import (
 )
 from services.gateway.features.webhooks.settings import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
-from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_url_refused
 from shared.infra.guard import AddressGuard
 from shared.infra.secret_cipher import SecretCipher
 from tests.http_client import rpc_body
@@ -148,7 +148,7 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
         return ["10.0.0.1"]
 
     async with aclosing(WebhookHttpClient(AddressGuard(AllowedAddresses(permits_public=True), inside), 5, 1)) as post:
-        assert why_refused("https://hooks.example/a", AllowedAddresses(permits_public=True)) is None
+        assert why_url_refused("https://hooks.example/a", AllowedAddresses(permits_public=True)) is None
         with pytest.raises(NoReceiverAnswer, match="the URL"):
             await post.post("https://hooks.example/a", {}, b"{}")
 
@@ -156,7 +156,7 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
 @pytest.mark.promise("push.guarded")
 async def test_a_name_that_stands_for_no_host_is_an_address_that_gives_no_answer() -> None:
     url, reach = "https://xn--a.example/hook", AllowedAddresses(permits_public=True)
-    assert why_refused(url, reach) is None
+    assert why_url_refused(url, reach) is None
     async with aclosing(WebhookHttpClient(AddressGuard(reach), 5, 1)) as post:
         with pytest.raises(NoReceiverAnswer, match="no answer: InvalidCodepoint"):
             await post.post(url, {}, b"{}")

@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.archive_open import EncryptedArchive, generate_key
+from shared.infra.archive_open import EncryptedArchive, generate_encryption_key
 from shared.infra.archive_s3 import S3Archive
 from shared.ports.archive import Archive, ArchiveUnavailable
 from tests.integration.bucket_stage import BucketServer, bucket_server
@@ -36,7 +36,7 @@ async def archive(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
         case "folder":
             yield FolderArchive(tmp_path / "archive")
         case "encrypted":
-            yield EncryptedArchive(FolderArchive(tmp_path / "archive"), (generate_key(),))
+            yield EncryptedArchive(FolderArchive(tmp_path / "archive"), (generate_encryption_key(),))
         case _:
             yield S3Archive(request.getfixturevalue("bucket"), f"some/{tmp_path.name}")
 
@@ -87,18 +87,18 @@ async def test_an_archive_that_cannot_be_reached_says_so(bucket: str, tmp_path: 
 async def test_nothing_of_a_task_can_be_read_without_the_key(tmp_path: Path) -> None:
     """Neither as it is nor in base64; another key opens nothing (I12)."""
     inner = FolderArchive(tmp_path)
-    await EncryptedArchive(inner, (generate_key(),)).put("acme", "t1", b"salary of Dana")
+    await EncryptedArchive(inner, (generate_encryption_key(),)).put("acme", "t1", b"salary of Dana")
     stored = await inner.get("acme", "t1") or b""
     assert b"Dana" not in stored
     assert b"Dana" not in base64.urlsafe_b64decode(stored)
     with pytest.raises(ArchiveUnavailable, match="ARCHIVE_KEY"):
-        await EncryptedArchive(inner, (generate_key(),)).get("acme", "t1")
+        await EncryptedArchive(inner, (generate_encryption_key(),)).get("acme", "t1")
 
 
 @pytest.mark.promise("archive.encrypted")
 async def test_keys_rotate(tmp_path: Path) -> None:
     """With a new key first and the old one behind it, old contents still open, and new ones need the new key."""
-    inner, old, new = FolderArchive(tmp_path), generate_key(), generate_key()
+    inner, old, new = FolderArchive(tmp_path), generate_encryption_key(), generate_encryption_key()
     await EncryptedArchive(inner, (old,)).put("acme", "t1", b"one")
     both = EncryptedArchive(inner, (new, old))
     await both.put("acme", "t2", b"two")

@@ -25,7 +25,7 @@ from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.outcome_digest import make_case_entry
-from shared.domain.bandit import Arm, to_reward_units
+from shared.domain.bandit import Arm, convert_to_reward_units
 from shared.domain.cases import CASES_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
@@ -64,7 +64,7 @@ class MemoryStage(Stage):
             kind = (outcome.tenant, outcome.process_type)
             arms = dict(self._memory.arms.get(kind, {}))
             arm = arms.get(outcome.strategy, Arm())
-            arms[outcome.strategy] = Arm(arm.n + 1, arm.units + to_reward_units(outcome.quality))
+            arms[outcome.strategy] = Arm(arm.n + 1, arm.units + convert_to_reward_units(outcome.quality))
             self._memory.arms[kind] = arms
             cases = (make_case_entry(outcome), *self._memory.cases.get(outcome.tenant, ()))
             self._memory.cases[outcome.tenant] = cases[:CASES_KEPT]

@@ -17,7 +17,7 @@ from rich.status import Status
 from cli.console import CommandError, StartupProgress, err, out, print_json
 from cli.launcher import stop_on_signals
 from shared.domain.exact_json import dumps
-from shared.infra.archive_open import get_or_create_key
+from shared.infra.archive_open import get_or_create_key_file
 from tools.chaos.chaos_tasks import ChaosTaskKind
 from tools.chaos.check import CheckedSeed, check_json, check_seeds, check_table, exit_code_of, write_check
 from tools.chaos.evidence import RunEvidence
@@ -171,7 +171,7 @@ async def _run_chaos(planned: Schedule, options: ChaosOptions) -> ChaosReport:
     began = time.monotonic()
     place = _prepare_folder(options.folder)
     environ = {**_environ(), **(LEAVING if planned.rolling else {}), **(KEYS_ON if planned.tenants[1:] else {})}
-    wiring = Wiring.arrange(place, environ, _EXECUTORS, get_or_create_key(place))
+    wiring = Wiring.arrange(place, environ, _EXECUTORS, get_or_create_key_file(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
         with StartupProgress(err, options.quiet) as starting:

@@ -17,7 +17,7 @@ from cli.gateway.messages import TaskView
 from cli.stack.child import ReportProgress, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from tools.chaos.balancer import Balancer
 from tools.chaos.burst import BURST_MESSAGES, Bursts
 from tools.chaos.crew import ProcessCrew
@@ -134,7 +134,7 @@ async def running_stack(
         http = await held.enter_async_context(
             httpx.AsyncClient(
                 trust_env=False,
-                verify=client_tls_context(),
+                verify=load_client_tls_context(),
             )
         )
         redis = connect(f"redis://{lines[_SIGHT].address}/0")

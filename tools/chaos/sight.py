@@ -10,7 +10,7 @@ from redis.asyncio.client import Pipeline
 from shared.domain.exact_json import dumps, loads, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
-from shared.infra.journal_rows import ROW_FIELD, TEXT_KIND, StoredStep, StreamRow, pack_row, parse_rows
+from shared.infra.journal_rows import ROW_FIELD, TEXT_KIND, StoredStep, StreamRow, pack_steps, parse_steps
 from shared.infra.lua import bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 from tools.chaos.gateway_caller import AcceptedTask
@@ -118,7 +118,7 @@ class Sight:
         """Put another text into a task's stored plan, as somebody could who can write to Redis."""
         journal = keys.task_keys(task.tenant, task.session_id, task.task_id).journal
         (rows,) = await self._run_pipeline(lambda pipe: _queue(pipe.xrange, ((journal,),)))
-        found = parse_rows(cast("list[StreamRow]", rows))
+        found = parse_steps(cast("list[StreamRow]", rows))
         texts = {
             step.key: step.join_data({}) for step in found if step.kind == TEXT_KIND
         }  # it has its own while it waits
@@ -127,7 +127,7 @@ class Sight:
         altered = dumps({"dossier.plan": loads(dumps(plan).replace(before, after))})
 
         def ask(pipe: Pipeline) -> None:
-            pipe.xadd(journal, {ROW_FIELD: pack_row([StoredStep("altered", _CHECKPOINT, (altered,))])})
+            pipe.xadd(journal, {ROW_FIELD: pack_steps([StoredStep("altered", _CHECKPOINT, (altered,))])})
 
         await self._run_pipeline(ask)
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing_extensions import override
 
 from services.assessor.adapters.proctor_client import ProctorClient, SimulationEndpoints, TimeControl
-from shared.infra.ues.connection import WorldConnection, without_none
+from shared.infra.ues.connection import WorldConnection, drop_none_values
 from ues.client.models import Paused, SimulationCleared, SimulationReset, SimulationStarted, SimulationStopped
 
 
@@ -24,7 +24,7 @@ class AsyncUESClient(ProctorClient):
 
 class SimulationClient(SimulationEndpoints):
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> SimulationStarted:  # type: ignore[override]  # more of the same answer
-        body = without_none(auto_advance=auto_advance, time_scale=time_scale)
+        body = drop_none_values(auto_advance=auto_advance, time_scale=time_scale)
         return await self._connection.post(SimulationStarted, "/simulation/start", body)
 
     async def stop(self) -> SimulationStopped:  # type: ignore[override]  # an answer in place of none
@@ -35,7 +35,7 @@ class SimulationClient(SimulationEndpoints):
 
     async def clear(self, reset_time_to: datetime | None = None) -> SimulationCleared:  # type: ignore[override]  # an answer in place of none
         return await self._connection.post(
-            SimulationCleared, "/simulation/clear", without_none(reset_time_to=reset_time_to)
+            SimulationCleared, "/simulation/clear", drop_none_values(reset_time_to=reset_time_to)
         )
 
 

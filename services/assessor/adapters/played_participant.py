@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from services.assessor.ports.participants import Participant, ParticipantFailed
 from shared.contracts.assessment.messages import DEFAULT_STEP, AssessmentMessage, AssessmentStart, JsonObject
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 FOLDER = "played"
 _DONE: JsonObject = {"message_type": "early_completion", "reason": "Everything that is written down is done."}
@@ -83,7 +83,7 @@ class PlayedParticipant(Participant):
         return {"message_type": "turn_complete", "time_step": turn.time_step}
 
     async def _play(self, start: AssessmentStart, turn: PlayedTurn, timeout: float) -> None:
-        headers, verify = {"X-API-Key": start.api_key}, client_tls_context()
+        headers, verify = {"X-API-Key": start.api_key}, load_client_tls_context()
         async with httpx.AsyncClient(timeout=timeout, headers=headers, trust_env=False, verify=verify) as http:
             for request in turn.requests:
                 try:

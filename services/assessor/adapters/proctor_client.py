@@ -9,18 +9,18 @@ from typing_extensions import override
 from services.assessor.ports import simulation
 from shared.contracts.ues.modalities import ActionResult, JsonObject, TimeState
 from shared.infra.ues.client import AsyncUESClient, TimeEndpoints
-from shared.infra.ues.connection import NotFoundError, WorldConnection, WorldEndpoints, without_none
+from shared.infra.ues.connection import NotFoundError, WorldConnection, WorldEndpoints, drop_none_values
 
 
 class TimeControl(TimeEndpoints):
     async def advance(self, seconds: float) -> simulation.TimeAdvance:
         return await self._connection.post(
-            simulation.TimeAdvance, "/simulator/time/advance", without_none(seconds=seconds)
+            simulation.TimeAdvance, "/simulator/time/advance", drop_none_values(seconds=seconds)
         )
 
     async def set(self, target_time: datetime) -> simulation.ClockSetting:
         return await self._connection.post(
-            simulation.ClockSetting, "/simulator/time/set", without_none(target_time=target_time)
+            simulation.ClockSetting, "/simulator/time/set", drop_none_values(target_time=target_time)
         )
 
     async def skip_to_next(self) -> simulation.TimeSkip:
@@ -33,12 +33,12 @@ class TimeControl(TimeEndpoints):
         await self._connection.post_json("/simulator/time/resume")
 
     async def set_scale(self, scale: float) -> TimeState:
-        return await self._connection.post(TimeState, "/simulator/time/set-scale", without_none(scale=scale))
+        return await self._connection.post(TimeState, "/simulator/time/set-scale", drop_none_values(scale=scale))
 
 
 class SimulationEndpoints(WorldEndpoints):
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> simulation.StartedSimulation:
-        settings = without_none(auto_advance=auto_advance, time_scale=time_scale)
+        settings = drop_none_values(auto_advance=auto_advance, time_scale=time_scale)
         return await self._connection.post(simulation.StartedSimulation, "/simulation/start", settings)
 
     async def stop(self) -> None:
@@ -51,17 +51,19 @@ class SimulationEndpoints(WorldEndpoints):
         await self._connection.post_json("/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> None:
-        await self._connection.post_json("/simulation/clear", without_none(reset_time_to=reset_time_to))
+        await self._connection.post_json("/simulation/clear", drop_none_values(reset_time_to=reset_time_to))
 
     async def undo(self, count: int = 1) -> simulation.UndoRedoResult:
-        return await self._connection.post(simulation.UndoRedoResult, "/simulation/undo", without_none(count=count))
+        return await self._connection.post(simulation.UndoRedoResult, "/simulation/undo", drop_none_values(count=count))
 
     async def redo(self, count: int = 1) -> simulation.UndoRedoResult:
-        return await self._connection.post(simulation.UndoRedoResult, "/simulation/redo", without_none(count=count))
+        return await self._connection.post(simulation.UndoRedoResult, "/simulation/redo", drop_none_values(count=count))
 
     async def hold(self, reason: str | None = None, timeout_seconds: float | None = None) -> simulation.AcquiredHold:
         return await self._connection.post(
-            simulation.AcquiredHold, "/simulation/hold", without_none(reason=reason, timeout_seconds=timeout_seconds)
+            simulation.AcquiredHold,
+            "/simulation/hold",
+            drop_none_values(reason=reason, timeout_seconds=timeout_seconds),
         )
 
     async def release(self, hold_id: str) -> None:
@@ -102,7 +104,7 @@ class EventsEndpoints(WorldEndpoints):
         agent_id: str | None = None,
     ) -> simulation.SimulatorEvent:
         """Schedule an event for a time."""
-        event = without_none(
+        event = drop_none_values(
             scheduled_time=scheduled_time,
             modality=modality,
             data=data,
@@ -134,7 +136,7 @@ class ScenarioEndpoints(WorldEndpoints):
         self, scenario: Mapping[str, JsonValue], strict_modalities: bool = False
     ) -> simulation.ScenarioImport:
         """Replace time, states and events with a scenario's. Refused while the simulation runs."""
-        body: JsonObject = without_none(scenario=scenario, strict_modalities=strict_modalities)
+        body: JsonObject = drop_none_values(scenario=scenario, strict_modalities=strict_modalities)
         return await self._connection.post(simulation.ScenarioImport, "/scenario/import/full", body)
 
     async def export_full(self, author: str | None = None, description: str | None = None) -> JsonValue:
@@ -150,7 +152,7 @@ class ScenarioEndpoints(WorldEndpoints):
 class KeysEndpoints(WorldEndpoints):
     async def create(self, name: str, permissions: Sequence[str]) -> simulation.WorldKey:
         return await self._connection.post(
-            simulation.WorldKey, "/keys", without_none(name=name, permissions=permissions)
+            simulation.WorldKey, "/keys", drop_none_values(name=name, permissions=permissions)
         )
 
     async def get(self, key_id: str) -> simulation.KeyDescription:
@@ -190,7 +192,7 @@ class WorldsEndpoints(WorldEndpoints):
     """Client of ``/worlds``, by which one simulator serves several worlds."""
 
     async def open(self, world_id: str) -> simulation.OpenedWorld:
-        return await self._connection.post(simulation.OpenedWorld, "/worlds", without_none(world_id=world_id))
+        return await self._connection.post(simulation.OpenedWorld, "/worlds", drop_none_values(world_id=world_id))
 
     async def close(self, world_id: str) -> None:
         try:
@@ -221,7 +223,7 @@ class PlainEndpoints:
         return await self._connection.get_json(f"/{self._name}/state")
 
     async def query(self, **asked: JsonValue) -> JsonValue:
-        return await self._connection.post_json(f"/{self._name}/query", without_none(**asked))
+        return await self._connection.post_json(f"/{self._name}/query", drop_none_values(**asked))
 
     async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionResult:
         """Carry out an action, named by its route: update (location, weather), create, block,

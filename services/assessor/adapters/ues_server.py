@@ -10,7 +10,7 @@ from collections import deque
 import httpx
 
 from shared.infra.process import make_parent_death_hook
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from shared.ports.simulator import SimulatorFailed
 
 _POLL_SECONDS = 0.1
@@ -156,7 +156,7 @@ def free_port(host: str, wanted_port: int = 0) -> int:
 
 
 def _open_client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(timeout=2.0, trust_env=False, verify=client_tls_context())
+    return httpx.AsyncClient(timeout=2.0, trust_env=False, verify=load_client_tls_context())
 
 
 async def _is_answering(http: httpx.AsyncClient, address: str) -> bool:

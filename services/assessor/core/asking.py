@@ -38,7 +38,7 @@ class CostAccount:
             calls=before.calls + 1,
             input_tokens=before.input_tokens + usage.all_input,
             output_tokens=before.output_tokens + usage.output,
-            nano_dollars=before.nano_dollars + price.cost_of(usage),
+            nano_dollars=before.nano_dollars + price.compute_cost(usage),
             models=tuple(sorted({*before.models, reply.model})),
         )
 

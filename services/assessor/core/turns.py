@@ -27,7 +27,7 @@ from shared.contracts.assessment.messages import (
     TurnCompleted,
     TurnStart,
     TurnStarted,
-    read_reply,
+    parse_participant_reply,
 )
 from shared.contracts.assessment.results import ActionLogEntry
 from shared.contracts.base import describe_first_error
@@ -114,7 +114,7 @@ class TurnPlayer:
         message = TurnStart(turn_number=number, current_time=start, events_processed=self._happened)
         default = self.scenario.default_time_step
         try:
-            reply = read_reply(await self.participant.ask(message, self.timeout))
+            reply = parse_participant_reply(await self.participant.ask(message, self.timeout))
         except ParticipantFailed as problem:
             return await self._end_failed_turn(TurnResult(number, default, error=str(problem), error_type=problem.kind))
         except ValueError as problem:
@@ -215,7 +215,7 @@ class TurnPlayer:
 def _build_result(number: int, reply: TurnComplete | EarlyCompletion) -> TurnResult:
     if isinstance(reply, EarlyCompletion):
         return TurnResult(number, timedelta(), early_completion=True, notes=reply.reason)
-    return TurnResult(number, reply.step, notes=reply.notes)
+    return TurnResult(number, reply.duration, notes=reply.notes)
 
 
 def _describe_fault(problem: ValueError) -> str:

@@ -20,9 +20,9 @@ from shared.contracts.ues.modalities import (
     ActionResult,
     CalendarState,
     ChatState,
-    EmailsFound,
+    EmailsAnswer,
     EmailState,
-    SmsFound,
+    SmsMessagesAnswer,
     SmsState,
     TimeState,
 )
@@ -38,7 +38,7 @@ class Mail(Protocol):
         received_after: datetime | None = None,
         limit: int | None = None,
         sort_order: str | None = None,
-    ) -> EmailsFound: ...
+    ) -> EmailsAnswer: ...
 
 
 class TextMessages(Protocol):
@@ -51,7 +51,7 @@ class TextMessages(Protocol):
         sent_after: datetime | None = None,
         limit: int | None = None,
         sort_order: str | None = None,
-    ) -> SmsFound: ...
+    ) -> SmsMessagesAnswer: ...
 
 
 class Appointments(Protocol):

@@ -10,7 +10,7 @@ from httpx_sse import EventSource, SSEError, aconnect_sse
 
 from services.executor.ports import services as ports
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 log = structlog.get_logger()
 _CHAT_PATH = "/api/copilot/chat"
@@ -36,7 +36,7 @@ class BrainOS(ports.Orchestrator):
         self._seconds = seconds
         self._url = f"{account.url.rstrip('/')}{_CHAT_PATH}"
         headers = {"Authorization": f"Bearer {account.key}", "X-Organization-Id": account.organization}
-        tls = client_tls_context()
+        tls = load_client_tls_context()
         self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False, verify=tls)
 
     async def send(self, message: ports.OrchestratorMessage) -> ports.OrchestratorReply:

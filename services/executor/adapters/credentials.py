@@ -25,15 +25,15 @@ from shared.contracts.credential import (
     CredentialType,
     SecretReference,
     SecretSource,
-    secrets_folder_of,
+    name_secrets_folder,
     why_not_own_secret,
 )
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import AddressGuard
-from shared.infra.guarded_http import guarded_client
-from shared.infra.tls import client_tls_context
+from shared.infra.guarded_http import make_guarded_client
+from shared.infra.tls import load_client_tls_context
 
 TOKEN_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024
@@ -70,9 +70,9 @@ class AccessTokenCache:
 
     def __init__(self, guard: AddressGuard | None = None) -> None:
         limit = httpx.Timeout(TOKEN_SECONDS, connect=5.0)
-        tls = client_tls_context()
+        tls = load_client_tls_context()
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
-        self._guarded = guarded_client(guard, limit) if guard else self._client
+        self._guarded = make_guarded_client(guard, limit) if guard else self._client
         self._cached = LruCache[str, AccessToken](MOST_SECRETS_CACHED)
         self._requests = WeakValueDictionary[str, _SharedRequest]()
         self._renewed_at = LruCache[str, float](MOST_SECRETS_CACHED)  # when a refused token was last replaced
@@ -265,7 +265,7 @@ class Secrets:
 
     async def _read_file(self, reference: SecretReference, owner: str) -> str:
         # An absolute name is that file itself.
-        path = self._folder / (secrets_folder_of(owner) if owner else "") / reference.name
+        path = self._folder / (name_secrets_folder(owner) if owner else "") / reference.name
         try:
             async with asyncio.timeout(FILE_SECONDS):
                 return await asyncio.to_thread(_read_text, path)

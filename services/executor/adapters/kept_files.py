@@ -16,7 +16,7 @@ from services.executor.adapters.file_parser import ParsedFile
 from services.executor.ports.services import FileReadResult, TaskFiles
 from shared.contracts.task import SentFile
 from shared.infra.guard import AddressGuard
-from shared.infra.guarded_http import RefusedConnection, guarded_client
+from shared.infra.guarded_http import RefusedConnection, make_guarded_client
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 _PARSED_FILE_ADAPTER = TypeAdapter(ParsedFile)
@@ -93,7 +93,7 @@ class ArchivingTaskFiles(TaskFiles):
         """
         timeout = httpx.Timeout(self._bounds.seconds, connect=_CONNECT_SECONDS)
         try:
-            async with asyncio.timeout(self._bounds.seconds), guarded_client(self._guard, timeout) as client:
+            async with asyncio.timeout(self._bounds.seconds), make_guarded_client(self._guard, timeout) as client:
                 client.max_redirects = _MOST_REDIRECTS
                 headers = {"Accept-Encoding": "identity", "User-Agent": "purple-agent"}
                 async with client.stream("GET", url, headers=headers, follow_redirects=True) as response:

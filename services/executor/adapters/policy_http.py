@@ -10,7 +10,7 @@ import httpx2
 
 from services.executor.ports.services import PolicyService, PolicyUnavailable
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
+from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, name_strictest_result
 from shared.contracts.policy_hash import hash_context, hash_policies
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names, span_names as names
@@ -158,7 +158,9 @@ class RetryingPolicy(PolicyService):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         may_differ_by_request = request.binding or any(policy.judges_texts for policy in request.policies)
         pauses = self._pauses if may_differ_by_request else ()
-        return await self._ask_and_count("verdict", lambda: self._service.evaluate(request), pauses, strictest_result)
+        return await self._ask_and_count(
+            "verdict", lambda: self._service.evaluate(request), pauses, name_strictest_result
+        )
 
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         return await self._ask_and_count("allowances", lambda: self._service.get_allowances(request), self._pauses)

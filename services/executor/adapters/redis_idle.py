@@ -19,12 +19,12 @@ from shared.contracts.archive import ARCHIVE_VERSION
 from shared.contracts.base import Contract
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_rows
-from shared.infra.ledger_rows import unpack_entry_json
-from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_pairs
+from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_steps
+from shared.infra.ledger_rows import unpack_ledger_entry_json
+from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_flat_pairs
 from shared.infra.redis_cluster import ClusterRedis
-from shared.infra.signatures import keys_for
-from shared.infra.stored_tasks import read_record, unpack_events_json, unpack_record_json
+from shared.infra.signatures import order_script_keys
+from shared.infra.stored_tasks import parse_task_record, unpack_task_events_json, unpack_task_record_json
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -102,7 +102,9 @@ class Archiver:
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task in tasks:
             alias, alias_value = keys.task_location_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
-            names = keys_for("archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id))
+            names = order_script_keys(
+                "archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id)
+            )
             if isinstance(self._redis, ClusterRedis):  # there the name lies in another slot
                 calls.append(("expire_if_equal", [alias], [alias_value, keys.TASK_RETENTION_SECONDS]))
             else:
@@ -117,19 +119,23 @@ class Archiver:
     async def _build_envelope(self, tenant: str, parts: list[object]) -> bytes:
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = parts
-        steps_stored = parse_rows((row_id, parse_pairs(pairs)) for row_id, pairs in cast("list[_StreamRow]", journal))
+        steps_stored = parse_steps(
+            (row_id, parse_flat_pairs(pairs)) for row_id, pairs in cast("list[_StreamRow]", journal)
+        )
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
         shared_names = {name for step in steps_stored for name in step.shared_text_names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
         steps = to_json(
             [_fill_in_shared_texts(step, texts) for step in steps_stored if step.kind != TEXT_KIND]
         ).decode()
-        writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in parse_pairs(ledger).items()]
-        decisions = [row for key, row in parse_pairs(approvals).items() if key != "latest"]
-        event_texts = [
-            unpack_events_json(parse_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_StreamRow]", events)
+        writes = [
+            f"{to_json(key).decode()}:{unpack_ledger_entry_json(row)}" for key, row in parse_flat_pairs(ledger).items()
         ]
-        members = [f'"v":{ARCHIVE_VERSION}', f'"record":{unpack_record_json(str(record))}', f'"journal":{steps}']
+        decisions = [row for key, row in parse_flat_pairs(approvals).items() if key != "latest"]
+        event_texts = [
+            unpack_task_events_json(parse_flat_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_StreamRow]", events)
+        ]
+        members = [f'"v":{ARCHIVE_VERSION}', f'"record":{unpack_task_record_json(str(record))}', f'"journal":{steps}']
         members += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(decisions)}]']
         return ("{" + ",".join((*members, f'"events":[{",".join(event_texts)}]')) + "}").encode()
 
@@ -238,7 +244,7 @@ class Evictor(ScriptedStore):
 
     async def remove(self, session: keys.SessionMember, mark: str) -> bool:
         """Removes the session in one step; False, and nothing removed, if it has work or ``mark`` is not its state."""
-        names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
+        names = order_script_keys("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
         return await self._scripts.run("evict_idle", names, [keys.pack_session(*session), mark]) == 1
 
     async def _archive_and_remove(self, archive: Archive, session: keys.SessionMember) -> bool:
@@ -279,7 +285,7 @@ class Evictor(ScriptedStore):
         row = await self._scripts.execute("HGET", name, "json") if task_id else None
         if row is None:
             return None
-        record = read_record(cast("str | bytes", row))
+        record = parse_task_record(cast("str | bytes", row))
         states = record.metadata.get("states")
         return LastTask(
             task_id=task_id,

@@ -18,7 +18,7 @@ from shared.domain.lru_cache import WeightedCache
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, bounded_redis_calls
-from shared.infra.signatures import keys_for
+from shared.infra.signatures import order_script_keys
 from shared.ports.store import StoreUnavailable
 
 _TIMEOUT_SECONDS = 1.0  # a task goes on without experience rather than wait for it
@@ -45,7 +45,7 @@ class RedisLearned(LearnedStore):
         mark, by_row, lessons = self._lessons.look_up(tenant) or _NO_LESSONS
         arguments: list[Argument] = [mark, CASES_KEPT, FACTS_KEPT, len(fields), *fields, *accuracy_fields]
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            reply = await self._scripts.run("recall", keys_for("recall", keys.learned_keys(tenant)), arguments)
+            reply = await self._scripts.run("recall", order_script_keys("recall", keys.learned_keys(tenant)), arguments)
         mark, numbers, accuracy_rows, process_types, *changed_rows = cast(
             "tuple[str, list[str | None], list[str | None], list[str], list[list[str]]]", reply
         )

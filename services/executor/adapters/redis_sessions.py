@@ -36,11 +36,11 @@ from shared.contracts.task import Turn
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
-from shared.infra.redis import check_writable
+from shared.infra.redis import require_writable_redis
 from shared.infra.redis_cluster import ClusterRedis
-from shared.infra.signatures import arguments_for, keys_for
-from shared.infra.stored_outcomes import pack_outcome
-from shared.infra.stored_tasks import read_record, unpack_record_json
+from shared.infra.signatures import order_script_arguments, order_script_keys
+from shared.infra.stored_outcomes import pack_outcome_with_own_digest
+from shared.infra.stored_tasks import parse_task_record, unpack_task_record_json
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
@@ -93,8 +93,8 @@ class RedisSessions(Sessions):
         held.
         """
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        names = keys_for("claim", session, partition, stopped=keys.tenant_stop_key(tenant, session_id))
-        arguments = arguments_for(
+        names = order_script_keys("claim", session, partition, stopped=keys.tenant_stop_key(tenant, session_id))
+        arguments = order_script_arguments(
             "claim",
             owner=self._owner,
             fence=fence,
@@ -117,7 +117,7 @@ class RedisSessions(Sessions):
         try:
             turn = Turn.model_validate_json(str(turn_text))
             packed_record, version, outcome = claim_reply.record or await self._read_packed_record(lease, turn.task_id)
-            record = read_record(packed_record)
+            record = parse_task_record(packed_record)
         except ValueError as error:
             task_id = turn.task_id if turn else _guess_task_id(str(turn_text))
             packed_record, *_ = claim_reply.record or await self._read_packed_record(lease, task_id)
@@ -152,7 +152,7 @@ class RedisSessions(Sessions):
         await self._run_fenced(
             "abandon",
             lease,
-            keys_for("abandon", *_get_session_and_partition_keys(lease)),
+            order_script_keys("abandon", *_get_session_and_partition_keys(lease)),
             member=keys.pack_session(lease.tenant, lease.session_id),
             delay_ms=int(retry_in * 1000),
             handed_over=int(handed_over),
@@ -167,12 +167,12 @@ class RedisSessions(Sessions):
         await self._run_fenced(
             "bury_unread",
             lease,
-            keys_for("bury_unread", *_get_session_and_partition_keys(lease), task, asked=waiting_approvals),
+            order_script_keys("bury_unread", *_get_session_and_partition_keys(lease), task, asked=waiting_approvals),
             turn_id=letter.turn.turn_id,
             task_id=letter.task_id,
             letter=letter.stored_json(),
             event_id=outcome.event_id,
-            outcome=pack_outcome(outcome),
+            outcome=pack_outcome_with_own_digest(outcome),
             member=keys.pack_member(keys.EndedTaskMember(lease.tenant, lease.session_id, letter.task_id)),
             seconds=keys.TASK_RETENTION_SECONDS,
             json=end.record,
@@ -186,7 +186,7 @@ class RedisSessions(Sessions):
 
     async def ping(self) -> None:
         """Raises ``StoreUnavailable`` unless Redis answers, accepts writes, and would show a failover."""
-        await check_writable(self._redis)
+        await require_writable_redis(self._redis)
         if problem := self._scripts.lineage.failover_risk:
             raise StoreUnavailable(str(problem))
 
@@ -205,7 +205,7 @@ class RedisSessions(Sessions):
         return cast("tuple[str, str, str | None]", tuple(cast("list[object]", reply)))
 
     async def _run_fenced(self, script: str, lease: Lease, names: list[str], **values: Argument) -> None:
-        arguments = arguments_for(script, owner=lease.owner, fence=lease.fence, **values)
+        arguments = order_script_arguments(script, owner=lease.owner, fence=lease.fence, **values)
         reply = await self._scripts.run(script, names, arguments)
         if not isinstance(reply, list) or reply[0] == "lost":
             raise LeaseLost(lease.session_id)
@@ -220,7 +220,7 @@ def _guess_task_id(turn_text: str) -> str:
 def _unpack_record(packed_record: str | None) -> str:
     """A stored record's JSON; empty if there is none or it cannot be unpacked."""
     try:
-        return unpack_record_json(packed_record or "")
+        return unpack_task_record_json(packed_record or "")
     except ValueError:
         return ""
 

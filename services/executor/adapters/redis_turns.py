@@ -20,14 +20,14 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.partition import partition_of
 from shared.domain.words import SENDABLE_STATUSES, WriteStatus
 from shared.infra import keys
-from shared.infra.daily_spend import charge_arguments, settle_day_charges
+from shared.infra.daily_spend import build_charge_arguments, settle_day_charges
 from shared.infra.journal_rows import StreamRow
-from shared.infra.ledger_rows import pack_entry, read_entry
+from shared.infra.ledger_rows import pack_ledger_entry, parse_ledger_entry
 from shared.infra.lineage import RedisLineage
-from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, parse_pairs
-from shared.infra.signatures import arguments_for, keys_for
-from shared.infra.stored_outcomes import pack_outcome
-from shared.infra.stored_tasks import pack_events, pack_record
+from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, parse_flat_pairs
+from shared.infra.signatures import order_script_arguments, order_script_keys
+from shared.infra.stored_outcomes import pack_outcome_with_own_digest
+from shared.infra.stored_tasks import pack_task_events, pack_task_record
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
@@ -53,11 +53,11 @@ class ClaimReply(NamedTuple):
 
     @property
     def journal(self) -> list[StreamRow]:
-        return [(name, parse_pairs(values)) for name, values in cast("list[tuple[str, object]]", self.task[3])]
+        return [(name, parse_flat_pairs(values)) for name, values in cast("list[tuple[str, object]]", self.task[3])]
 
     @property
     def ledger(self) -> dict[str, str]:
-        return parse_pairs(self.task[4])
+        return parse_flat_pairs(self.task[4])
 
 
 class TurnScripts:
@@ -77,7 +77,7 @@ class TurnScripts:
         self._version = work.version
         self._keys = (self.session, self.task, self.partition)
         self._stopped = keys.tenant_stop_key(lease.tenant, lease.session_id)
-        self._append_keys = keys_for("append", *self._keys, stopped=self._stopped)
+        self._append_keys = order_script_keys("append", *self._keys, stopped=self._stopped)
         self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
         self.last_stop_state: tuple[ports.StopState, float] | None = None
         claim_reply = work.claimed if isinstance(work.claimed, ClaimReply) else None
@@ -107,13 +107,15 @@ class TurnScripts:
         record, (count, events) = batch.record, pack_stream_entry(batch.events)
         fields = {
             "version": self._version if record else "",
-            "json": pack_record(record) if record else "",
+            "json": pack_task_record(record) if record else "",
             "state": record.state.value if record else "",
             "steps": await self.journal.pack(batch.entries),
             "count": count,
             "event_entry": events,
         }
-        return self._append_keys, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **fields, **write)
+        return self._append_keys, order_script_arguments(
+            "append", kept=keys.EVENTS_KEPT, **self._fenced, **fields, **write
+        )
 
     async def finish(self, end: ports.TurnEnd, *, release: bool) -> bool:
         """Stores the turn's end (``finish.lua``); returns whether the same step released the lease.
@@ -126,10 +128,10 @@ class TurnScripts:
             row = self.journal.pack_with_texts(end.entries)
         tenant = self._lease.tenant
         waiting_approvals = keys.waiting_approvals_key(partition_of(tenant, self._lease.session_id), tenant)
-        names = keys_for("finish", *self._keys, stopped=self._stopped, asked=waiting_approvals)
+        names = order_script_keys("finish", *self._keys, stopped=self._stopped, asked=waiting_approvals)
         names += [keys.spend_key(tenant, day) for day, _ in end.charges]
-        arguments = arguments_for("finish", **self._fenced, **self._pack_end(end, row, release=release))
-        arguments += [value for _, charges in end.charges for value in (len(charges), *charge_arguments(charges))]
+        arguments = order_script_arguments("finish", **self._fenced, **self._pack_end(end, row, release=release))
+        arguments += [value for _, charges in end.charges for value in (len(charges), *build_charge_arguments(charges))]
         reply = cast(list[str], await self._redis.run("finish", names, arguments))
         self.claimed = None
         if reply[0] != "ok":
@@ -149,7 +151,7 @@ class TurnScripts:
             "turn_id": turn.turn_id,
             "task_id": turn.task_id,
             "version": self._version,
-            "json": pack_record(record),
+            "json": pack_task_record(record),
             "state": record.state.value,
             "ended": int(record.state.is_terminal),
             "session_state": "" if end.session is None else SESSION_STATE_ADAPTER.dump_json(end.session).decode(),
@@ -158,7 +160,7 @@ class TurnScripts:
             "timer": keys.pack_member(keys.TimerMember(*task_key, turn.task_id, timer.subject)) if timer else "",
             "due": int(timer.due.timestamp() * 1000) if timer else 0,
             "event_id": outcome.event_id if outcome else "",
-            "outcome": pack_outcome(outcome) if outcome else "",
+            "outcome": pack_outcome_with_own_digest(outcome) if outcome else "",
             "member": keys.pack_member(keys.EndedTaskMember(*task_key, turn.task_id)),
             "detail": keys.TASK_DETAIL_RETENTION_SECONDS,
             "settled_id": settled_approval.approval_id if settled_approval else "",
@@ -217,7 +219,7 @@ def _get_approval_deadline_ms(approval: Approval | None) -> int | str:
 
 def pack_stream_entry(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
     """The number of events, and the packed entry for the task's stream."""
-    return len(events), pack_events(events) if events else b""
+    return len(events), pack_task_events(events) if events else b""
 
 
 _SIGNAL_POLL_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
@@ -370,7 +372,7 @@ class RedisTurnStore(ports.TurnStore):
     async def _read_ledger_entries(self) -> dict[str, LedgerEntry]:
         reply = self._scripts.claimed
         rows = reply.ledger if reply else await self._redis.execute("HGETALL", self._scripts.task.ledger)
-        return index_in_sending_order(map(read_entry, cast("dict[str, str]", rows).values()))
+        return index_in_sending_order(map(parse_ledger_entry, cast("dict[str, str]", rows).values()))
 
     def _cache_entry(self, entry: LedgerEntry) -> None:
         if self._entries is not None:
@@ -382,7 +384,7 @@ class RedisTurnStore(ports.TurnStore):
         """The arguments with which ``append.lua`` stores a ledger entry, if the stored one has an allowed status, and
         sets how long the lease lasts.
         """
-        status, row = entry.status.value, pack_entry(entry)
+        status, row = entry.status.value, pack_ledger_entry(entry)
         entry_arguments: dict[str, Argument] = {
             "key": entry.key,
             "allowed": allowed_statuses,

@@ -16,7 +16,7 @@ from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.lua import Reply, ScriptCall, Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
-from shared.infra.signatures import arguments_for, keys_for
+from shared.infra.signatures import order_script_arguments, order_script_keys
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
@@ -114,7 +114,7 @@ class Reaper:
         tenant, session_id, task_id, _ = timer.member
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         turn = build_deadline_turn(timer)
-        arguments = arguments_for(
+        arguments = order_script_arguments(
             "signal",
             turn_id=turn.turn_id,
             turn=turn.stored_json(),
@@ -122,7 +122,9 @@ class Reaper:
             waits=1,
             timer=keys.pack_member(timer.member),
         )
-        names = keys_for("signal", session, partition, record=keys.task_keys(tenant, session_id, task_id).record)
+        names = order_script_keys(
+            "signal", session, partition, record=keys.task_keys(tenant, session_id, task_id).record
+        )
         try:
             is_fired = await self._scripts.run("signal", names, arguments) == 1
         except StoreUnavailable as error:

@@ -15,9 +15,9 @@ from shared.infra.journal_rows import (
     TEXT_KIND,
     StoredStep,
     StreamRow,
-    digest_name_of,
-    pack_row,
-    parse_rows,
+    name_shared_text,
+    pack_steps,
+    parse_steps,
     split_shared_texts,
 )
 from shared.infra.lua import Scripts
@@ -54,7 +54,7 @@ class SharedTexts:
         """Stores texts; returns the names of the stored ones, by text. The caller writes the others out in full."""
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST_SHARED_TEXT):
-            name = digest_name_of(text)
+            name = name_shared_text(text)
             if await self._store_text(tenant, name, text):
                 names[text] = name
         return names
@@ -113,7 +113,7 @@ class JournalRowCodec:
 
     async def read(self, rows: Iterable[StreamRow]) -> tuple[JournalEntry, ...]:
         """The steps of the rows, oldest first; of a repeated key the first one counts. Raises ``LostText``."""
-        stored_steps = parse_rows(rows)
+        stored_steps = parse_steps(rows)
         await self._collect_texts(stored_steps)
         steps: dict[str, JournalEntry] = {}
         try:
@@ -128,13 +128,13 @@ class JournalRowCodec:
         """Stores the steps' shared texts; packs the steps as a row that names them, for the caller to store."""
         names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
         self._texts_by_name.update({name: text for text, name in names.items()})
-        return pack_row([_build_step(entry, names) for entry in entries])
+        return pack_steps([_build_step(entry, names) for entry in entries])
 
     def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
         """Packs the steps as a row with all texts that the journal names, which outlives the shared texts."""
         missing_texts = {text: name for name, text in self._texts_by_name.items() if name not in self._own_names}
         texts = [StoredStep(name, TEXT_KIND, (text,)) for text, name in missing_texts.items()]
-        return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])
+        return pack_steps([*(_build_step(entry, {}) for entry in entries), *texts])
 
     async def _collect_texts(self, steps: Sequence[StoredStep]) -> None:
         own_texts = {step.key: step.join_data({}) for step in steps if step.kind == TEXT_KIND}

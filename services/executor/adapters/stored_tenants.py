@@ -37,7 +37,7 @@ class FileTenants(Tenants):
     def read(cls, path: Path, tool_server: str = "") -> Self:
         """Reads the tenant file; raises ``BadTenantFile``."""
         try:
-            record = read_tenant_record(loads_object(path.read_text("utf-8")))
+            record = parse_tenant_record(loads_object(path.read_text("utf-8")))
             connections = complete_connections(record.connections, tool_server)
         except OSError as error:
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error

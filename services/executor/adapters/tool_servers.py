@@ -21,7 +21,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.lru_cache import LruCache
-from shared.domain.outgoing import AddressRefused, AllowedAddresses, addresses_for_operators, check_url
+from shared.domain.outgoing import AddressRefused, AllowedAddresses, addresses_for_operators, parse_permitted_target
 from shared.infra.guard import AddressGuard
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -213,7 +213,7 @@ class ConnectedServers(ports.ToolServers):
         """The servers to use, by who named the connection; raises ``ToolAddressForbidden`` for a forbidden address."""
         if connection.from_request or connection.author_tenant:
             try:
-                check_url(connection.url, self._reach if connection.from_request else self._operators)
+                parse_permitted_target(connection.url, self._reach if connection.from_request else self._operators)
             except AddressRefused as error:
                 raise ports.ToolAddressForbidden(f"the URL {error.message}") from error
         return self._choose_servers_by_origin(connection)

@@ -156,7 +156,7 @@ def _parse_score_time(score: object) -> datetime:
 
 def _read_summary(row: object, time: datetime) -> AssessmentSummary | None:
     """The summary in a row; None if another version wrote it, since a list without it is better than none."""
-    summary = AssessmentSummary.read_row(row)
+    summary = AssessmentSummary.parse_row(row)
     if summary is None:
         log.warning("assessment_unreadable", kept_at=time.isoformat())
         return None

@@ -24,9 +24,9 @@ from shared.domain.lru_cache import LruCache
 from shared.domain.protected_values import ProtectedKind, find_protected_values
 from shared.domain.redaction import redact_json
 from shared.infra import keys
-from shared.infra.ledger_rows import read_entry
-from shared.infra.lua import ScriptedStore, parse_stored_row
-from shared.infra.stored_tasks import read_events
+from shared.infra.ledger_rows import parse_ledger_entry
+from shared.infra.lua import ScriptedStore, parse_row_or_log
+from shared.infra.stored_tasks import parse_task_events
 from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
@@ -338,7 +338,7 @@ class AuditExport(ScriptedStore):
         """The task's events so far, with their ids; empty once they have left the store."""
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.execute("XRANGE", stream, "-", "+"))
-        return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
+        return [row for entry_id, fields in rows for row in parse_task_events(entry_id, fields["e"])]
 
     async def _build_rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task_id is not None:
@@ -420,7 +420,7 @@ class AuditExport(ScriptedStore):
         task_keys = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
         commands = (("HGETALL", name) for names in task_keys for name in (names.ledger, names.approvals))
         answers = cast("list[dict[str, str]]", await self._scripts.execute_commands(*commands))
-        return [parse_stored_row(_build_details, row) for row in zip(records, answers[::2], answers[1::2], strict=True)]
+        return [parse_row_or_log(_build_details, row) for row in zip(records, answers[::2], answers[1::2], strict=True)]
 
 
 def _build_details(row: tuple[TaskRecord, dict[str, str], dict[str, str]]) -> ArchivedTask | None:
@@ -428,7 +428,7 @@ def _build_details(row: tuple[TaskRecord, dict[str, str], dict[str, str]]) -> Ar
     record, ledger, approvals = row
     if not ledger and record.metadata.get("writes"):
         return None
-    entries = {key: read_entry(row) for key, row in ledger.items()}
+    entries = {key: parse_ledger_entry(row) for key, row in ledger.items()}
     asked_approvals = [Approval.model_validate_json(row) for key, row in approvals.items() if key != "latest"]
     ordered = tuple(sorted(asked_approvals, key=lambda approval: approval.asked_at))
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)

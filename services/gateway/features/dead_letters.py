@@ -164,7 +164,7 @@ class DeadLetters(ScriptedStore):
             if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], arguments) != 1:
                 raise _letter_not_found(letter_id)
             return letter, None
-        dead = DeadTurn.read_row(letter.content)
+        dead = DeadTurn.parse_row(letter.content)
         if dead is None:
             reason = "it cannot be read here. Requeue it with the release that wrote it, or drop it"
             raise UnreadableLetter(f"dead letter {letter_id!r} is not begun anew: {reason}")
@@ -243,7 +243,7 @@ def _parse_turn_letter(address: _LetterAddress, fields: Mapping[str, str]) -> De
 def _parse_outcome_letter(address: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome; without tenant and content if the outcome cannot be parsed."""
     (_, content), error = unpack_outcome(fields.get("o", "")), fields.get("error", "")
-    tries, outcome = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
+    tries, outcome = int(fields.get("tries", "0")), TaskOutcome.parse_row(content)
     if outcome is None:
         return DeadLetter(address.letter_id, address.kind, _read_time_added(address), error=error, tries=tries)
     reason = f"the outcome of a task that ended {outcome.state.value} could not be learned from"

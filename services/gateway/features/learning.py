@@ -11,7 +11,7 @@ from services.gateway.edge.errors import InvalidField, Unavailable
 from services.gateway.edge.fields import choice_at, flag_at
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from shared.contracts.learning_files import LearningFile, LearningImportReport
-from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
+from shared.domain.bandit import REWARD_UNITS, Arm, compute_ucb1_score
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.estimates import TrendPoint, build_trend_points, parse_trend
 from shared.domain.exact_json import Json, dumps
@@ -67,7 +67,7 @@ def _build_count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
 
 def _build_arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
     pulls = sum(arm.n for arm in arms.values())
-    scored_arms = ((strategy, arm, ucb1(arm, pulls)) for strategy, arm in sorted(arms.items()))
+    scored_arms = ((strategy, arm, compute_ucb1_score(arm, pulls)) for strategy, arm in sorted(arms.items()))
     return {
         strategy: {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
         for strategy, arm, score in scored_arms
@@ -123,7 +123,7 @@ class LearnedData(ScriptedStore):
         """
         service = "executor" if file is LearningFile.SYNTHESIZED else "learner"
         request: Json = {"tenant": tenant, "file": file.value, "content": content, "dry_run": dry_run}
-        answer = await RpcQueue(self._redis, service).ask(dumps(request), _IMPORT_SECONDS)
+        answer = await RpcQueue(self._redis, service).request_answer(dumps(request), _IMPORT_SECONDS)
         try:
             return None if answer is None else LearningImportReport.model_validate_json(answer)
         except ValidationError as error:

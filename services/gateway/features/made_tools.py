@@ -10,7 +10,7 @@ from services.gateway.edge.errors import NotFound
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from shared.contracts.made_tool import MadeTool
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, parse_stored_rows
+from shared.infra.lua import ScriptedStore, parse_readable_rows
 
 _FIELDS_NOT_SHOWN = frozenset({"v", "code", "cases"})
 
@@ -21,7 +21,7 @@ class MadeToolRepository(ScriptedStore):
     async def list_tools(self, tenant: str) -> Sequence[MadeTool]:
         """All versions that were ever made, by name and version; removed ones have no code."""
         rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).made))
-        tools = parse_stored_rows(MadeTool.model_validate_json, rows)
+        tools = parse_readable_rows(MadeTool.model_validate_json, rows)
         return sorted(tools, key=lambda tool: (tool.name, tool.version))
 
     async def store_removed_version(self, tenant: str, tool: MadeTool) -> None:

@@ -16,7 +16,7 @@ from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, Know
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.relevance import FACTS_KEPT
 from shared.domain.cases import CASES_KEPT
-from shared.domain.estimates import count_recent_matches, judge_trust, prediction_confidence
+from shared.domain.estimates import compute_prediction_confidence, count_recent_matches, judge_prediction_trust
 from shared.domain.exact_json import JsonObject
 from shared.infra import keys
 from shared.infra.learned_files import parse_contract_rows
@@ -60,10 +60,10 @@ def _describe_accuracy(process_type: str, kind: str, row: PredictionAccuracy) ->
         "kind": kind,
         "attempts": row.attempts,
         "matches": row.matches,
-        "confidence": round(prediction_confidence(row.attempts, row.matches), 4),
+        "confidence": round(compute_prediction_confidence(row.attempts, row.matches), 4),
         "recent_matches": matches,
         "recent": recent,
-        "trust": judge_trust(row.attempts, row.matches, row.window).value,
+        "trust": judge_prediction_trust(row.attempts, row.matches, row.window).value,
         "drift_alerts": row.drift_alerts,
         "at": row.at.isoformat() if row.at else None,
     }
@@ -129,7 +129,7 @@ class TenantMemories(ScriptedStore):
     async def find_forget_request(self, tenant: str, request_id: str) -> ForgetRequest | None:
         """The tenant's request to forget of that id; None if there is none."""
         row = await self._scripts.execute("HGET", keys.learned_keys(tenant).forgets, request_id)
-        return ForgetRequest.read_row(row)
+        return ForgetRequest.parse_row(row)
 
     async def list_forget_requests(self, tenant: str) -> Sequence[ForgetRequest]:
         """The tenant's requests to forget something, newest first."""

@@ -26,7 +26,7 @@ from shared.contracts.assessment import messages
 from shared.contracts.base import Contract
 from shared.contracts.task import PracticeRun, TaskRecord, TaskRequest, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_url_refused
 from shared.domain.words import A2aVersion, TaskState
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
@@ -292,7 +292,7 @@ class AssessmentParticipationService:
         context.
         """
         start = parse_start_message(data)
-        if problem := why_refused(start.ues_url, self._world_addresses):  # executors check it again
+        if problem := why_url_refused(start.ues_url, self._world_addresses):  # executors check it again
             raise InvalidField(f"{AssessorMessageKind.START}.ues_url", problem)
         name = self._participations.derive_assessment_name(caller, message.message_id or self._new_id())
         session = message.session_id or _session_without_context(caller, name)

@@ -18,12 +18,12 @@ from shared.contracts.tenant_document import (
     FieldProblem,
     TenantVersion,
     parse_readable_policies,
-    read_owned_record,
+    parse_record_of_tenant,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_url_refused
 from shared.infra.tenant_records import RedisTenantRecords, VersionConflict
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 _TIMEOUT = httpx.Timeout(5.0, connect=2.0)
 
@@ -38,7 +38,7 @@ async def find_policy_problems(url: str, policies: Sequence[Policy]) -> tuple[Fi
     request = EvaluateRequest(policies=tuple(policies), text="")
     headers = {"content-type": "application/json"}
     try:
-        async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=client_tls_context()) as client:
+        async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=load_client_tls_context()) as client:
             answer = await client.post(f"{url.rstrip('/')}/v1/evaluate", content=request.to_json(), headers=headers)
     except httpx.HTTPError as error:
         raise Unavailable(f"the policy service does not answer ({type(error).__name__})") from error
@@ -125,16 +125,16 @@ class TenantRecordService:
         for index, connection in enumerate(record.connections):
             token_url = connection.credential.token_url if connection.credential else ""
             for name, url in (("url", connection.url), ("credential.token_url", token_url)):
-                if url and (problem := why_refused(url, self._server_addresses)):
+                if url and (problem := why_url_refused(url, self._server_addresses)):
                     yield FieldProblem(f"connections.{index}.{name}", problem)
         for index, target in enumerate(record.notices):
-            if not target.url.startswith("env:") and (problem := why_refused(target.url, self._notice_addresses)):
+            if not target.url.startswith("env:") and (problem := why_url_refused(target.url, self._notice_addresses)):
                 yield FieldProblem(f"notices.{index}.url", problem)
 
     async def _find_field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
         """The errors in the record's fields and rules. Raises ``Unavailable`` if the rules alone cannot be checked."""
         try:
-            fields = tuple(self._find_refused_addresses(read_owned_record(document, tenant)))
+            fields = tuple(self._find_refused_addresses(parse_record_of_tenant(document, tenant)))
         except BadRecord as error:
             fields = error.problems
         try:

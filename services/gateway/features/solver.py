@@ -21,7 +21,7 @@ from services.gateway.features.tasks.intake import caller_scoped_id
 from services.gateway.features.tasks.message import ClientMessage, normalize_field_spelling, read_policy_document
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import build_answer_text
-from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
+from shared.contracts.policy_document import BadPolicyDocument, parse_rules, parse_rules_in_text
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import EXACT_DECODER, Json, JsonObject, as_object, as_text, digest, dumps, loads
@@ -34,7 +34,7 @@ def _check_policy_document(document: Json, path: str) -> None:
     try:
         rules = parse_rules_in_text(document) if isinstance(document, str) else document
         if rules and isinstance(rules, dict | list):
-            read_rules(rules, "request")
+            parse_rules(rules, "request")
     except BadPolicyDocument as error:
         raise InvalidField(".".join(filter(None, (path, error.field))), error.problem) from error
 

@@ -27,7 +27,7 @@ from shared.contracts.ues.modalities import ChatMessage
 from shared.domain.exact_json import Json, JsonObject, as_object, map_leaves, objects_in
 from shared.infra.guard import AddressGuard
 from shared.infra.guarded_http import GuardedTransport, RefusedConnection
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.connection import APIError, ProtocolError, ServerError, UESError
 
@@ -163,7 +163,7 @@ class WorldToolCaller:
 
 def guarded_transport(guard: AddressGuard) -> httpx.AsyncBaseTransport:
     """A pool of connections to addresses that the guard permits."""
-    return GuardedTransport(guard, _POOL_LIMITS, client_tls_context())
+    return GuardedTransport(guard, _POOL_LIMITS, load_client_tls_context())
 
 
 async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: float) -> WorldReply:

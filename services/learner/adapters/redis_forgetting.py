@@ -15,7 +15,7 @@ from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetSt
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.lua import Scripts, bounded_redis_calls
-from shared.infra.signatures import keys_for
+from shared.infra.signatures import order_script_keys
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -44,7 +44,7 @@ class RedisForgetting:
         for packed_member in cast("list[str]", members):
             member = keys.unpack_member(keys.ForgetRequestMember, packed_member)
             row = await self._scripts.execute("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
-            request = ForgetRequest.read_row(row)
+            request = ForgetRequest.parse_row(row)
             if request is None:
                 await self._scripts.execute("ZREM", keys.OPEN_FORGET_REQUESTS, keys.pack_member(member))
             else:
@@ -105,7 +105,7 @@ class RedisForgetting:
         if cast(int, await self._scripts.execute("HLEN", key)) <= REQUESTS_KEPT:
             return
         rows = cast("list[str]", await self._scripts.execute("HVALS", key))
-        requests = filter(None, map(ForgetRequest.read_row, rows))
+        requests = filter(None, map(ForgetRequest.parse_row, rows))
         finished_requests = [request for request in requests if request.state is ForgetState.DONE]
         finished_requests.sort(key=lambda request: request.asked_at, reverse=True)
         if dropped_ids := [request.request_id for request in finished_requests[REQUESTS_KEPT:]]:
@@ -146,11 +146,11 @@ class RedisForgetting:
             version, cases, facts, entities, links, todos = await pipe.execute()
         return StoredMemory(
             version=str(version or "0"),
-            cases=tuple((row, case) for row in cases if (case := CaseEntry.read_row(row))),
-            facts=tuple((row, fact) for row in facts if (fact := KnownFact.read_row(row))),
-            entities={field: entity for field, row in entities.items() if (entity := KnownEntity.read_row(row))},
-            links={field: entity_links for field, row in links.items() if (entity_links := EntityLinks.read_row(row))},
-            todos={event: todo for event, row in todos.items() if (todo := TaskToSearchForFacts.read_row(row))},
+            cases=tuple((row, case) for row in cases if (case := CaseEntry.parse_row(row))),
+            facts=tuple((row, fact) for row in facts if (fact := KnownFact.parse_row(row))),
+            entities={field: entity for field, row in entities.items() if (entity := KnownEntity.parse_row(row))},
+            links={field: entity_links for field, row in links.items() if (entity_links := EntityLinks.parse_row(row))},
+            todos={event: todo for event, row in todos.items() if (todo := TaskToSearchForFacts.parse_row(row))},
         )
 
     async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:
@@ -160,7 +160,7 @@ class RedisForgetting:
         ``StoreUnavailable``.
         """
         session, participation = keys.session_keys(tenant, session_id), keys.participation_key(tenant, session_id)
-        names = keys_for("forget_conversation", session, participation=participation)
+        names = order_script_keys("forget_conversation", session, participation=participation)
         reply = await self._scripts.run("forget_conversation", names, [])
         if reply == -1:
             return {"session_busy": 1}

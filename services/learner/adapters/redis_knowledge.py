@@ -47,7 +47,7 @@ class RedisFactRepository(ScriptedStore):
         """The task of that event; None if it was searched or forgotten, or this version cannot read it."""
         with translate_spoiled_data():
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
-        return memory.TaskToSearchForFacts.read_row(row)
+        return memory.TaskToSearchForFacts.parse_row(row)
 
     async def read_facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
@@ -56,7 +56,7 @@ class RedisFactRepository(ScriptedStore):
                 pipe.hget(names.memory, "version")
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
                 version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
-        parsed_rows = [(row, KnownFact.read_row(row)) for row in rows]
+        parsed_rows = [(row, KnownFact.parse_row(row)) for row in rows]
         return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in parsed_rows if fact is not None))
 
     async def store_facts(

@@ -55,7 +55,7 @@ def _encode_command(command: str, key_position: int, words: Sequence[Argument]) 
 
 
 def _parse_case_log(rows: Iterable[str]) -> list[StoredCase]:
-    return [StoredCase(text, CaseEntry.read_row(text)) for text in rows]
+    return [StoredCase(text, CaseEntry.parse_row(text)) for text in rows]
 
 
 def _read_object_version(row: str) -> str:
@@ -84,7 +84,7 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             _parse_case_log(cases),
             _parse_arms(replies[3]),
             int(events),
-            [(row, KnownFact.read_row(row)) for row in facts],
+            [(row, KnownFact.parse_row(row)) for row in facts],
             parse_contract_rows(KnownEntity, cast("dict[str, str]", replies[5]).items()),
             parse_contract_rows(PredictionAccuracy, cast("dict[str, str]", replies[6]).items()),
             {name: _read_object_version(row) for name, row in cast("dict[str, str]", replies[7]).items()},

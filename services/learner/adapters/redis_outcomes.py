@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 
 from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, LivingLearners
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls, parse_pairs
-from shared.infra.redis import check_writable
+from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls, parse_flat_pairs
+from shared.infra.redis import require_writable_redis
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.ports.tasks import parse_stream_id
@@ -57,7 +57,7 @@ class RedisOutcomes:
         return self._group.name
 
     async def ping(self) -> None:
-        await check_writable(self._redis)
+        await require_writable_redis(self._redis)
 
     async def announce_and_list_learners(self) -> LivingLearners:
         """Reports this learner as living; returns all living ones."""
@@ -184,7 +184,7 @@ class RedisOutcomes:
 
 def _parse_delivery(partition: int, entry: Reply) -> Delivery:
     entry_id, tries, fields = cast("tuple[str, int, object]", entry)
-    fields_by_name = parse_pairs(fields)
+    fields_by_name = parse_flat_pairs(fields)
     digest, event = unpack_outcome(fields_by_name.get("o", ""))
     traceparent, group = fields_by_name.get("t", ""), fields_by_name.get("group", "")
     return Delivery(partition, entry_id, tries, event, digest if tries == 1 else None, traceparent, group)

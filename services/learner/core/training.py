@@ -15,7 +15,7 @@ from services.learner.ports.files import ImportChanges, ImportRepository
 from shared.contracts.base import FrozenModel, describe_first_error
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome_digest import LONGEST_SUMMARY, shorten_and_redact_note, shorten_and_redact_notes
-from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
+from shared.domain.cases import CASES_KEPT, CaseOutcome, classify_case_outcome
 from shared.domain.exact_json import digest
 from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
@@ -307,7 +307,7 @@ def build_case_of_row(row: TrainingRow, source: str, now: datetime) -> CaseEntry
         task_id=metadata.task_id,
         summary=summary[:LONGEST_SUMMARY],
         keywords=extract_keywords(summary),
-        outcome=CaseOutcome.FAILURE if has_failed else judge_outcome(TaskState.COMPLETED, quality),
+        outcome=CaseOutcome.FAILURE if has_failed else classify_case_outcome(TaskState.COMPLETED, quality),
         quality=quality,
         worked=() if has_failed else shorten_and_redact_notes(dict.fromkeys(row.tools_used)),
         failed=shorten_and_redact_notes([metadata.failure_cause] if metadata.failure_cause.strip() else ()),

@@ -92,7 +92,7 @@ def _render_sections(sections: JsonObject) -> str:
 
 
 def _add_reply_cost(cost: memory.FactCost, reply: ModelReply, price: Price) -> memory.FactCost:
-    usage, nanos = reply.usage, cost.nanos + price.cost_of(reply.usage)
+    usage, nanos = reply.usage, cost.nanos + price.compute_cost(reply.usage)
     input_tokens = cost.input_tokens + usage.all_input
     return memory.FactCost(cost.calls + 1, input_tokens, cost.output_tokens + usage.output, nanos)
 

@@ -22,8 +22,8 @@ from shared.contracts.tenant_document import (
     BadRecord,
     FieldProblem,
     parse_readable_policies,
-    read_owned_record,
-    read_tenant_record,
+    parse_record_of_tenant,
+    parse_tenant_record,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
@@ -247,9 +247,9 @@ def _read_policies_of_record(document: JsonObject, tenant: str | None) -> Polici
     field_problems: tuple[FieldProblem, ...] = ()
     try:
         if tenant is None:
-            read_tenant_record(document)
+            parse_tenant_record(document)
         else:
-            read_owned_record({"id": tenant, **document, "version": "1"}, tenant)
+            parse_record_of_tenant({"id": tenant, **document, "version": "1"}, tenant)
     except BadRecord as error:
         field_problems = error.problems
     is_enforced = document.get("enforce_prose") is True

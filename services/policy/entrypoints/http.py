@@ -17,7 +17,7 @@ from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, PreparedPolicyCache, RequestTooLarge
 from services.policy.core.prose import check_translated_rules
 from shared.contracts.allowance import AllowanceRequest, Allowances
-from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
+from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, name_strictest_result
 from shared.contracts.policy_document import find_first_unknown_field
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names as names
@@ -221,7 +221,7 @@ def _decide_and_count(
     evaluation = _validate_document(EvaluateRequest, document, policies=())
     verdict = decide(evaluation, policies)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
-    meter.add(names.VERDICTS, verdict=strictest_result(verdict), binding="yes" if verdict.binding else "no")
+    meter.add(names.VERDICTS, verdict=name_strictest_result(verdict), binding="yes" if verdict.binding else "no")
     _log.info(
         "verdict_reached",
         passed=verdict.passed,

@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.simulator.ports.sending import Sender, SendResult
 from shared.domain.outgoing import AllowedAddresses
 from shared.infra.guard import AddressGuard
-from shared.infra.guarded_http import RefusedConnection, guarded_client
+from shared.infra.guarded_http import RefusedConnection, make_guarded_client
 
 _TIMEOUT = httpx.Timeout(5)
 
@@ -32,7 +32,7 @@ class HttpSender(Sender):
 
 @asynccontextmanager
 async def open_http_sender(reach: AllowedAddresses) -> AsyncIterator[HttpSender]:
-    async with guarded_client(AddressGuard(reach), _TIMEOUT) as client:
+    async with make_guarded_client(AddressGuard(reach), _TIMEOUT) as client:
         yield HttpSender(client)
 
 

@@ -105,7 +105,7 @@ class TurnComplete(AssessmentMessage):
         return text
 
     @property
-    def step(self) -> timedelta:
+    def duration(self) -> timedelta:
         return parse_duration(self.time_step)
 
 
@@ -124,12 +124,12 @@ class AssessmentComplete(AssessmentMessage):
     reason: CompletionReason
 
 
-def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
+def parse_participant_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
     """Parses a participant's answer to a turn; raises ``ValueError`` (a ``ValidationError`` is one).
 
     Older participants send no type: it is guessed from the fields, and a reason alone means early completion.
     """
-    kind = data.get("message_type") or _guess_kind(data)
+    kind = data.get("message_type") or _guess_reply_type(data)
     if kind == "turn_complete":
         return TurnComplete.model_validate({name: value for name, value in data.items() if value is not None})
     if kind == "early_completion":
@@ -137,7 +137,7 @@ def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
     raise ValueError(f"a turn is answered with turn_complete or early_completion, not with {str(kind)[:60]!r}")
 
 
-def _guess_kind(data: JsonObject) -> str:
+def _guess_reply_type(data: JsonObject) -> str:
     if {"time_step", "notes", "actions_taken"} & data.keys():
         return "turn_complete"
     return "early_completion" if "reason" in data else ""

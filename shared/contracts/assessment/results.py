@@ -11,7 +11,7 @@ from pydantic import Field
 
 from shared.contracts.assessment.messages import MOST_TURNS, AssessmentMessage, JsonObject, Moment
 from shared.contracts.base import Contract, FrozenModel
-from shared.domain.estimates import ConfidenceInterval, chance_interval, mean_interval, pass_hat
+from shared.domain.estimates import ConfidenceInterval, compute_chance_interval, compute_mean_interval, compute_pass_hat
 
 
 class WorldChange(AssessmentMessage):
@@ -181,19 +181,19 @@ class Assessment(FrozenModel):
     @property
     def pass_interval(self) -> ConfidenceInterval:
         """The 95 % confidence interval of the chance that a run passes."""
-        return chance_interval(self.passed_runs, len(self.runs))
+        return compute_chance_interval(self.passed_runs, len(self.runs))
 
     @property
     def points_interval(self) -> ConfidenceInterval | None:
         """The 95 % confidence interval of the mean share of points; ``None`` after a single run."""
         shares = [run.points.score / run.points.max_score if run.points.max_score else 0.0 for run in self.runs]
-        interval = mean_interval(shares)
+        interval = compute_mean_interval(shares)
         return None if interval is None else ConfidenceInterval(max(0.0, interval.low), min(1.0, interval.high))
 
     @property
     def pass_hat(self) -> dict[int, float]:
         """For each k: the probability that k of these runs all pass."""
-        return pass_hat(self.passed_runs, len(self.runs))
+        return compute_pass_hat(self.passed_runs, len(self.runs))
 
 
 AGENT_KEY_HEADER = "X-Agent-Key"

@@ -81,7 +81,9 @@ class CalendarState(SimulatorAnswer):
     event_count: int = 0
 
 
-class EventsFound(SimulatorAnswer):
+class CalendarEventsAnswer(SimulatorAnswer):
+    """The calendar events that match a query."""
+
     events: tuple[CalendarEvent, ...] = ()
     count: int = 0
     total_count: int = 0
@@ -121,7 +123,9 @@ class ChatState(SimulatorAnswer):
     conversation_count: int = 0
 
 
-class ChatFound(SimulatorAnswer):
+class ChatMessagesAnswer(SimulatorAnswer):
+    """The chat messages that match a query."""
+
     messages: tuple[ChatMessage, ...] = ()
     total_count: int = 0
     returned_count: int = 0
@@ -179,7 +183,9 @@ class EmailState(SimulatorAnswer):
         return mails if isinstance(mails, int) else len(mails)
 
 
-class EmailsFound(SimulatorAnswer):
+class EmailsAnswer(SimulatorAnswer):
+    """The mails that match a query."""
+
     emails: tuple[Email, ...] = ()
     total_count: int = 0
     returned_count: int = 0
@@ -231,7 +237,9 @@ class SmsState(SimulatorAnswer):
     total_conversation_count: int = 0
 
 
-class SmsFound(SimulatorAnswer):
+class SmsMessagesAnswer(SimulatorAnswer):
+    """The text messages that match a query."""
+
     messages: tuple[SmsMessage, ...] = ()
     total_count: int = 0
     returned_count: int = 0

@@ -8,8 +8,8 @@ import httpx
 from pydantic import JsonValue
 
 from shared.contracts.ues import modalities
-from shared.infra.tls import client_tls_context
-from shared.infra.ues.connection import FieldValue, WorldConnection, WorldEndpoints, without_none
+from shared.infra.tls import load_client_tls_context
+from shared.infra.ues.connection import FieldValue, WorldConnection, WorldEndpoints, drop_none_values
 
 
 class TimeEndpoints(WorldEndpoints):
@@ -23,8 +23,10 @@ class CalendarEndpoints(WorldEndpoints):
     async def get_state(self) -> modalities.CalendarState:
         return await self._connection.get(modalities.CalendarState, "/calendar/state")
 
-    async def query(self, **filters: FieldValue | None) -> modalities.EventsFound:
-        return await self._connection.post_read(modalities.EventsFound, "/calendar/query", without_none(**filters))
+    async def query(self, **filters: FieldValue | None) -> modalities.CalendarEventsAnswer:
+        return await self._connection.post_read(
+            modalities.CalendarEventsAnswer, "/calendar/query", drop_none_values(**filters)
+        )
 
     async def create(
         self, *, title: str, start: datetime, end: datetime, **fields: FieldValue | None
@@ -56,8 +58,10 @@ class ChatEndpoints(WorldEndpoints):
     async def get_state(self) -> modalities.ChatState:
         return await self._connection.get(modalities.ChatState, "/chat/state")
 
-    async def query(self, **filters: FieldValue | None) -> modalities.ChatFound:
-        return await self._connection.post_read(modalities.ChatFound, "/chat/query", without_none(**filters))
+    async def query(self, **filters: FieldValue | None) -> modalities.ChatMessagesAnswer:
+        return await self._connection.post_read(
+            modalities.ChatMessagesAnswer, "/chat/query", drop_none_values(**filters)
+        )
 
     async def send(
         self,
@@ -81,10 +85,10 @@ class ChatEndpoints(WorldEndpoints):
 def _make_message_action(action: str) -> Callable[[WorldEndpoints, Sequence[str]], Awaitable[modalities.ActionResult]]:
     """A method that carries out an action on the messages of its ``message_ids``."""
 
-    async def act(self: WorldEndpoints, message_ids: Sequence[str]) -> modalities.ActionResult:
+    async def carry_out_action(self: WorldEndpoints, message_ids: Sequence[str]) -> modalities.ActionResult:
         return await self.post_action(action, message_ids=message_ids)
 
-    return act
+    return carry_out_action
 
 
 class EmailEndpoints(WorldEndpoints):
@@ -93,8 +97,8 @@ class EmailEndpoints(WorldEndpoints):
     async def get_state(self) -> modalities.EmailState:
         return await self._connection.get(modalities.EmailState, "/email/state")
 
-    async def query(self, **filters: FieldValue | None) -> modalities.EmailsFound:
-        return await self._connection.post_read(modalities.EmailsFound, "/email/query", without_none(**filters))
+    async def query(self, **filters: FieldValue | None) -> modalities.EmailsAnswer:
+        return await self._connection.post_read(modalities.EmailsAnswer, "/email/query", drop_none_values(**filters))
 
     async def send(self, **mail: FieldValue | None) -> modalities.ActionResult:
         """Sends a mail from the user."""
@@ -124,8 +128,8 @@ class SmsEndpoints(WorldEndpoints):
     async def get_state(self) -> modalities.SmsState:
         return await self._connection.get(modalities.SmsState, "/sms/state")
 
-    async def query(self, **filters: FieldValue | None) -> modalities.SmsFound:
-        return await self._connection.post_read(modalities.SmsFound, "/sms/query", without_none(**filters))
+    async def query(self, **filters: FieldValue | None) -> modalities.SmsMessagesAnswer:
+        return await self._connection.post_read(modalities.SmsMessagesAnswer, "/sms/query", drop_none_values(**filters))
 
     async def send(self, **message: FieldValue | None) -> modalities.ActionResult:
         """Sends a message from the user."""
@@ -168,7 +172,7 @@ class AsyncUESClient:
             transport=transport,
             headers=headers,
             trust_env=False,
-            verify=client_tls_context(),
+            verify=load_client_tls_context(),
         )
         self._add_endpoints(WorldConnection(self._http, 1 + max_retries if retry_enabled else 1))
 

@@ -43,7 +43,7 @@ class ValidationError(APIError):
 
 
 class NotFoundError(APIError):
-    """404."""
+    """404: the simulator has no such world, path or object."""
 
 
 class ConflictError(APIError):
@@ -51,7 +51,7 @@ class ConflictError(APIError):
 
 
 class ServerError(APIError):
-    """500 and above."""
+    """500 and above: the simulator failed."""
 
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -74,7 +74,9 @@ class WorldConnection:
         return _parse_answer(kind, await self._get(path, query))
 
     async def post_read(self, kind: type[Answer], path: str, body: Mapping[str, JsonValue]) -> Answer:
-        """The typed answer to a POST that changes nothing, and so may be repeated. Raises ``UESError``."""
+        """Sends a POST that only reads, which may therefore be repeated, and parses the answer as ``kind``. Raises
+        ``UESError``.
+        """
         return _parse_answer(kind, await self._send_request("POST", path, body=body, may_repeat=True))
 
     async def post(self, kind: type[Answer], path: str, body: Mapping[str, JsonValue] | None = None) -> Answer:
@@ -82,17 +84,17 @@ class WorldConnection:
 
     async def post_json(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """The JSON answer to a POST; None for an empty one."""
-        return _parse_json(await self._send_request("POST", path, body=body))
+        return _parse_json_answer(await self._send_request("POST", path, body=body))
 
     async def get_json(self, path: str, **query: FieldValue | None) -> JsonValue:
         """The JSON answer to a GET."""
-        return _parse_json(await self._get(path, query))
+        return _parse_json_answer(await self._get(path, query))
 
     async def delete(self, path: str) -> JsonValue:
-        return _parse_json(await self._send_request("DELETE", path, may_repeat=True))
+        return _parse_json_answer(await self._send_request("DELETE", path, may_repeat=True))
 
     async def _get(self, path: str, query: Mapping[str, FieldValue | None]) -> httpx.Response:
-        params = {name: _format_value(value) for name, value in without_none(**query).items()}
+        params = {name: _format_query_value(value) for name, value in drop_none_values(**query).items()}
         return await self._send_request("GET", path, params=params, may_repeat=True)
 
     async def _send_request(
@@ -112,9 +114,9 @@ class WorldConnection:
                     raise
             else:
                 if answer.status_code not in _RETRIED_STATUSES or not may_repeat:
-                    return _check_answer(answer)
+                    return _raise_for_error_status(answer)
             await asyncio.sleep(_RETRY_PAUSES[min(attempt, len(_RETRY_PAUSES)) - 1])
-        return _check_answer(await self._send_once(method, path, params, body))
+        return _raise_for_error_status(await self._send_once(method, path, params, body))
 
     async def _send_once(
         self, method: str, path: str, params: Mapping[str, str] | None, body: Mapping[str, JsonValue] | None
@@ -143,40 +145,40 @@ class WorldEndpoints:
 
     async def post_action(self, action: str, **body: FieldValue | None) -> ActionResult:
         """Carries out an action, such as ``send``. ``body``: its fields as the server names them."""
-        return await self._connection.post(ActionResult, f"/{self.modality}/{action}", without_none(**body))
+        return await self._connection.post(ActionResult, f"/{self.modality}/{action}", drop_none_values(**body))
 
 
-def without_none(**values: FieldValue | None) -> dict[str, JsonValue]:
+def drop_none_values(**values: FieldValue | None) -> dict[str, JsonValue]:
     """The values that are not ``None``, as JSON; times become text."""
-    return {name: _convert_value(value) for name, value in values.items() if value is not None}
+    return {name: _convert_field_to_json(value) for name, value in values.items() if value is not None}
 
 
-def _convert_value(value: FieldValue) -> JsonValue:
+def _convert_field_to_json(value: FieldValue) -> JsonValue:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(name): _convert_value(part) for name, part in value.items()}
+        return {str(name): _convert_field_to_json(part) for name, part in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_convert_value(part) for part in value]
+        return [_convert_field_to_json(part) for part in value]
     return value
 
 
-def _format_value(value: JsonValue) -> str:
+def _format_query_value(value: JsonValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check_answer(answer: httpx.Response) -> httpx.Response:
+def _raise_for_error_status(answer: httpx.Response) -> httpx.Response:
     if answer.is_success:
         return answer
     status = answer.status_code
     kind = ServerError if status >= 500 else _ERROR_TYPES_BY_STATUS.get(status, APIError)
-    body = _read_body(answer)
+    body = _read_json_or_text(answer)
     raise kind(_extract_error_message(body) or f"the simulator answered {status}", status, body)
 
 
-def _read_body(answer: httpx.Response) -> JsonValue:
+def _read_json_or_text(answer: httpx.Response) -> JsonValue:
     try:
-        return _parse_json(answer)
+        return _parse_json_answer(answer)
     except ProtocolError:
         return answer.text[:_LONGEST_ERROR]
 
@@ -201,7 +203,7 @@ def _describe_error_part(part: JsonValue) -> str:
     return f"{path}: {part.get('msg', '')}".strip(": ")
 
 
-def _parse_json(answer: httpx.Response) -> JsonValue:
+def _parse_json_answer(answer: httpx.Response) -> JsonValue:
     if not answer.content:
         return None
     try:

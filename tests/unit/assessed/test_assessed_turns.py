@@ -6,7 +6,7 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.turn.session_run import build_given_up_end
 from services.executor.ports.turns import SessionState
 from services.gateway.features.tasks.views import list_artifacts
-from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
+from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, parse_participant_reply
 from shared.contracts.policy import Policy, Rule
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json
@@ -45,7 +45,7 @@ async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: Wor
     assert stage.statuses == ["verified"] * 5
     asked = [request for request in stage.model.requests if "Star the mail from Anna" in repr(request)]
     assert len(asked) == len(stage.model.requests)
-    reply = read_reply(stage.reply)
+    reply = parse_participant_reply(stage.reply)
     assert isinstance(reply, TurnComplete)
     assert (reply.time_step, "Anna was answered." in str(reply.notes), "Next:" in str(reply.notes)) == (
         "PT30M",
@@ -79,7 +79,7 @@ async def test_a_plan_that_needs_a_person_is_not_written_and_the_turn_says_so(
 
     assert record.state is TaskState.REJECTED
     assert (await world.said("get_email", message_id=mail))["is_starred"] is False
-    reply = read_reply(stage.reply)
+    reply = parse_participant_reply(stage.reply)
     assert isinstance(reply, TurnComplete)
     assert "nobody can" in str(reply.notes)
 
@@ -134,7 +134,7 @@ async def test_an_end_is_believed_only_where_every_write_is_verified(
 
     await stage.run()
 
-    reply = read_reply(stage.reply)
+    reply = parse_participant_reply(stage.reply)
     assert isinstance(reply, EarlyCompletion if ended else TurnComplete)
 
 
@@ -147,7 +147,7 @@ async def test_the_next_turn_comes_within_bounds(stage: TurnStage, said: str, st
 
     await stage.run()
 
-    assert TurnComplete.model_validate(stage.reply).step == TurnComplete(time_step=step).step
+    assert TurnComplete.model_validate(stage.reply).duration == TurnComplete(time_step=step).duration
 
 
 @pytest.mark.promise("participant.every_end")
@@ -158,7 +158,7 @@ async def test_a_world_that_is_gone_fails_the_turn_with_a_readable_reply(world: 
     record = await stage.run()
 
     assert record.state is TaskState.FAILED
-    assert isinstance(read_reply(stage.reply), TurnComplete)
+    assert isinstance(parse_participant_reply(stage.reply), TurnComplete)
 
 
 @pytest.mark.promise("participant.every_end")
@@ -175,7 +175,7 @@ async def test_a_lost_answer_that_no_read_settles_ends_the_turn_and_asks_no_oper
 
     assert record.state is TaskState.FAILED, record.reason
     assert stage.statuses == ["in_doubt"], record.reason
-    assert isinstance(read_reply(stage.reply), TurnComplete)
+    assert isinstance(parse_participant_reply(stage.reply), TurnComplete)
 
 
 @pytest.mark.promise("I3.world_tools")
@@ -415,7 +415,7 @@ async def test_a_turn_that_is_given_up_is_answered_too(stage: TurnStage) -> None
     end = await build_given_up_end(work, stage.turns, 5)
 
     (reply,) = [one.data for one in list_artifacts(end.record) if one.data]
-    assert isinstance(read_reply(reply), TurnComplete)
+    assert isinstance(parse_participant_reply(reply), TurnComplete)
     assert "stopped 5 times" in str(reply["notes"])
 
 
@@ -428,7 +428,7 @@ async def test_a_turn_whose_budget_is_spent_says_so(world: WorldStage, stage: Tu
     record = await stage.run()
 
     assert record.state.is_terminal
-    assert isinstance(read_reply(stage.reply), TurnComplete)
+    assert isinstance(parse_participant_reply(stage.reply), TurnComplete)
 
 
 @pytest.mark.promise("participant.turn_as_task")

@@ -10,7 +10,7 @@ from services.assessor.core.characters import ResponseGenerator
 from services.assessor.core.inbox import NewMessages
 from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.ports.simulated_world import Mail, SimulatedWorld
-from shared.contracts.ues.modalities import CalendarEvent, Email, EmailsFound, EmailState, SmsMessage
+from shared.contracts.ues.modalities import CalendarEvent, Email, EmailsAnswer, EmailState, SmsMessage
 from shared.domain.exact_json import loads_object
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock
 from tests.assessor.scenes import BEN, CARA, USER, character, scenario, world
@@ -30,8 +30,8 @@ class Post(Mail):
     async def get_state(self) -> EmailState:
         return EmailState(emails={mail.message_id: mail for mail in self._mails})
 
-    async def query(self, **_: object) -> EmailsFound:
-        return EmailsFound(emails=self._mails)
+    async def query(self, **_: object) -> EmailsAnswer:
+        return EmailsAnswer(emails=self._mails)
 
 
 class Small:

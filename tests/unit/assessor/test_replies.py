@@ -6,7 +6,13 @@ import pytest
 from pydantic import JsonValue
 
 from services.assessor.adapters.a2a_replies import read_replies
-from shared.contracts.assessment.messages import EarlyCompletion, JsonObject, TurnComplete, TurnStart, read_reply
+from shared.contracts.assessment.messages import (
+    EarlyCompletion,
+    JsonObject,
+    TurnComplete,
+    TurnStart,
+    parse_participant_reply,
+)
 from tests.assessor.agents import reached
 from tests.doubles import scripted_participant as shapes
 from tests.doubles.scripted_participant import ScriptedParticipant
@@ -71,10 +77,10 @@ def test_what_holds_no_data_says_so(answer: JsonValue) -> None:
 def test_an_answer_says_what_it_means_by_type_or_by_its_fields(
     data: JsonObject, meant: TurnComplete | EarlyCompletion
 ) -> None:
-    assert read_reply(data) == meant
+    assert parse_participant_reply(data) == meant
 
 
 @each_row("data", [{}, {"message_type": "hello"}, {"message_type": "turn_complete", "time_step": "soon"}])
 def test_an_answer_that_means_nothing_is_refused(data: JsonObject) -> None:
     with pytest.raises(ValueError, match=r"turn|time_step"):
-        read_reply(data)
+        parse_participant_reply(data)

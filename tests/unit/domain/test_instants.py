@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.contracts.assessment.messages import read_reply
+from shared.contracts.assessment.messages import parse_participant_reply
 from shared.contracts.ues.modalities import Moment, SimulatorAnswer
 from shared.domain.instants import parse_duration, to_utc
 from tests.each_row import each_row
@@ -31,4 +31,4 @@ def test_an_instant_without_a_zone_is_utc_and_a_hundred_years_are_a_duration() -
 @each_row("step", [f"PT{'9' * 30}S", f"PT{'9' * 30}H", f"PT{'9' * 20}M", "P36501D", "P36500DT1S"])
 def test_a_step_beyond_a_hundred_years_is_no_usable_answer(step: str) -> None:
     with pytest.raises(ValueError, match="time_step"):
-        read_reply({"message_type": "turn_complete", "time_step": step})
+        parse_participant_reply({"message_type": "turn_complete", "time_step": step})

@@ -14,16 +14,16 @@ pytestmark = pytest.mark.promise("assess.intervals")
 
 def test_a_chance_has_wilsons_interval_a_mean_students_and_a_difference_welchs() -> None:
     """The figures of Newcombe, Statistics in Medicine 17, 1998, table I, method 3."""
-    assert estimates.chance_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
-    assert estimates.chance_interval(15, 148) == pytest.approx((0.0624, 0.1605), abs=1e-4)
-    assert estimates.chance_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
-    assert estimates.chance_interval(1, 29) == pytest.approx((0.0061, 0.1718), abs=1e-4)
-    assert estimates.mean_interval([1, 2, 3, 4, 5]) == pytest.approx((1.037, 4.963), abs=1e-3)
-    assert estimates.mean_interval([7.0, 7.0]) == (7.0, 7.0)
-    assert estimates.mean_interval([7.0]) is None
-    assert estimates.difference_interval([1, 2, 3], [4, 5, 6]) == pytest.approx((0.733, 5.267), abs=1e-3)
-    assert estimates.difference_interval([1.0, 1.0], [3.0, 3.0]) == (2.0, 2.0)
-    assert estimates.difference_interval([1.0], [3.0, 3.0]) is None
+    assert estimates.compute_chance_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+    assert estimates.compute_chance_interval(15, 148) == pytest.approx((0.0624, 0.1605), abs=1e-4)
+    assert estimates.compute_chance_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=1e-4)
+    assert estimates.compute_chance_interval(1, 29) == pytest.approx((0.0061, 0.1718), abs=1e-4)
+    assert estimates.compute_mean_interval([1, 2, 3, 4, 5]) == pytest.approx((1.037, 4.963), abs=1e-3)
+    assert estimates.compute_mean_interval([7.0, 7.0]) == (7.0, 7.0)
+    assert estimates.compute_mean_interval([7.0]) is None
+    assert estimates.compute_difference_interval([1, 2, 3], [4, 5, 6]) == pytest.approx((0.733, 5.267), abs=1e-3)
+    assert estimates.compute_difference_interval([1.0, 1.0], [3.0, 3.0]) == (2.0, 2.0)
+    assert estimates.compute_difference_interval([1.0], [3.0, 3.0]) is None
 
 
 def test_points_are_read_as_they_are_kept() -> None:
@@ -61,10 +61,10 @@ pytestmark = pytest.mark.promise("assess.pass_hat")
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8))
 def test_it_is_the_share_of_draws_in_which_all_passed(runs: list[bool]) -> None:
-    for k, chance in estimates.pass_hat(sum(runs), len(runs)).items():
+    for k, chance in estimates.compute_pass_hat(sum(runs), len(runs)).items():
         draws = [all(drawn) for drawn in combinations(runs, k)]
         assert chance == pytest.approx(sum(draws) / len(draws))
 
 
 def test_without_runs_nothing_is_said() -> None:
-    assert estimates.pass_hat(0, 0) == {}
+    assert estimates.compute_pass_hat(0, 0) == {}

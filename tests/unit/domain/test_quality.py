@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from shared.domain.quality import WEAK_SCORE, QualityFormula, TaskEvidence, score_quality as scored
+from shared.domain.quality import WEAK_SCORE, QualityFormula, TaskEvidence, compute_quality as scored
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 

@@ -5,9 +5,9 @@ import time
 import pytest
 from pydantic import ValidationError
 
-from shared.contracts.approval import LadderRung, find_rung, rungs_above
+from shared.contracts.approval import LadderRung, find_rung_of_level, list_rungs_above
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, read_owned_record
+from shared.contracts.tenant_document import BadRecord, parse_record_of_tenant
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
 
@@ -67,7 +67,7 @@ OAUTH: JsonObject = {
 )
 def test_each_bad_field_is_named(change: JsonObject, fields: list[str]) -> None:
     with pytest.raises(BadRecord) as bad:
-        read_owned_record({**RECORD, **change}, "default")
+        parse_record_of_tenant({**RECORD, **change}, "default")
     assert set(fields) <= {problem.field for problem in bad.value.problems}
     assert "sk-live-123" not in str(bad.value)
 
@@ -95,15 +95,15 @@ def test_a_credential_with_too_much_or_too_little_is_refused(change: JsonObject)
     if change.get("type") == "header":
         wrong = {name: wrong[name] for name in ("type", "from", *change)}
     with pytest.raises(BadRecord, match=r"connections\.0\.credential"):
-        read_owned_record({**RECORD, "connections": [{**ERP, "credential": wrong}]}, "default")
+        parse_record_of_tenant({**RECORD, "connections": [{**ERP, "credential": wrong}]}, "default")
 
 
 @pytest.mark.promise("tenant.record_bad_fields")
 def test_what_the_tools_command_writes_may_stand_in_a_record() -> None:
     """Its notes about each tool decide nothing."""
     catalogue: JsonObject = {"pay": {"tool_class": "change", "found": {"class": "change"}}}
-    record = read_owned_record({**RECORD, "connections": [{**ERP, "catalogue": catalogue}]}, "default")
-    oauth = read_owned_record({**RECORD, "connections": [{**ERP, "credential": OAUTH}]}, "default")
+    record = parse_record_of_tenant({**RECORD, "connections": [{**ERP, "catalogue": catalogue}]}, "default")
+    oauth = parse_record_of_tenant({**RECORD, "connections": [{**ERP, "credential": OAUTH}]}, "default")
     assert record.connections[0].catalogue["pay"].tool_class == "change"
     assert oauth.connections[0].author_tenant == "default"
     assert "author_tenant" not in oauth.connections[0].model_dump()
@@ -122,11 +122,15 @@ _LADDER = tuple(LadderRung(level=level) for level in ("manager", "finance", "cfo
     ("ciso", []),
 )
 def test_only_higher_levels_come_after_one(level: str | None, later: list[str]) -> None:
-    assert [rung.level for rung in rungs_above(_LADDER, level)] == later
+    assert [rung.level for rung in list_rungs_above(_LADDER, level)] == later
 
 
 def test_a_level_that_is_no_rung_has_none() -> None:
-    assert (find_rung(_LADDER, "finance"), find_rung(_LADDER, "hr"), find_rung(_LADDER, None)) == (
+    assert (
+        find_rung_of_level(_LADDER, "finance"),
+        find_rung_of_level(_LADDER, "hr"),
+        find_rung_of_level(_LADDER, None),
+    ) == (
         _LADDER[1],
         None,
         None,
@@ -153,9 +157,9 @@ def test_a_ladder_that_leads_nowhere_is_refused(ladder: list[JsonObject]) -> Non
 def test_a_tenants_operator_is_told_at_once_of_a_reference_that_is_not_the_tenants(field: str) -> None:
     target: JsonObject = {"url": "https://hooks.example/x", field: "env:TOOL_CREDENTIAL__OTHER__X"}
     own: JsonObject = {**target, field: "env:TOOL_CREDENTIAL__ACME__X"}
-    assert read_owned_record({"id": "acme", "notices": [own]}, "acme").notices
+    assert parse_record_of_tenant({"id": "acme", "notices": [own]}, "acme").notices
     with pytest.raises(BadRecord, match=f"notices.0.{field}: a variable of this tenant begins with"):
-        read_owned_record({"id": "acme", "notices": [target]}, "acme")
+        parse_record_of_tenant({"id": "acme", "notices": [target]}, "acme")
 
 
 @pytest.mark.promise("approvals.escalation")
@@ -165,7 +169,7 @@ def test_a_tenants_operator_is_told_at_once_of_a_reference_that_is_not_the_tenan
 )
 def test_a_misspelt_field_is_refused(document: JsonObject) -> None:
     with pytest.raises(BadRecord, match="nobody reads this field"):
-        read_owned_record({"id": "acme", **document}, "acme")
+        parse_record_of_tenant({"id": "acme", **document}, "acme")
 
 
 @pytest.mark.promise("approvals.notices_walls")
@@ -180,5 +184,5 @@ def test_no_record_takes_long_to_read_however_many_entries_it_has() -> None:
     policies: list[Json] = [{"id": str(number), "name": 1} for number in range(30_000)]
     began = time.process_time()
     with pytest.raises(BadRecord):
-        read_owned_record({**RECORD, "prose_policies": policies}, "default")
+        parse_record_of_tenant({**RECORD, "prose_policies": policies}, "default")
     assert time.process_time() - began < 3

@@ -62,7 +62,7 @@ async def test_a_formula_of_the_task_becomes_an_operation_whose_values_are_signe
     """With the code that gave them; a replay needs neither sandbox nor model."""
     await stage.ends(TaskState.COMPLETED)
     (value,), (tool,) = (await _last(stage)).dossier.values, stage.made.tools["acme"]
-    assert (value.value, value.made_by) == ("36.000000", tool.ref)
+    assert (value.value, value.made_by) == ("36.000000", tool.reference)
     assert (await _last(stage)).dossier.made == (tool,)
     await assert_replayed(stage)
     kept = {entry.key: entry.data_json for entry in await stage.turns.read_journal()}
@@ -140,7 +140,7 @@ async def test_a_kept_tool_is_used_again_and_nobody_is_asked_and_code_that_was_r
     again.made = stage.made
     await again.ends(TaskState.COMPLETED)
     assert not again.asked("MAKE TOOL")
-    assert (await _last(again)).dossier.values[0].made_by == tool.ref
+    assert (await _last(again)).dossier.values[0].made_by == tool.reference
     removed.made.tools["acme"] = [tool.copy_as_removed(tool.made_at, "olga")]
     await removed.run()
     assert len(removed.made.tools["acme"]) == 1
@@ -174,7 +174,7 @@ async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_sig
     await stage.ends(TaskState.COMPLETED)
     (value,) = (await _last(stage)).dossier.values
     assert (value.operation, value.value) == ("net_margin", "36.000000")
-    assert value.made_by == stage.made.tools["acme"][0].ref
+    assert value.made_by == stage.made.tools["acme"][0].reference
 
 
 @pytest.mark.promise("made.replayable")

@@ -15,7 +15,7 @@ from services.executor.core.turn.worker import Worker
 from services.executor.replaying import show_replay
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
-from shared.infra.archive_open import ArchiveSettings, get_or_create_key, local_archive_url
+from shared.infra.archive_open import ArchiveSettings, build_local_archive_url, get_or_create_key_file
 from shared.ports.models import ModelAway, ModelReply, ModelRequest
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
@@ -52,11 +52,11 @@ async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
 def test_answers_that_differ_are_shown_from_the_first_sentence_in_which_they_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage, key = Stage(), get_or_create_key(tmp_path)
+    stage, key = Stage(), get_or_create_key_file(tmp_path)
     record = asyncio.run(stage.run())
     answer = record.answer or ""
     stage.turns.record = record.model_copy(update={"answer": f"It was otherwise then. {answer}"})
-    monkeypatch.setenv("ARCHIVE_URL", local_archive_url(tmp_path))
+    monkeypatch.setenv("ARCHIVE_URL", build_local_archive_url(tmp_path))
     monkeypatch.setenv("ARCHIVE_KEY", key)
     archive = ArchiveSettings().open_task_archive()
     assert archive is not None

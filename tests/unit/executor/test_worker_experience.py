@@ -9,7 +9,7 @@ from services.executor.core.prime.known import describe_thresholds
 from shared.contracts.knowledge import CaseEntry, PredictionAccuracy
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule, TriggeredRule
-from shared.domain.estimates import PredictionTrust, is_drifting, judge_trust, prediction_confidence
+from shared.domain.estimates import PredictionTrust, compute_prediction_confidence, is_drifting, judge_prediction_trust
 from shared.domain.exact_json import Json
 from shared.domain.words import RuleAction, TaskState
 from tests.doubles.scripted_talk import of_conversation, texts_in
@@ -166,11 +166,11 @@ def test_a_value_is_trusted_to_be_verified_or_of_the_last_five_held_too_seldom_a
 
 @given(st.lists(st.booleans(), max_size=30))
 def test_nothing_drifts_before_five_and_what_always_held_is_trusted(held: list[bool]) -> None:
-    how = judge_trust(len(held), sum(held), held[-10:])
+    how = judge_prediction_trust(len(held), sum(held), held[-10:])
     assert is_drifting(held) is (len(held) >= 5 and sum(held[-5:]) < 2)
     assert (how is PredictionTrust.NONE) is (len(held) < 3)
     assert not (all(held) and len(held) >= 3) or how is PredictionTrust.TRUST
-    assert 0 <= prediction_confidence(len(held), sum(held)) <= 1
+    assert 0 <= compute_prediction_confidence(len(held), sum(held)) <= 1
 
 
 @pytest.mark.promise("accuracy.drift", "accuracy.replayed")

@@ -27,7 +27,7 @@ from services.executor.core.turn.ends import choose_end_without_budget
 from services.executor.ports.turns import JournalEntry
 from shared.domain.model_price import Price
 from shared.domain.words import FsmState, TaskState, WriteStatus
-from shared.infra.model_prices import read_prices
+from shared.infra.model_prices import load_prices
 from shared.ports.models import (
     Message,
     ModelReply,
@@ -260,4 +260,4 @@ def test_a_price_below_a_nano_dollar_for_a_token_is_rounded_up(tmp_path: Path) -
     file = tmp_path / "prices.json"
     price = {"input": "0.0005", "output": "0.0755", "cache_read": "0", "cache_write": "3"}
     file.write_text(json.dumps({"source": "x", "as_of": "2026-01-01", "models": {"small": price}}))
-    assert read_prices(file)["small"] == Price(input=1, output=76, cache_read=0, cache_write=3_000)
+    assert load_prices(file)["small"] == Price(input=1, output=76, cache_read=0, cache_write=3_000)

@@ -16,7 +16,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import GENERAL_TEMPLATE, ProcessTemplate
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
-from shared.domain.quality import WEAK_SCORE, score_quality
+from shared.domain.quality import WEAK_SCORE, compute_quality
 from shared.domain.words import FsmState, TaskState
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, fact, from_task, plan, value, verdict
@@ -41,7 +41,7 @@ def run(
 
 
 def score(one: EndedRun) -> float:
-    return score_quality(collect_evidence(one)).value
+    return compute_quality(collect_evidence(one)).value
 
 
 @pytest.mark.promise("reflect.idle_runs")

@@ -17,7 +17,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.protected_values import ProtectedKind
-from shared.domain.quality import WEAK_SCORE, score_quality
+from shared.domain.quality import WEAK_SCORE, compute_quality
 from shared.domain.redaction import NO_PROTECTED_VALUES
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import MemoryTurns
@@ -58,7 +58,7 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
 
 
 def score(ended: RunEnd) -> float:
-    return score_quality(collect_evidence(build_ended_run(ended, work().record))).value
+    return compute_quality(collect_evidence(build_ended_run(ended, work().record))).value
 
 
 @pytest.mark.promise("answers.footer", "answers.policy_is_said")

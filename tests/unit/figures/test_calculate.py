@@ -205,7 +205,7 @@ def test_made_tools_are_further_operations() -> None:
         calculate(given, KNOWN, made)
     made.add_outcome(missing.value.call, MadeToolOutcome("1680.005"))
     value = calculate(given, KNOWN, made)
-    assert (value.value, value.made_by) == ("1680.01", own.ref)
+    assert (value.value, value.made_by) == ("1680.01", own.reference)
     assert find_wrong_values([value], KNOWN, made) == {}
 
 

@@ -66,7 +66,7 @@ class Answering(deliveries.HttpPoster):
     """Answers with a status, or not at all where that is a sentence."""
 
     def __init__(self, answer: int | str, retry_after: str = "") -> None:
-        self._answer, self._retry_after = answer, retry_after
+        self._answer, self._read_retry_after = answer, retry_after
         self.headers: list[Mapping[str, str]] = []
 
     @override
@@ -74,7 +74,7 @@ class Answering(deliveries.HttpPoster):
         self.headers.append(headers)
         if isinstance(self._answer, str):
             raise deliveries.NoReceiverAnswer(self._answer)
-        return deliveries.ReceiverAnswer(self._answer, self._retry_after)
+        return deliveries.ReceiverAnswer(self._answer, self._read_retry_after)
 
 
 def _write_nothing(_work: deliveries.WebhookWork, _news: deliveries.WebhookUpdate) -> str:

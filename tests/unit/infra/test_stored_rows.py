@@ -10,8 +10,15 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
 from shared.infra.compression import DECODING_ERRORS, DictionaryCompressor
-from shared.infra.journal_rows import ROW_FIELD, StoredStep, digest_name_of, pack_row, parse_rows, split_shared_texts
-from shared.infra.ledger_rows import pack_entry, read_entry
+from shared.infra.journal_rows import (
+    ROW_FIELD,
+    StoredStep,
+    name_shared_text,
+    pack_steps,
+    parse_steps,
+    split_shared_texts,
+)
+from shared.infra.ledger_rows import pack_ledger_entry, parse_ledger_entry
 from shared.infra.stored_outcomes import unpack_outcome
 from tests.each_row import each_row
 
@@ -40,9 +47,9 @@ def _as_read(base_64: str) -> str:
 @pytest.mark.promise("upgrade.opened")
 def test_what_is_packed_is_read_equal_entries_are_packed_alike_and_those_of_an_older_revision_are_read() -> None:
     """A step whose reply was lost is told from another's by what stands there."""
-    assert read_entry(f"sending\n{pack_entry(_ENTRY).decode(errors=DECODING_ERRORS)}") == _ENTRY
-    assert pack_entry(_ENTRY.model_copy()) == pack_entry(_ENTRY)
-    assert read_entry(f"sending\n{_ENTRY.stored_json()}") == _ENTRY
+    assert parse_ledger_entry(f"sending\n{pack_ledger_entry(_ENTRY).decode(errors=DECODING_ERRORS)}") == _ENTRY
+    assert pack_ledger_entry(_ENTRY.model_copy()) == pack_ledger_entry(_ENTRY)
+    assert parse_ledger_entry(f"sending\n{_ENTRY.stored_json()}") == _ENTRY
 
 
 @pytest.mark.promise("upgrade.opened")
@@ -52,15 +59,15 @@ def test_an_entry_that_was_packed_before_is_read() -> None:
         "eLuKPCHag0VwiVWGFSQ+iYtmUDGYmFeJiGZokgFFc2YuSXEO1gF2p7OPr64hKOBwhC0WlahBnEFUGBuZ6RoY6hoYhRgYWxmYWBmYRiHygu"
         "/hPTk5wFqoFgCf11qE"
     )
-    assert read_entry(f"sending\n{_as_read(packed)}") == _ENTRY
+    assert parse_ledger_entry(f"sending\n{_as_read(packed)}") == _ENTRY
 
 
 def test_a_row_that_is_none_is_said_and_no_steps_are_no_row() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
-        read_entry("sending\nspoilt==")
+        parse_ledger_entry("sending\nspoilt==")
     with pytest.raises(ValueError, match="cannot be read"):
-        parse_rows([("7-1", {ROW_FIELD: "spoilt"})])
-    assert pack_row([]) == b""
+        parse_steps([("7-1", {ROW_FIELD: "spoilt"})])
+    assert pack_steps([]) == b""
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -70,9 +77,9 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=4), st.lists(TEXT.filter(bool), max_size=3, unique=True))
 def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]], shared: list[str]) -> None:
     """Also where the texts overlap, stand in the data more than once, or not at all."""
-    names = {text: digest_name_of(text) for text in shared}
+    names = {text: name_shared_text(text) for text in shared}
     packed = [StoredStep(key, kind, split_shared_texts(data + "".join(shared), names)) for key, kind, data in steps]
-    read = parse_rows([("7-1", {ROW_FIELD: pack_row(packed).decode(errors=DECODING_ERRORS)})] if packed else [])
+    read = parse_steps([("7-1", {ROW_FIELD: pack_steps(packed).decode(errors=DECODING_ERRORS)})] if packed else [])
     texts = {name: text for text, name in names.items()}
     assert [(one.key, one.kind, one.join_data(texts), one.at_ms) for one in read] == [
         (key, kind, data + "".join(shared), 7) for key, kind, data in steps
@@ -90,7 +97,7 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
 )
 def test_rows_of_an_earlier_revision_are_read(fields: dict[str, str], steps: list[tuple[str, str]]) -> None:
     """The last was packed with the shapes of steps as they were at first: to change that file spoils every journal."""
-    read = parse_rows([("7-1", fields)])
+    read = parse_steps([("7-1", fields)])
     assert [(one.key, one.join_data({"aaaaaaaa": "aaaaaaaa"})) for one in read] == steps
 
 

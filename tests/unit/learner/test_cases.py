@@ -12,7 +12,7 @@ from services.learner.ports.memory import FactSearchFailed
 from services.learner.workers.fact_worker import ModelFactFinder, build_prompt_sections
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.relevance import prune_cases, select_relevant_cases
-from shared.domain.cases import CaseOutcome, judge_outcome
+from shared.domain.cases import CaseOutcome, classify_case_outcome
 from shared.domain.keywords import extract_keywords, stem
 from shared.domain.model_price import Price
 from shared.domain.words import TaskState
@@ -97,7 +97,7 @@ def test_the_cases_with_the_most_words_in_common_come_first() -> None:
     (TaskState.FAILED, 1.0, CaseOutcome.FAILURE),
 )
 def test_an_ended_task_counts_as_what_it_was(state: TaskState, quality: float, outcome: CaseOutcome) -> None:
-    assert judge_outcome(state, quality) is outcome
+    assert classify_case_outcome(state, quality) is outcome
 
 
 @pytest.mark.promise("cases.keywords")

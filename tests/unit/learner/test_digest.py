@@ -15,7 +15,7 @@ from services.learner.core.memory.lesson import (
 from services.learner.ports.outcomes import Delivery, StrategyUse
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.outcome_digest import NO_DIGEST, OutcomeDigest, make_case_entry, make_outcome_digest
-from shared.domain.bandit import to_reward_units
+from shared.domain.bandit import convert_to_reward_units
 from shared.domain.words import Strategy, TaskState
 from tests.each_row import each_row
 from tests.integration.learner_stage import an_outcome
@@ -57,7 +57,7 @@ def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome)
     by_digest = read_lesson_of_delivery(Delivery(3, "1-1", 1, "", digest))
     assert by_digest == read_lesson_of_delivery(Delivery(3, "1-1", 1, text)) == make_lesson(parse_outcome(text))
     assert (by_digest.tenant, by_digest.event_id) == (outcome.tenant, outcome.event_id)
-    assert int(by_digest.counted_line.split()[0]) == to_reward_units(outcome.quality)
+    assert int(by_digest.counted_line.split()[0]) == convert_to_reward_units(outcome.quality)
     pull = StrategyUse(outcome.process_type, outcome.strategy)
     assert by_digest.pull == (pull if outcome.strategy_applied else None)
     assert by_digest.day == outcome.ended_at.astimezone(UTC).date()

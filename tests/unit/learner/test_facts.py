@@ -26,8 +26,8 @@ from services.learner.ports.outcomes import StrategyUse
 from shared.contracts.knowledge import KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome_digest import make_case_entry
-from shared.contracts.relevance import FACTS_KEPT, select_facts
-from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, ucb1
+from shared.contracts.relevance import FACTS_KEPT, select_relevant_facts
+from shared.domain.bandit import REWARD_UNITS, Arm, choose_strategy, compute_ucb1_score
 from shared.domain.cases import CaseOutcome
 from shared.domain.quality import QualityFormula
 from shared.domain.words import Strategy, TaskState
@@ -95,7 +95,7 @@ def test_of_facts_that_contradict_each_other_the_newer_holds_and_says_what_it_re
     newer, older = taught([a_fact("net 30")], [a_fact("net 45", 2)])
     assert (newer.value, newer.replaces, newer.is_current) == ("net 45", older.text, True)
     assert (older.is_current, older.superseded_by) == (False, newer.text)
-    shown = select_facts([newer, older], "Pay Initech Ltd", (), "procurement")
+    shown = select_relevant_facts([newer, older], "Pay Initech Ltd", (), "procurement")
     assert [fact.value for fact in shown] == ["net 45"]
 
 
@@ -260,23 +260,24 @@ def test_the_score_is_the_formula_of_the_seed(n: int, others: int, mean: int) ->
     """Q + sqrt(2) * sqrt(ln(N) / n)."""
     arm = Arm(n, n * mean)
     expected = mean / REWARD_UNITS + math.sqrt(2) * math.sqrt(math.log(n + others) / n)
-    assert ucb1(arm, n + others) == pytest.approx(expected, rel=1e-12)
+    assert compute_ucb1_score(arm, n + others) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.promise("bandit.cold_start")
 def test_the_first_visit_is_fsms_then_what_was_never_tried_and_then_the_highest_score_of_what_can_be_chosen() -> None:
-    assert choose_arm({}, ALL).strategy is Strategy.FSM
-    assert choose_arm({Strategy.FIVE_PHASE: Arm()}, ALL).strategy is Strategy.FSM
-    choice = choose_arm({Strategy.FSM: Arm(5, 5 * REWARD_UNITS)}, ALL)
+    assert choose_strategy({}, ALL).strategy is Strategy.FSM
+    assert choose_strategy({Strategy.FIVE_PHASE: Arm()}, ALL).strategy is Strategy.FSM
+    choice = choose_strategy({Strategy.FSM: Arm(5, 5 * REWARD_UNITS)}, ALL)
     assert (choice.strategy, choice.why) == (Strategy.FIVE_PHASE, "not tried yet")
     assert choice.scores[Strategy.FIVE_PHASE] is None
     even = Arm(10, 5 * REWARD_UNITS)
-    assert choose_arm(dict.fromkeys(ALL, even), ALL).strategy is Strategy.FSM
+    assert choose_strategy(dict.fromkeys(ALL, even), ALL).strategy is Strategy.FSM
     assert (
-        choose_arm({**dict.fromkeys(ALL, even), Strategy.MOA: Arm(10, 9 * REWARD_UNITS)}, ALL).strategy is Strategy.MOA
+        choose_strategy({**dict.fromkeys(ALL, even), Strategy.MOA: Arm(10, 9 * REWARD_UNITS)}, ALL).strategy
+        is Strategy.MOA
     )
     arms = {Strategy.FSM: Arm(100, 0), Strategy.MOA: Arm(1, REWARD_UNITS)}
-    assert choose_arm(arms, (Strategy.FSM,)).strategy is Strategy.FSM
+    assert choose_strategy(arms, (Strategy.FSM,)).strategy is Strategy.FSM
 
 
 SEEDS = 200

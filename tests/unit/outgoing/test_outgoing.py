@@ -20,13 +20,13 @@ LIST = outgoing.AllowedAddresses(listed=outgoing.normalize_host_list(LISTED), se
 
 def refused(url: str, reach: outgoing.AllowedAddresses) -> outgoing.AddressRefused:
     with pytest.raises(outgoing.AddressRefused) as caught:
-        outgoing.check_url(url, reach)
+        outgoing.parse_permitted_target(url, reach)
     return caught.value
 
 
 def permits(host: str, address: str, reach: outgoing.AllowedAddresses, port: int = 443) -> bool:
     try:
-        outgoing.check_address(ip_address(address), outgoing.Target("https", host, port), reach)
+        outgoing.refuse_forbidden_address(ip_address(address), outgoing.Target("https", host, port), reach)
     except outgoing.AddressRefused:
         return False
     return True
@@ -57,7 +57,7 @@ def test_a_url_is_under_a_server_only_if_no_request_to_it_leaves_that(url: str, 
     ("https://[2606:4700:0:0::1111]:8443/x", outgoing.Target("https", "2606:4700::1111", 8443)),
 )
 def test_a_plain_url_of_a_public_host_is_permitted(url: str, target: outgoing.Target) -> None:
-    assert outgoing.check_url(url, OPEN) == target
+    assert outgoing.parse_permitted_target(url, OPEN) == target
 
 
 @pytest.mark.promise("ssrf.rules")
@@ -78,7 +78,7 @@ def test_a_refusal_says_which_rule_refused(url: str, rule: outgoing.OutgoingRule
 def test_a_query_is_permitted_where_the_caller_appends_nothing_to_the_path() -> None:
     reach = OPEN._replace(permits_queries=True)
 
-    assert outgoing.check_url("https://hooks.test/?token=a", reach).host == "hooks.test"
+    assert outgoing.parse_permitted_target("https://hooks.test/?token=a", reach).host == "hooks.test"
     assert refused("https://hooks.test/#a", reach).rule is outgoing.OutgoingRule.QUERY
 
 
@@ -138,7 +138,7 @@ def test_a_refusal_does_not_tell_what_a_name_leads_to() -> None:
     said = set()
     for address in ("10.0.0.1", "169.254.169.254", "127.0.0.1"):
         with pytest.raises(outgoing.AddressRefused) as caught:
-            outgoing.check_address(ip_address(address), outgoing.Target("https", "hooks.test", 443), OPEN)
+            outgoing.refuse_forbidden_address(ip_address(address), outgoing.Target("https", "hooks.test", 443), OPEN)
         said.add(caught.value.message)
 
     hint = "the operator may add it to WEBHOOK_ALLOWED_HOSTS"
@@ -163,7 +163,7 @@ def test_only_what_the_registry_calls_global_is_public(address: object) -> None:
 @given(st.text(max_size=40), st.sampled_from(["", "http://", "https://", "http://127.0.0.1", "http://[::1]"]))
 def test_any_text_is_a_target_or_refused(text: str, before: str) -> None:
     with suppress(outgoing.AddressRefused):
-        assert outgoing.check_url(before + text, OPEN).host
+        assert outgoing.parse_permitted_target(before + text, OPEN).host
 
 
 WRITTEN = " erp.Acme.example, tools.acme.example:8443,10.2.0.0/16 ,[fd00::7]:8443, "

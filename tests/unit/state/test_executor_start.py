@@ -5,7 +5,7 @@ import pytest
 from services.executor.__main__ import main
 from services.executor.bootstrap import choose_fallback_models
 from services.executor.settings import ExecutorSettings
-from shared.infra.archive_open import generate_key
+from shared.infra.archive_open import generate_encryption_key
 from shared.ports.models import Tier
 from tests.each_row import each_row
 from tests.refusals import Refusal, refusal_of
@@ -16,7 +16,7 @@ NEEDED = {
     "TENANT_FILE": "t.json",
     "ANTHROPIC_API_KEY": "k",
     "ARCHIVE_URL": "file:///archive",
-    "ARCHIVE_KEY": generate_key(),
+    "ARCHIVE_KEY": generate_encryption_key(),
 }
 LACKING = [(name, f"{name} is not set") for name in NEEDED] + [("", "PORT cannot be used")]
 

@@ -6,7 +6,7 @@ from pydantic import TypeAdapter, ValidationError
 from services.executor.settings import RunSettings
 from shared.infra.lua import store_unavailable
 from shared.infra.redis import QueueRedisUrl, RedisUrl
-from shared.infra.redis_address import RedisAddress, hide_password, read_address
+from shared.infra.redis_address import RedisAddress, hide_password, parse_redis_address
 from tests.each_row import each_row
 from tools.bench.executor.queue import QueueFigures
 
@@ -15,18 +15,20 @@ SENTINEL = "redis+sentinel://bob:p%40ss@h1:26379,h2/orders/2?sentinel_password=s
 
 def test_a_service_is_read_with_its_sentinels_a_cluster_with_its_nodes_and_a_plain_url_is_left_as_it_is() -> None:
     url = "rediss://:secret@host:6380/1?ssl_cert_reqs=none"
-    assert read_address(url) == RedisAddress("server", url)
+    assert parse_redis_address(url) == RedisAddress("server", url)
     sentinels = (("h1", 26379), ("h2", 26379))
-    assert read_address(SENTINEL) == RedisAddress(
+    assert parse_redis_address(SENTINEL) == RedisAddress(
         "sentinel", "redis://bob:p%40ss@/2?", sentinels, "orders", None, "s3", 1
     )
-    address = read_address("rediss+cluster://:secret@h1:7000,h2:7001")
+    address = parse_redis_address("rediss+cluster://:secret@h1:7000,h2:7001")
     assert (address.kind, address.url, address.nodes) == ("cluster", "rediss://:secret@?", (("h1", 7000), ("h2", 7001)))
 
 
 def test_options_are_those_of_a_connection_and_none_is_the_count_of_replicas() -> None:
-    assert read_address("redis://h/0?confirm_replicas=0&max_connections=7").url == "redis://h/0?max_connections=7"
-    assert read_address("unix:///r.sock?confirm_replicas=2") == RedisAddress(
+    assert (
+        parse_redis_address("redis://h/0?confirm_replicas=0&max_connections=7").url == "redis://h/0?max_connections=7"
+    )
+    assert parse_redis_address("unix:///r.sock?confirm_replicas=2") == RedisAddress(
         "server", "unix:///r.sock?", (), "", None, None, 2
     )
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shared.infra.anthropic_request import MOST_REPLY_CALLS, MOST_REPLY_CHARACTERS, read_model_reply
+from shared.infra.anthropic_request import MOST_REPLY_CALLS, MOST_REPLY_CHARACTERS, parse_model_reply
 from shared.ports.models import ModelUnavailable, ToolUse
 from tests.each_row import each_row
 
@@ -21,16 +21,16 @@ def calls(count: int) -> list[dict[str, object]]:
 
 
 def test_a_reply_may_ask_for_so_many_calls_and_be_so_long_and_no_more() -> None:
-    reply = read_model_reply("m", message(*calls(MOST_REPLY_CALLS)))
+    reply = parse_model_reply("m", message(*calls(MOST_REPLY_CALLS)))
     assert sum(isinstance(block, ToolUse) for block in reply.blocks) == MOST_REPLY_CALLS
     with pytest.raises(ModelUnavailable, match="calls at once"):
-        read_model_reply("m", message(*calls(MOST_REPLY_CALLS + 1)))
+        parse_model_reply("m", message(*calls(MOST_REPLY_CALLS + 1)))
     with pytest.raises(ModelUnavailable, match="over the limit"):
-        read_model_reply("m", message({"type": "text", "text": "x" * MOST_REPLY_CHARACTERS}))
+        parse_model_reply("m", message({"type": "text", "text": "x" * MOST_REPLY_CHARACTERS}))
 
 
 @each_row("told", ["12", 1.5, None, True, {"n": 1}, [7]])
 def test_usage_that_is_no_count_is_none(told: object) -> None:
     """Who pays is then billed by what was sent and said: the tariff does not believe a missing count."""
-    reply = read_model_reply("m", message({"type": "text", "text": "x"}, input_tokens=told, output_tokens=told))
+    reply = parse_model_reply("m", message({"type": "text", "text": "x"}, input_tokens=told, output_tokens=told))
     assert tuple(reply.usage) == (0, 0, 0, 0)

@@ -3,27 +3,27 @@
 import pytest
 
 from shared.infra import keys
-from shared.infra.signatures import arguments_for, keys_for
+from shared.infra.signatures import order_script_arguments, order_script_keys
 
 
 def test_keys_come_in_the_order_of_the_script_from_groups_and_by_name() -> None:
     session, partition = keys.session_keys("t", "s"), keys.partition_keys_of("t", "s")
 
-    found = keys_for("count_sessions", session, partition)
+    found = order_script_keys("count_sessions", session, partition)
 
     assert found == [partition.waiting, partition.leased]
-    assert keys_for("count_sessions", partition, leased="other") == [partition.waiting, "other"]
+    assert order_script_keys("count_sessions", partition, leased="other") == [partition.waiting, "other"]
 
 
 def test_only_what_a_script_names_last_may_be_left_out() -> None:
-    with_all = arguments_for("signal", timer="due", waits=1, member="m", turn="{}", turn_id="t")
+    with_all = order_script_arguments("signal", timer="due", waits=1, member="m", turn="{}", turn_id="t")
 
     assert with_all == ["t", "{}", "m", 1, "due"]
-    assert arguments_for("signal", waits=1, member="m", turn="{}", turn_id="t") == ["t", "{}", "m", 1]
+    assert order_script_arguments("signal", waits=1, member="m", turn="{}", turn_id="t") == ["t", "{}", "m", 1]
     with pytest.raises(TypeError, match=r"signal\.lua is given other names than it has: timer, waits"):
-        arguments_for("signal", timer="due", member="m", turn="{}", turn_id="t")
+        order_script_arguments("signal", timer="due", member="m", turn="{}", turn_id="t")
 
 
 def test_a_name_that_the_script_does_not_have_is_refused() -> None:
     with pytest.raises(TypeError, match=r"count_sessions\.lua is given other names than it has: of, waiting"):
-        keys_for("count_sessions", leased="d", of="o")
+        order_script_keys("count_sessions", leased="d", of="o")

@@ -23,7 +23,7 @@ from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import Json, loads_object, to_exact
 from shared.infra.installation import InstallationGaugeReader
 from shared.infra.redis import connect
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 from tools.bench.overhead.spending import cpu_ms
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant_rows
@@ -97,12 +97,12 @@ async def measure_burst(plan: BurstPlan) -> BurstFigures:
                     trust_env=False,
                     limits=lines,
                     headers=flood,
-                    verify=client_tls_context(),
+                    verify=load_client_tls_context(),
                 ) as flooding,
                 httpx.AsyncClient(
                     trust_env=False,
                     headers=quiet,
-                    verify=client_tls_context(),
+                    verify=load_client_tls_context(),
                 ) as asking,
             ):
                 return await _Burst(stack, state, queue, plan, flooding, asking).measure()

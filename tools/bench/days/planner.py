@@ -15,7 +15,7 @@ from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AssessmentResults
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 _FROM_ELSEWHERE = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
 _MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
@@ -70,7 +70,7 @@ async def _list_tasks(gateway: str) -> list[JsonObject]:
         base_url=gateway,
         trust_env=False,
         timeout=30,
-        verify=client_tls_context(),
+        verify=load_client_tls_context(),
     ) as http:
         while True:
             answer = await http.get("/v1/tasks", params={"pageSize": _PAGE, **({"pageToken": token} if token else {})})

@@ -25,7 +25,7 @@ from shared.domain.keywords import extract_keywords
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.process import tune_gc
+from shared.infra.process import freeze_startup_objects
 from shared.infra.redis import connect
 
 TENANTS, READS, WARM = 10_000, 100, 10
@@ -71,7 +71,7 @@ def bench_recall(arguments: Sequence[str]) -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--tenants", type=int, default=TENANTS)
     options = parser.parse_args(arguments)
-    tune_gc()
+    freeze_startup_objects()
     figures = asyncio.run(measure_recall(options.tenants))
     rows: JsonObject = {name: _reading_as_json(reading) for name, reading in figures._asdict().items()}
     shown: JsonObject = {**rows, "missed": list(figures.missed)}

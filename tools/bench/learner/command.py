@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
-from shared.infra.process import tune_gc
+from shared.infra.process import freeze_startup_objects
 from tools.bench.learner.plot import CannotPlot, plot
 from tools.bench.learner.rates import LearnerRates, measure_rates
 from tools.bench.learner.regret import SCENES, RegretCourse, measure_regret
@@ -66,7 +66,7 @@ def bench(arguments: Sequence[str]) -> int:
     except CannotPlot as problem:
         sys.stderr.write(f"{problem}\n")
         return 2
-    tune_gc()
+    freeze_startup_objects()
     figures = LearnerFigures(asyncio.run(measure_rates(options.events, ROUNDS)), courses, options.seeds)
     shown = figures.as_json()
     text = dumps(shown) if options.json else "\n".join(f"{name:32} {dumps(value)}" for name, value in shown.items())

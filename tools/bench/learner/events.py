@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
-from shared.infra.stored_outcomes import pack_outcome
+from shared.infra.stored_outcomes import pack_outcome_with_own_digest
 
 _TENANTS, _SESSIONS = 10, 50
 _AT_ONCE = 500
@@ -32,7 +32,7 @@ async def leave_outcomes(redis: Redis, count: int, run: str) -> tuple[str, ...]:
         async with redis.pipeline(transaction=False) as pipe:
             for outcome in _outcomes(range(first, min(count, first + _AT_ONCE)), run):
                 stream = keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes
-                pipe.xadd(stream, {"id": outcome.event_id, "o": pack_outcome(outcome)})
+                pipe.xadd(stream, {"id": outcome.event_id, "o": pack_outcome_with_own_digest(outcome)})
             await pipe.execute()
     return tuple(_tenant(number, run) for number in range(_TENANTS))
 

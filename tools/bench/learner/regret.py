@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from shared.domain.bandit import Arm, choose_arm, to_reward_units
+from shared.domain.bandit import Arm, choose_strategy, convert_to_reward_units
 from shared.domain.words import Strategy
 
 ARMS = tuple(Strategy)
@@ -86,9 +86,9 @@ def _regrets(means: Means, after: Sequence[int], chance: random.Random) -> Seque
     arms, gaps, found = dict.fromkeys(ARMS, Arm()), _gaps_to_best(means), []
     regret, wanted = 0.0, frozenset(after)
     for number in range(1, after[-1] + 1):
-        used = choose_arm(arms, ARMS).strategy
+        used = choose_strategy(arms, ARMS).strategy
         reward = float(chance.random() < means[used])
-        arms[used] = Arm(arms[used].n + 1, arms[used].units + to_reward_units(reward))
+        arms[used] = Arm(arms[used].n + 1, arms[used].units + convert_to_reward_units(reward))
         regret += gaps[used]
         if number in wanted:
             found.append(regret)

@@ -20,7 +20,7 @@ from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView
 from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from shared.domain.exact_json import Json, loads_object
-from shared.infra.tls import client_tls_context
+from shared.infra.tls import load_client_tls_context
 
 TASKS, LAST = 30, 10
 WORSE, KIND = "five_phase", "sla_breach"
@@ -121,7 +121,7 @@ class _LearningRun:
             base_url=self._stack.url("gateway"),
             trust_env=False,
             timeout=10,
-            verify=client_tls_context(),
+            verify=load_client_tls_context(),
         ) as http:
             return loads_object((await http.get("/rl/status")).content)
 
@@ -132,7 +132,7 @@ class _LearningRun:
             base_url=self._stack.url("gateway"),
             trust_env=False,
             timeout=10,
-            verify=client_tls_context(),
+            verify=load_client_tls_context(),
         ) as http:
             for _ in range(_STATUS_READS):
                 began = time.perf_counter()

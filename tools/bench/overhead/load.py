@@ -24,7 +24,7 @@ from cli.stack.plan import StackOptions, free_ports
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
-from shared.infra.stored_tasks import read_events
+from shared.infra.stored_tasks import parse_task_events
 from tools.bench.canned.running_model import canned_model, model_environment
 from tools.bench.floor.yardstick import FloorCosts, FloorProcess, start_floor
 from tools.bench.overhead.spending import Asked, Costs, Spent, idle_costs, mean_costs, read_spending, task_costs
@@ -138,7 +138,7 @@ class _OverheadLoad:
             if message["type"] != "pmessage":
                 continue
             entry_id, _, entry = str(message["data"]).partition("\n")
-            for _, event in read_events(entry_id, entry):
+            for _, event in parse_task_events(entry_id, entry):
                 if event.kind == "turn_finished":
                     self._future_end(str(message["channel"]).split(":")[-2]).set_result(str(event.data["state"]))
 

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.cases import CASES_KEPT
-from shared.infra.archive_folder import FolderArchive, archive_file_name, tenant_folder_name
+from shared.infra.archive_folder import FolderArchive, build_archive_file_name, build_tenant_folder_name
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from tools.bench.executor.installation import BenchInstallation, installation
@@ -107,11 +107,11 @@ async def _fill_waiting(place: BenchInstallation, sessions: int) -> None:
 
 def _filled_archive(folder: Path, tasks: int) -> FolderArchive:
     """Empty files stand for tasks: what is asked is how a folder of so many is read and written."""
-    place = folder / tenant_folder_name("t")
+    place = folder / build_tenant_folder_name("t")
     place.mkdir(parents=True)
     for number in range(tasks):
-        (place / archive_file_name(f"task-{number}")).touch()
-    (place / archive_file_name("task-1")).write_bytes(_ENVELOPE)
+        (place / build_archive_file_name(f"task-{number}")).touch()
+    (place / build_archive_file_name("task-1")).write_bytes(_ENVELOPE)
     return FolderArchive(folder)
 
 

@@ -21,8 +21,8 @@ from shared.contracts.approval import (
     LadderRung,
     NoticeEvent,
     NoticeTarget,
-    find_rung,
-    rungs_above,
+    find_rung_of_level,
+    list_rungs_above,
 )
 from shared.contracts.grounds import ArgumentSource, FigureGround, Grounds, ReadGround, RuleGround
 from shared.contracts.plan import ArgumentOrigin, PlannedCall, WritePlan
@@ -180,10 +180,10 @@ def build_approval_request(
     """
     binding = hash_for_approval(verdict)
     step_numbers: list[Json] = [confirmation.number] if confirmation else []
-    first_rung = find_rung(ladder, verdict.escalation_level)
+    first_rung = find_rung_of_level(ladder, verdict.escalation_level)
     later_rungs = tuple(  # with nothing left to look up when its time comes
         rung.model_copy(update={"hours": rung.hours or hours, "approvers": max(needed, rung.approvers)})
-        for rung in rungs_above(ladder, verdict.escalation_level)
+        for rung in list_rungs_above(ladder, verdict.escalation_level)
     )
     return Approval(
         approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *step_numbers])[:16],
@@ -232,7 +232,7 @@ def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
         raise InvalidDecision("it was sent before this was asked")
     if turn.data.get("approval_id") not in (None, approval.approval_id):
         raise InvalidDecision("it answers an earlier question, and what is asked has changed since")
-    if objection := approval.find_objection(turn.principal, now):
+    if objection := approval.find_objection_to_decider(turn.principal, now):
         raise InvalidDecision(objection)
     word = str(turn.data.get("decision", "")).strip().lower()
     if word not in ("approve", "reject"):

@@ -127,7 +127,7 @@ def calculate(
             by=_text_of_argument(arguments.get("by")),
             give=_text_of_argument(arguments.get("give")),
             date_order=_DATE_ORDERS.get(_text_of_argument(arguments.get("date_order")), ""),
-            made_by=made_tools.tools[operation].ref if operation in made_tools.tools else None,
+            made_by=made_tools.tools[operation].reference if operation in made_tools.tools else None,
         )
         return evaluate_value(finder, value, made_tools)
     except (NoSuchPath, ValueError) as error:

@@ -350,7 +350,11 @@ async def _run_made_tool_as_step(ctx: TurnContext, key: str, call: MadeToolCall)
         except SandboxUnavailable as error:
             outcome = MadeToolOutcome(error=f"the sandbox cannot be had: {error}")
         return dumps(
-            {"tool": call.tool.ref.model_dump(mode="json", exclude={"v"}), "figures": figures, **outcome._asdict()}
+            {
+                "tool": call.tool.reference.model_dump(mode="json", exclude={"v"}),
+                "figures": figures,
+                **outcome._asdict(),
+            }
         )
 
     stored = loads_object(await ctx.journal.run_local_step(f"{key}:made:{question_digest}", run, question_digest))
@@ -502,7 +506,10 @@ class _ToolMaker:
 
 def _describe_made_tools_step(choice: _MadeToolsStep) -> list[JsonValue]:
     descriptions: list[JsonValue] = [
-        {**tool.ref.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in choice.fresh else "before"}
+        {
+            **tool.reference.model_dump(mode="json", exclude={"v"}),
+            "made": "now" if tool.name in choice.fresh else "before",
+        }
         for tool in choice.tools
     ]
     gaps: list[JsonValue] = [{"gap": gap.name, "why": gap.why} for gap in choice.gaps]

@@ -107,11 +107,11 @@ class _Mask:
         self._number_placeholders = number_placeholders
 
     def would_change(self, text: str) -> bool:
-        return any(True for _ in self._finder.find(text))
+        return any(True for _ in self._finder.find_spans(text))
 
     def mask_text(self, text: str) -> str:
         return replace_spans(
-            text, self._finder.find(text), lambda start, end: self._write_placeholder(text, start, end)
+            text, self._finder.find_spans(text), lambda start, end: self._write_placeholder(text, start, end)
         )
 
     def mask_json(self, value: Json) -> Json:

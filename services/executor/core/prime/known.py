@@ -26,12 +26,17 @@ from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact, PredictionAccuracy
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
-from shared.contracts.relevance import prune_cases, select_entities, select_facts, select_relevant_cases
+from shared.contracts.relevance import (
+    prune_cases,
+    select_entities_to_show,
+    select_relevant_cases,
+    select_relevant_facts,
+)
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_arm
+from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_strategy
 from shared.domain.cases import CaseOutcome
 from shared.domain.conversation import SUMMARY_WORDS, TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns, is_too_long
-from shared.domain.estimates import PredictionTrust, count_recent_matches, judge_trust
+from shared.domain.estimates import PredictionTrust, count_recent_matches, judge_prediction_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, dumps_inexact, loads_object
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import extract_keywords
@@ -86,7 +91,7 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its strategy, chosen by the bandit. Turns of an assessment always use the first strategy."""
     practice = ctx.record.request.practice
     is_turn = practice is not None and practice.turn > 0
-    choice = choose_arm({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
+    choice = choose_strategy({} if is_turn else ctx.experience.arms, ctx.limits.strategies)
     choice = choice._replace(why="one strategy for every turn of an assessment") if is_turn else choice
     bandit = _describe_arms(choice, ctx.experience.arms)
     ctx.journal.add_event("note", process_type=progress.process_type, read_only=progress.read_only)
@@ -147,8 +152,8 @@ def select_experience(experience: Experience, task: str, process_type: str, now:
     words = extract_keywords(task)
     return experience._replace(
         cases=tuple(select_relevant_cases(prune_cases(experience.cases, now), words)),
-        knowledge=tuple(select_facts(experience.knowledge, task, words, process_type)),
-        entities=tuple(select_entities(experience.entities, task, now)),
+        knowledge=tuple(select_relevant_facts(experience.knowledge, task, words, process_type)),
+        entities=tuple(select_entities_to_show(experience.entities, task, now)),
     )
 
 
@@ -265,7 +270,7 @@ _encode_thresholds = IdentityCache[tuple[Policy, ...], str](
 
 def _describe_threshold(limit: Threshold, accuracy: PredictionAccuracy) -> JsonObject:
     subject: JsonObject = {"kind": limit.kind.value, "about": limit.name}
-    trust = judge_trust(accuracy.attempts, accuracy.matches, accuracy.window)
+    trust = judge_prediction_trust(accuracy.attempts, accuracy.matches, accuracy.window)
     if trust is PredictionTrust.DRIFT:
         matches, attempts = count_recent_matches(accuracy.window)
         warning = (

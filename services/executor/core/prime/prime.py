@@ -44,7 +44,7 @@ from services.executor.ports.services import PolicyUnavailable, UnknownTenant
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import TurnStore, TurnWork
 from shared.contracts.policy import EvaluateRequest, Policy
-from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
+from shared.contracts.policy_document import BadPolicyDocument, parse_rules, parse_rules_in_text
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import to_exact
@@ -214,7 +214,7 @@ def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> Requ
         content = parse_rules_in_text(document) if isinstance(document, str) else to_exact(document)
         if not isinstance(content, dict | list):
             return RequestPolicy(advice=str(document).strip())
-        rules, unread = read_rules(content, "request")
+        rules, unread = parse_rules(content, "request")
     except BadPolicyDocument as error:
         raise Failed(f"metadata.policy_doc cannot be read as rules: {error}") from error
     return RequestPolicy(rules=rules, unread=unread)

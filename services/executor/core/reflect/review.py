@@ -47,7 +47,7 @@ from services.executor.core.tools.shorten import shorten_to_first_rows
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.quality import WEAK_SCORE, QualityFormula, score_quality
+from shared.domain.quality import WEAK_SCORE, QualityFormula, compute_quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest
 
@@ -63,7 +63,7 @@ def find_wanted_improvement(run: EndedRun, formula: QualityFormula = QualityForm
     """What a better text must correct; empty if the answer is good enough, or must not be changed."""
     evidence, may_change = collect_evidence(run), not (is_json_list(run.answer) or run.is_dry_run)
     is_done = run.state is TaskState.COMPLETED and run.progress is not None
-    if not (may_change and is_done) or score_quality(evidence, formula).value >= WEAK_SCORE:
+    if not (may_change and is_done) or compute_quality(evidence, formula).value >= WEAK_SCORE:
         return WantedImprovement()
     outputs = () if run.is_wrongly_idle else select_answerable_outputs(run.unmentioned_outputs, run.sources)
     faults = [f"say the {output.replace('_', ' ')}" for output in outputs]
@@ -103,7 +103,7 @@ def why_not_replace_answer(run: EndedRun, text: str) -> str | None:
     if len(better.unmentioned_outputs) < len(run.unmentioned_outputs) or len(untraced) < len(untraced_before):
         return None
     # By the signals whatever the formula: no text is better for being longer.
-    is_better = score_quality(collect_evidence(better)).value > score_quality(collect_evidence(run)).value
+    is_better = compute_quality(collect_evidence(better)).value > compute_quality(collect_evidence(run)).value
     return None if is_better else "it is no better"
 
 

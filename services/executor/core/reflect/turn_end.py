@@ -30,7 +30,7 @@ from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
 from shared.domain.conversation import TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns
 from shared.domain.exact_json import loads, to_builtins, to_i_json
-from shared.domain.quality import QualityScore, score_quality
+from shared.domain.quality import QualityScore, compute_quality
 from shared.domain.words import TaskState
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
@@ -48,7 +48,7 @@ def build_turn_end(
     """The end of a turn whose task has ended or waits, redacted. Takes the unstored entries from the journal."""
     now, hidden = journal.now, journal.hidden
     run = build_ended_run(run_end, work.record)
-    score = score_quality(collect_evidence(run), rules.formula)
+    score = compute_quality(collect_evidence(run), rules.formula)
     answer = compose_answer(work.record, run_end, now, rules, score)
     record = _build_record(work, run_end, answer, _build_metadata(run_end, run, score), journal)
     if run_end.state.is_terminal and run_end.final_progress.insight:  # what the strategy tells of its own course

@@ -21,7 +21,7 @@ from services.executor.core.states.machine import EarlyEnd
 from services.executor.ports.turns import JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.model_price import NANOS_PER_DOLLAR, Price, highest_prices
+from shared.domain.model_price import NANOS_PER_DOLLAR, Price, find_highest_prices
 from shared.domain.words import TaskState
 from shared.ports import models
 from shared.ports.daily_spend import Charge
@@ -88,7 +88,7 @@ class Tariff:
     tiers: Mapping[models.Tier, tuple[str, ...]] = field(default_factory=dict)
 
     def get_price(self, model: str) -> Price:
-        return self.prices[model] if model in self.prices else highest_prices(self.prices.values())
+        return self.prices[model] if model in self.prices else find_highest_prices(self.prices.values())
 
     def get_tier_price(self, tier: models.Tier) -> Price:
         """The highest price among the tier's models, for each kind of token separately."""
@@ -96,7 +96,7 @@ class Tariff:
 
     @cached_property
     def _tier_prices(self) -> Mapping[models.Tier, Price]:
-        return {tier: highest_prices(map(self.get_price, names)) for tier, names in self.tiers.items()}
+        return {tier: find_highest_prices(map(self.get_price, names)) for tier, names in self.tiers.items()}
 
 
 class RequestSize(NamedTuple):
@@ -387,7 +387,7 @@ def compute_reply_cost(reply: models.ModelReply, size: RequestSize, price: Price
         return compute_highest_cost(size, estimate_tokens(sum(map(_measure_block, reply.blocks))), price), doubt
     estimated_fresh = -(-usage.all_input * size.fresh // size.total) if size.total else usage.all_input
     fresh_input = min(max(estimated_fresh, size.fresh), usage.input + usage.cache_write)
-    return CallCost(fresh_input + usage.output, price.cost_of(usage)), ""
+    return CallCost(fresh_input + usage.output, price.compute_cost(usage)), ""
 
 
 def _describe_doubtful_usage(reply: models.ModelReply, size: RequestSize, longest: int) -> str:

@@ -19,14 +19,14 @@ from services.gateway.features.tasks.intake import TimeAndFreshId, build_signal
 from services.gateway.features.tasks.listing import parse_position
 from services.gateway.features.tasks.message import DECISION_WORDS, MessageDecision
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.credential import parse_reference, why_not_own_secret
+from shared.contracts.credential import parse_secret_reference, why_not_own_secret
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role, TaskState
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, parse_scores, parse_stored_rows
-from shared.infra.stored_tasks import read_record
+from shared.infra.lua import ScriptedStore, parse_readable_rows, parse_scores
+from shared.infra.stored_tasks import parse_task_record
 
 MOST_LISTED_APPROVALS = 500
 _READ_AT_ONCE = 100  # approvals with whole records: a round trip that other commands share has five seconds
@@ -61,7 +61,7 @@ class Approvals(ScriptedStore):
             rows = await self._read_rows(member for _, member in positions[start : start + _READ_AT_ONCE])
             requests += (
                 request
-                for request in parse_stored_rows(_parse_request, rows)
+                for request in parse_readable_rows(_parse_request, rows)
                 if request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
                 if may_read(caller.principal, request.record)
             )
@@ -104,7 +104,7 @@ class Approvals(ScriptedStore):
 
 
 def _parse_request(rows: tuple[str, str]) -> ApprovalRequest:
-    return ApprovalRequest(Approval.model_validate_json(rows[0]), read_record(rows[1]))
+    return ApprovalRequest(Approval.model_validate_json(rows[0]), parse_task_record(rows[1]))
 
 
 _LONGEST_COMMENT = 2000
@@ -236,7 +236,7 @@ def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = o
     """
     if not text.startswith(_ENV_PREFIX):
         return text
-    reference = parse_reference(text)
+    reference = parse_secret_reference(text)
     if refusal := why_not_own_secret(reference, tenant):
         raise UnreadableReference(f"{text} may not be used: {refusal}")
     value = environ.get(reference.name, "").strip()

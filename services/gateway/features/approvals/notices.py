@@ -20,10 +20,10 @@ from services.gateway.features.webhooks.settings import derive_delivery_id, is_s
 from shared.contracts.approval import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, loads_object, objects_in
-from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_url_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import describe_decider
-from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
+from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, keep_looking_when_due
 from shared.infra.keys import NoticeMember
 from shared.ports.store import StoreUnavailable
 
@@ -172,7 +172,7 @@ class Notifier:
 
     async def run(self, listen: OpenListener) -> None:
         """Queue due notices, for ever. ``listen``: opens an event that is set when one becomes due."""
-        await look_when_due(listen, self._enqueue_due, "notices")
+        await keep_looking_when_due(listen, self._enqueue_due, "notices")
 
     async def _enqueue_due(self, _: asyncio.Event) -> float:
         """Queue the due notices; returns the seconds until the next look. One that fails does not stop the others."""
@@ -212,7 +212,7 @@ class Notifier:
         """The URL and secret that a target's fields refer to; raises ``UnreadableReference``."""
         url = self._resolve_env_reference(target.url, tenant)
         secret = self._resolve_env_reference(target.secret, tenant)
-        if problem := why_refused(url, self._addresses):
+        if problem := why_url_refused(url, self._addresses):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")

@@ -26,7 +26,7 @@ def build_approval_view(
     approval, record = request
     rights: dict[str, JsonValue] = {}
     if reader and now:
-        objection = approval.find_objection(reader, now)
+        objection = approval.find_objection_to_decider(reader, now)
         rights = {"may_decide": objection is None, "why_not": objection}
     return {
         "approval_id": approval.approval_id,

@@ -112,7 +112,7 @@ _VIEWS = (approvals, assessments, evidence, formatting, memory, replay, tasks, t
 
 def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
     """Parse the dead turn in a letter; None if the letter holds none, or it cannot be parsed."""
-    return DeadTurn.read_row(letter.content) if letter.kind is LetterKind.TURN else None
+    return DeadTurn.parse_row(letter.content) if letter.kind is LetterKind.TURN else None
 
 
 _TEMPLATE_GLOBALS: Mapping[str, object] = {  # what templates use beside their own variables, by its name there

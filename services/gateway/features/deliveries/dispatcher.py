@@ -16,9 +16,9 @@ from services.gateway.features.deliveries.service import DeliveryService, choose
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain import metric_names as names
-from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
+from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, keep_looking_when_due
 from shared.infra.guard import AddressGuard
-from shared.infra.guarded_http import RefusedConnection, guarded_client
+from shared.infra.guarded_http import RefusedConnection, make_guarded_client
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
@@ -32,7 +32,7 @@ class WebhookHttpClient(deliveries.HttpPoster):
     def __init__(self, guard: AddressGuard, seconds: float, connections: int, meter: Meter = NO_METER) -> None:
         self._seconds, self._meter = seconds, meter
         limits = httpx.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=5.0)
-        self._client = guarded_client(guard, httpx.Timeout(seconds), limits)
+        self._client = make_guarded_client(guard, httpx.Timeout(seconds), limits)
         self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))  # one tenant's are no other's
 
     async def aclose(self) -> None:
@@ -89,7 +89,7 @@ class DeliveryLoop:
         async with asyncio.TaskGroup() as group:
             running: set[asyncio.Task[None]] = set()
             start = partial(self._start_due_deliveries, group, running)
-            loop = group.create_task(look_when_due(self._listen, start, "deliveries"))
+            loop = group.create_task(keep_looking_when_due(self._listen, start, "deliveries"))
             yield
             loop.cancel()
             if running:

@@ -16,7 +16,7 @@ from shared.infra import keys
 from shared.infra.event_pages import read_event_page
 from shared.infra.lua import Argument, ScriptCall, Scripts
 from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
-from shared.infra.stored_tasks import read_record
+from shared.infra.stored_tasks import parse_task_record
 from shared.ports.meter import NO_METER, Meter
 
 log = structlog.get_logger()
@@ -159,7 +159,7 @@ class RedisDeliveryQueue:
         if content is None:
             return deliveries.UnreadableDelivery(row.progress, member.task_id, member.config_id)
         webhook = TaskWebhook.model_validate_json(content)
-        return deliveries.WebhookWork(webhook, row.progress, read_record(story.record), tuple(story.rows))
+        return deliveries.WebhookWork(webhook, row.progress, parse_task_record(story.record), tuple(story.rows))
 
 
 def _keys_of_delivery(member: keys.WebhookMember | keys.NoticeDeliveryMember) -> _DeliveryKeys:

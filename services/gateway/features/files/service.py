@@ -12,7 +12,7 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask, Unsupporte
 from services.gateway.edge.fields import decode_base64, object_at, text_at
 from shared.contracts.task import FILE_ID_FIELD, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
-from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_url_refused
 from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 from shared.ports.store import StoreUnavailable
 
@@ -97,7 +97,7 @@ class MessageFiles:
         for file in files:
             if file.content is not None and len(file.content) > self._most_bytes:
                 raise InvalidField(file.path, f"the file is larger than {self._most_bytes:,} bytes")
-            if file.content is None and (problem := why_refused(file.file.url or "", self._addresses)):
+            if file.content is None and (problem := why_url_refused(file.file.url or "", self._addresses)):
                 raise InvalidField(file.path, f"the URL {problem}")
 
     async def store_contents(self, tenant: str, files: Sequence[ClientFile]) -> None:

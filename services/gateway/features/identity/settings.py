@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 from services.gateway.features.identity.signing_keys import discovery_url, may_fetch_keys_from
 from services.gateway.features.identity.throttle import parse_networks
-from shared.infra.service_settings import Settings, WordList, validate_by
+from shared.infra.service_settings import Settings, WordList, make_validator
 
 _AUTHENTICATION_METHODS = ("keys", "jwt")
 
@@ -67,7 +67,7 @@ class IdentitySettings(Settings):
         ge=0,
         description="refused credentials a minute from one address before it is turned away; 0 is without a brake",
     )
-    trusted_proxies: Annotated[WordList, validate_by(parse_networks)] = Field(
+    trusted_proxies: Annotated[WordList, make_validator(parse_networks)] = Field(
         default=(), description="addresses and networks whose X-Forwarded-For is believed, commas between"
     )
 

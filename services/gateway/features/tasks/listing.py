@@ -11,8 +11,8 @@ from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.lua import Argument, Command, ScriptCall, ScriptedStore, parse_stored_row
-from shared.infra.stored_tasks import read_record
+from shared.infra.lua import Argument, Command, ScriptCall, ScriptedStore, parse_row_or_log
+from shared.infra.stored_tasks import parse_task_record
 
 MOST_LISTED_TASKS = 100
 USUAL_LISTED_TASKS = 50
@@ -79,7 +79,7 @@ class TaskLists(ScriptedStore):
         ]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         places = (
-            (TaskListPosition(int(micros), member), keys.listed_record_key(partition, tenant, member))
+            (TaskListPosition(int(micros), member), keys.task_record_key_of_list_member(partition, tenant, member))
             for partition, reply in zip(partitions, replies, strict=True)
             for member, micros in zip(reply[1::2], reply[2::2], strict=True)
         )
@@ -105,7 +105,7 @@ class TaskLists(ScriptedStore):
             partition, member = partition_of(task.tenant, task.session_id), keys.pack_member((task.task_id,))
             query = TaskQuery(session_id=session_id, states=(task.state,))
             commands += [("ZSCORE", name, member) for name in _task_list_keys(task.tenant, None, query, partition)]
-            commands.append(("HEXISTS", keys.listed_record_key(partition, task.tenant, member), "json"))
+            commands.append(("HEXISTS", keys.task_record_key_of_list_member(partition, task.tenant, member), "json"))
         answers = await self._scripts.execute_commands(*commands) if commands else []
         rows = zip(tasks, answers[::2], answers[1::2], strict=True)
         return frozenset(task.task_id for task, score, has_record in rows if score is not None and has_record)
@@ -116,7 +116,9 @@ class TaskLists(ScriptedStore):
         """Read the records of places, as far as they still exist; and the ids of tasks whose records cannot be read."""
         answers = await self._scripts.execute_commands(*(("HGET", name, "json") for _, name in rows)) if rows else ()
         stored = zip(rows, cast("Sequence[str | None]", answers), strict=True)
-        parsed = [(place.member, parse_stored_row(read_record, answer)) for (place, _), answer in stored if answer]
+        parsed = [
+            (place.member, parse_row_or_log(parse_task_record, answer)) for (place, _), answer in stored if answer
+        ]
         unreadable_ids = [
             keys.unpack_member(lambda *parts: parts[-1], member) for member, record in parsed if record is None
         ]

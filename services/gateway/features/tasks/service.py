@@ -18,7 +18,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord
 from shared.domain.exact_json import dumps
-from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_url_refused
 from shared.domain.words import A2aVersion, TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, PrepareAcceptance, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
@@ -47,7 +47,7 @@ class MessageRules(NamedTuple):
         Raises ``InvalidField``, ``PushUnsupported`` and ``UnsupportedContent``.
         """
         url = message.tools_endpoint
-        problem = why_refused(url, self.tool_addresses) if url else None  # the executor checks the address again
+        problem = why_url_refused(url, self.tool_addresses) if url else None  # the executor checks the address again
         if url and problem and not await self._has_connection(caller.tenant, url):
             raise InvalidField("metadata.tools_endpoint", problem)
         if message.webhook is not None:

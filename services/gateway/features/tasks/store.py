@@ -12,8 +12,8 @@ from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.keys import CLIENT_TASK_ID_SECONDS, client_task_key
 from shared.infra.lua import ScriptedStore, bounded_redis_calls
-from shared.infra.redis import VolatileRedis, check_durable, check_writable
-from shared.infra.stored_tasks import read_record
+from shared.infra.redis import VolatileRedis, require_durable_redis, require_writable_redis
+from shared.infra.stored_tasks import parse_task_record
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 
@@ -84,7 +84,7 @@ class RedisClientIds(ScriptedStore):
             return await self._find_uncached(key)
         if cached.record is not None and record_json == cached.record_json:
             return FoundTask(key, cached.record, signalled_turn_id, answered_turn_id)
-        record = read_record(record_json)
+        record = parse_task_record(record_json)
         self._cache(record, record_json)
         return FoundTask(key, record, signalled_turn_id, answered_turn_id)
 
@@ -144,8 +144,8 @@ class RedisReadiness:
         return tuple(problem for problem in await asyncio.gather(state, queue) if problem)
 
     async def _check_state_store(self) -> None:
-        await check_writable(self._state)
-        await check_durable(self._state, allow_volatile=self._allow_volatile)
+        await require_writable_redis(self._state)
+        await require_durable_redis(self._state, allow_volatile=self._allow_volatile)
 
     async def _describe_problem(self, name: str, check: Awaitable[object]) -> str | None:
         """Why the check of a Redis failed, as a sentence; None if it did not."""

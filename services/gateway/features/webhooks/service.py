@@ -8,7 +8,7 @@ from services.gateway.features.webhooks import model
 from services.gateway.features.webhooks.settings import WebhookMasterSecrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.contracts.task import TaskRecord
-from shared.domain.outgoing import AllowedAddresses, why_refused
+from shared.domain.outgoing import AllowedAddresses, why_url_refused
 
 _CONFIG_PATH = "pushNotificationConfig"
 _NO_ADDRESSES, _NO_SECRETS = AllowedAddresses(), WebhookMasterSecrets(())
@@ -38,7 +38,7 @@ class WebhookService:
     def check(self, webhook: model.TaskWebhook) -> None:
         """Raises ``InvalidField`` for a URL that the gateway may not call."""
         self._require_webhooks()
-        if problem := why_refused(webhook.url, self._addresses):
+        if problem := why_url_refused(webhook.url, self._addresses):
             raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
     async def register(self, record: TaskRecord, webhook: model.TaskWebhook, *, includes_past: bool = False) -> None:

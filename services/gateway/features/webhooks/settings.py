@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 from standardwebhooks import Webhook as Signing
 
-from shared.infra.service_settings import HostList, Settings, validate_by
+from shared.infra.service_settings import HostList, Settings, make_validator
 
 LEAST_SECRET_BYTES = 24
 _PREFIX_OF_SECRETS = "whsec_"
@@ -76,7 +76,7 @@ class PushSettings(Settings):
     a2a_push: Literal["", "on", "off"] = Field(
         default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"
     )
-    webhook_secret: Annotated[str, validate_by(read_secrets)] = Field(
+    webhook_secret: Annotated[str, make_validator(read_secrets)] = Field(
         default="",
         repr=False,
         description="what signs webhooks and encrypts their settings: the newest first, commas between",

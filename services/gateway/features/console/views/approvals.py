@@ -88,7 +88,7 @@ def build_approval_page(request: ApprovalRequest, reader: Principal, now: dateti
         )
         for rule in approval.grounds.rules
     )
-    objection = approval.find_objection(reader, now)
+    objection = approval.find_objection_to_decider(reader, now)
     return ApprovalPage(approval, record, reasons, rules, formatting.as_sentence(objection) if objection else "")
 
 
@@ -100,7 +100,7 @@ def select_answerable_requests(
     requests: Sequence[ApprovalRequest], reader: Principal, now: datetime
 ) -> list[ApprovalRequest]:
     """The approvals that the reader may answer now."""
-    return [request for request in requests if request.approval.find_objection(reader, now) is None]
+    return [request for request in requests if request.approval.find_objection_to_decider(reader, now) is None]
 
 
 def summarize_calls(calls: Sequence[PlannedCall]) -> str:

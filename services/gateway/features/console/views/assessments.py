@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from services.gateway.features.console.views.formatting import Badge, format_json, humanize_name
 from shared.contracts.assessment.criterion_points import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.results import Assessment, AssessmentSummary, OverallScore
-from shared.domain.estimates import pass_hat
+from shared.domain.estimates import compute_pass_hat
 from shared.domain.exact_json import to_exact
 
 _MOST_PASS_CHANCES_SHOWN = 5
@@ -38,7 +38,7 @@ def build_score_row(name: str, score: OverallScore) -> ScoreRow:
 
 def pass_chances_text(summary: AssessmentSummary) -> str:
     """The chance that k runs all pass, for k up to 5 and for all runs: ``pass^1 67 %, pass^2 33 %``."""
-    chances = pass_hat(summary.passed, summary.runs)
+    chances = compute_pass_hat(summary.passed, summary.runs)
     return ", ".join(
         f"pass^{k} {round(100 * chances[k])} %" for k in chances if k <= _MOST_PASS_CHANCES_SHOWN or k == summary.runs
     )

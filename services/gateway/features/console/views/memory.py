@@ -10,7 +10,7 @@ from services.gateway.features.console.views.tasks import format_nanos_as_dollar
 from services.gateway.features.memory import LinkedEntity
 from shared.contracts.knowledge import CaseEntry, KnownFact, PredictionAccuracy
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import PredictionTrust, judge_trust
+from shared.domain.estimates import PredictionTrust, judge_prediction_trust
 
 PAGE_SIZE = 25
 OUTCOME_BADGES = {
@@ -125,7 +125,7 @@ def describe_finding_cost(finding: Mapping[str, int]) -> str:
 
 
 def trust_badge(row: PredictionAccuracy) -> Badge:
-    return _TRUST_BADGES[judge_trust(row.attempts, row.matches, row.window)]
+    return _TRUST_BADGES[judge_prediction_trust(row.attempts, row.matches, row.window)]
 
 
 def _build_page(

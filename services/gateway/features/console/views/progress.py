@@ -6,7 +6,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from services.gateway.features.console.views.formatting import count_with_noun, humanize_name, strategy_title
-from shared.domain.bandit import Arm, ucb1
+from shared.domain.bandit import Arm, compute_ucb1_score
 from shared.domain.estimates import TrendPoint
 from shared.domain.words import Strategy
 
@@ -142,7 +142,7 @@ def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> LinePoints:
 
 def _build_arm_row(name: str, arm: Arm, tasks: int, arms: Mapping[str, Arm]) -> ArmRow:
     means = [other.mean_reward for other in arms.values() if other.n]
-    score = ucb1(arm, tasks) if tasks else None
+    score = compute_ucb1_score(arm, tasks) if tasks else None
     return ArmRow(
         title=strategy_title(name),
         tone=_get_color_of_strategy(name),
