@@ -16,7 +16,7 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.features.identity.api_keys import KeyRequest, make_key
+from services.gateway.features.identity.api_keys import KeyRequest, make_api_key
 from services.gateway.features.identity.store import Keyring
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
@@ -73,8 +73,8 @@ async def make_keys(redis: Redis, people: Mapping[str, tuple[str, tuple[Role, ..
     keyring, tokens = Keyring(redis), dict[str, str]()
     for person, (tenant, roles) in people.items():
         wish = KeyRequest(person, roles, requests_a_minute=0, messages_a_minute=0, messages_a_day=0)
-        made = make_key(wish, tenant, "olga")
-        await keyring.add(made.key)
+        made = make_api_key(wish, tenant, "olga")
+        await keyring.add_key(made.key)
         tokens[person] = made.token
     return tokens
 

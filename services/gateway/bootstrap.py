@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from services.gateway import wiring
-from services.gateway.a2a.card import build_agent_card, card_routes
+from services.gateway.a2a.card import build_agent_card, build_card_routes
 from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcFastPath
 from services.gateway.a2a.methods import A2aMethods
@@ -28,7 +28,7 @@ from services.gateway.features.assessments import AssessmentEndpoints, Assessmen
 from services.gateway.features.audit import ArchivedTaskReader, AuditEndpoints, AuditExport
 from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLetters
 from services.gateway.features.identity.api_keys import KeyEndpoints
-from services.gateway.features.identity.api_paths import api_router
+from services.gateway.features.identity.api_paths import build_api_router
 from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.model import Identity
 from services.gateway.features.identity.signing_keys import SigningKeys
@@ -48,7 +48,7 @@ from services.gateway.features.tasks.store import RedisClientIds, RedisReadiness
 from services.gateway.features.tasks.waking_tasks import BestEffortWakes, WakingTasks
 from services.gateway.features.tenants import TenantEndpoints, TenantStates
 from services.gateway.features.webhooks.routes import WebhookEndpoints
-from services.gateway.openapi import DescribedApp, docs_page
+from services.gateway.openapi import DescribedApp, build_docs_page
 from services.gateway.optional_parts import BuildPart, GatewayPart, PartHost
 from services.gateway.settings import GatewaySettings
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
@@ -87,7 +87,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     ``shutdown``: tells the application that the server is stopping; a new one if None.
     """
     shutdown = shutdown or build_shutdown_state(settings)
-    opened = _connect(settings)
+    opened = _build_connections(settings)
     services = _build_services(settings, opened, shutdown, tracer)
     host = PartHost(settings, opened.state, opened.identity, services, wiring.utc_now)
     parts = [cast(BuildPart, load_optional_part("gateway", name))(host) for name in settings.parts]
@@ -99,12 +99,12 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
         app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
-    app.add_api_route("/docs", lambda: docs_page(app.openapi()), include_in_schema=False, response_model=None)
+    app.add_api_route("/docs", lambda: build_docs_page(app.openapi()), include_in_schema=False, response_model=None)
     app.outermost_app = _add_middleware(app, settings, opened, rpc)
     return app
 
 
-def _connect(settings: GatewaySettings) -> _Connections:
+def _build_connections(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     listener = ChannelListener(state)
     metrics = Metrics("gateway")
@@ -202,7 +202,7 @@ def _add_a2a_routes(
     task_paths = TaskAndProbeEndpoints(
         services.tasks, identity, readiness.find_problems, settings.model_notice, rest_endpoint.get_task_in_1_0
     )
-    card_paths = card_routes(card, wiring.utc_now(), settings)
+    card_paths = build_card_routes(card, wiring.utc_now(), settings)
     # Described like any path; a request takes the short way of ``JsonRpcFastPath``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for router in (card_paths, rest_endpoint.list_routes(), task_paths.list_routes()):
@@ -235,7 +235,7 @@ def _build_own_routers(settings: GatewaySettings, opened: _Connections, services
         AssessmentEndpoints(services.assessments),
     )
     solver = SolverEndpoint(services.tasks, identity, settings.max_body_bytes)
-    return [*map(partial(api_router, identity, settings.max_body_bytes), endpoints), solver.list_routes()]
+    return [*map(partial(build_api_router, identity, settings.max_body_bytes), endpoints), solver.list_routes()]
 
 
 def _add_middleware(

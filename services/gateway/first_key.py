@@ -50,8 +50,8 @@ async def create_first_key(redis_url: str, tenant: str, principal_id: str, allow
         if operator and not allows_another:
             sentence = f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create"
             raise api_keys.OperatorExists(f"{sentence} (or this with --again, if that key is lost)")
-        created = api_keys.make_key(api_keys.KeyRequest(principal_id, tuple(Role)), tenant, principal_id)
-        await keyring.add(created.key)
+        created = api_keys.make_api_key(api_keys.KeyRequest(principal_id, tuple(Role)), tenant, principal_id)
+        await keyring.add_key(created.key)
         return created
     finally:
         await state.aclose()

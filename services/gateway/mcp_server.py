@@ -15,11 +15,11 @@ from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal, InvalidField
 from services.gateway.edge.replies import INTERNAL_ERROR_TEXT
-from services.gateway.features.identity.middleware import caller_of_request, count_message
+from services.gateway.features.identity.middleware import count_message, get_identified_caller
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskQuery
-from services.gateway.features.tasks.message import MessageDecision, read_message
+from services.gateway.features.tasks.message import MessageDecision, parse_message
 from services.gateway.features.tasks.views import build_public_view
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps, to_exact
@@ -143,27 +143,29 @@ class McpEndpoint:
         self, context: ServerRequestContext[object], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         try:
-            call = _parse_call(params)
+            call = _parse_tool_call(params)
             request = cast(Request, context.request)
             if isinstance(call, SendTask):
                 await count_message(request)
-            result = await self._dispatch(call, self._identity.caller_of(caller_of_request(request), {}))
+            result = await self._carry_out_call(call, self._identity.caller_of(get_identified_caller(request), {}))
         except ValidationError as error:  # the path and the error of each field, without its value
             faults = error.errors(include_input=False, include_url=False)
             places = ((".".join(map(str, fault["loc"])) or "arguments", fault["msg"]) for fault in faults)
-            return _error_result("; ".join(f"{path}: {problem}" for path, problem in places))
+            return _build_error_result("; ".join(f"{path}: {problem}" for path, problem in places))
         except InvalidField as fault:
-            return _error_result(str(fault).replace(fault.field, _ARGUMENTS_BY_FIELD.get(fault.field, fault.field), 1))
+            return _build_error_result(
+                str(fault).replace(fault.field, _ARGUMENTS_BY_FIELD.get(fault.field, fault.field), 1)
+            )
         except (GatewayRefusal, StoreUnavailable) as fault:
-            return _error_result(str(fault))
+            return _build_error_result(str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=MCP_PATH)
-            return _error_result(INTERNAL_ERROR_TEXT)
+            return _build_error_result(INTERNAL_ERROR_TEXT)
         return types.CallToolResult(
             content=[types.TextContent(text=dumps(to_exact(result)))], structured_content=result
         )
 
-    async def _dispatch(self, call: ToolCall, caller: Caller) -> ToolResultFields:
+    async def _carry_out_call(self, call: ToolCall, caller: Caller) -> ToolResultFields:
         match call:
             case SendTask():
                 return await self._send_task(call, caller)
@@ -185,7 +187,9 @@ class McpEndpoint:
         message: JsonObject = {"messageId": call.idempotency_key or str(uuid4()), "parts": [{"text": call.text}]}
         ids: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
         message |= {name: value for name, value in ids.items() if value is not None}
-        accepted = await self._services.tasks.submit(read_message({"message": message}, A2aVersion.A2A_1_0), caller)
+        accepted = await self._services.tasks.submit_message(
+            parse_message({"message": message}, A2aVersion.A2A_1_0), caller
+        )
         if not call.wait:
             return self._build_task_result(accepted.record)
         return self._build_task_result(await self._services.tasks.wait_for_answer(accepted))
@@ -228,7 +232,7 @@ def _describe_tool(call: type[ToolCall]) -> types.Tool:
     return types.Tool(name=call.name, description=call.description, input_schema=schema, annotations=hints)
 
 
-def _parse_call(params: types.CallToolRequestParams) -> ToolCall:
+def _parse_tool_call(params: types.CallToolRequestParams) -> ToolCall:
     """Parse a call of a tool; raises ``ValidationError``, and ``GatewayRefusal`` for an unknown tool."""
     calls_by_name: Mapping[str, type[ToolCall]] = {call.name: call for call in TOOL_CALLS}
     if params.name not in calls_by_name:
@@ -236,5 +240,5 @@ def _parse_call(params: types.CallToolRequestParams) -> ToolCall:
     return calls_by_name[params.name].model_validate(params.arguments or {})
 
 
-def _error_result(reason: str) -> types.CallToolResult:
+def _build_error_result(reason: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=reason)], is_error=True)

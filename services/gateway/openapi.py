@@ -41,32 +41,32 @@ _SCHEMAS_OF_WELL_KNOWN_TYPES: dict[str, Schema] = {
 }
 
 
-def _schema_reference(name: str) -> Schema:
+def _build_schema_reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _add_message(schemas: Schema, kind: Descriptor, prefix: str) -> None:
+def _add_message_schemas(schemas: Schema, kind: Descriptor, prefix: str) -> None:
     """Add the schemas of a message type and of the types in it to ``schemas``, unless it is there already."""
     if prefix + kind.name not in schemas:
         properties: Schema = {}
         schemas[prefix + kind.name] = {"type": "object", "properties": properties}
-        properties |= {field.json_name: _field_schema(schemas, field, prefix) for field in kind.fields}
+        properties |= {field.json_name: _build_field_schema(schemas, field, prefix) for field in kind.fields}
 
 
-def _field_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
+def _build_field_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
     if field.message_type and field.message_type.GetOptions().map_entry:
-        of_values = _element_schema(schemas, field.message_type.fields_by_name["value"], prefix)
+        of_values = _build_element_schema(schemas, field.message_type.fields_by_name["value"], prefix)
         return {"type": "object", "additionalProperties": of_values}
-    single = _element_schema(schemas, field, prefix)
+    single = _build_element_schema(schemas, field, prefix)
     return {"type": "array", "items": single} if field.is_repeated else single
 
 
-def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
+def _build_element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
         well_known = _SCHEMAS_OF_WELL_KNOWN_TYPES.get(field.message_type.full_name)
         if well_known is None:
-            _add_message(schemas, field.message_type, prefix)
-        return _schema_reference(prefix + field.message_type.name) if well_known is None else well_known
+            _add_message_schemas(schemas, field.message_type, prefix)
+        return _build_schema_reference(prefix + field.message_type.name) if well_known is None else well_known
     if field.type == FieldDescriptor.TYPE_ENUM:
         return {"type": "string", "enum": [value.name for value in field.enum_type.values]}
     if field.type == FieldDescriptor.TYPE_BOOL:
@@ -81,7 +81,7 @@ def _build_all_schemas() -> Schema:
     schemas: Schema = {}
     for prefix, kinds in (("", _MESSAGES_1_0), ("V03", _MESSAGES_0_3)):
         for kind in kinds:
-            _add_message(schemas, kind, prefix)
+            _add_message_schemas(schemas, kind, prefix)
     own_schemas: Schema = json.loads(Path(__file__).with_name("openapi_schemas.json").read_text("utf-8"))
     return schemas | own_schemas
 
@@ -101,6 +101,8 @@ _ERROR_1_0, _ERROR_0_3 = "Status", "V03Error"
 
 
 class ParameterShape(NamedTuple):
+    """A query parameter or header that a path takes."""
+
     name: str
     schema: Schema
     is_required: bool = False
@@ -160,16 +162,16 @@ _APPROVALS_QUERY = (
 OWN_API_SHAPE = PathShape(refusals=(409,))
 
 
-def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
+def _build_shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
     answers = {200: {A2A_MEDIA_TYPE: (schema,), _JSON: (schema,)}}
     return PathShape(answers, _ERROR_1_0, body, query, (_VERSION_1_0_PARAMETER,))
 
 
-def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
+def _build_shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
     return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, query, (_VERSION_0_3_PARAMETER,), (409,))
 
 
-def _shape_stream(errors: str, header: ParameterShape, body: str) -> PathShape:
+def _build_stream_shape(errors: str, header: ParameterShape, body: str) -> PathShape:
     headers, refusals = (header, _LAST_EVENT_ID_PARAMETER), () if body else (409,)
     return PathShape({200: {_EVENTS: ("text",)}}, errors, body, headers=headers, refusals=refusals)
 
@@ -184,29 +186,29 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
     ("GET", "/.well-known/agent-card.json"): _CARD_SHAPE,
     ("GET", "/.well-known/agent.json"): _CARD_SHAPE,
     ("GET", "/.well-known/jwks.json"): PathShape(body=""),
-    ("GET", "/extendedAgentCard"): _shape_1_0("AgentCard", body=""),
-    ("GET", "/v1/card"): _shape_0_3("Anything", body=""),
-    ("POST", "/message:send"): _shape_1_0("SendMessageResponse", body="SendMessageRequest"),
-    ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, "SendMessageRequest"),
-    ("GET", "/tasks"): _shape_1_0("ListTasksResponse", body="", query=_LIST_QUERY),
-    ("POST", "/tasks/{task_id}:cancel"): _shape_1_0("Task"),
-    ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
-    ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
-    ("POST", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOK, body=_WEBHOOK),
-    ("GET", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOKS, body=""),
-    ("GET", _WEBHOOK_PATH): _shape_1_0(_WEBHOOK, body=""),
-    ("DELETE", _WEBHOOK_PATH): _shape_1_0("Anything", body=""),
-    ("POST", "/v1/message:send"): _shape_0_3("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
-    ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, "V03SendMessageRequest"),
-    ("GET", "/v1/tasks"): _shape_0_3("V03Tasks", body="", query=_LIST_QUERY),
-    ("GET", "/v1/tasks/{task_id}"): _shape_0_3("V03Task", body="", query=(_HISTORY_LENGTH_PARAMETER,)),
-    ("POST", "/v1/tasks/{task_id}:cancel"): _shape_0_3("V03Task"),
-    ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
-    ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
-    ("POST", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhook", body="Anything"),
-    ("GET", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhooks", body=""),
-    ("GET", f"/v1{_WEBHOOK_PATH}"): _shape_0_3("V03Webhook", body=""),
-    ("DELETE", f"/v1{_WEBHOOK_PATH}"): _shape_0_3("Anything", body=""),
+    ("GET", "/extendedAgentCard"): _build_shape_1_0("AgentCard", body=""),
+    ("GET", "/v1/card"): _build_shape_0_3("Anything", body=""),
+    ("POST", "/message:send"): _build_shape_1_0("SendMessageResponse", body="SendMessageRequest"),
+    ("POST", "/message:stream"): _build_stream_shape(_ERROR_1_0, _VERSION_1_0_PARAMETER, "SendMessageRequest"),
+    ("GET", "/tasks"): _build_shape_1_0("ListTasksResponse", body="", query=_LIST_QUERY),
+    ("POST", "/tasks/{task_id}:cancel"): _build_shape_1_0("Task"),
+    ("GET", "/tasks/{task_id}:subscribe"): _build_stream_shape(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
+    ("POST", "/tasks/{task_id}:subscribe"): _build_stream_shape(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
+    ("POST", _WEBHOOKS_PATH): _build_shape_1_0(_WEBHOOK, body=_WEBHOOK),
+    ("GET", _WEBHOOKS_PATH): _build_shape_1_0(_WEBHOOKS, body=""),
+    ("GET", _WEBHOOK_PATH): _build_shape_1_0(_WEBHOOK, body=""),
+    ("DELETE", _WEBHOOK_PATH): _build_shape_1_0("Anything", body=""),
+    ("POST", "/v1/message:send"): _build_shape_0_3("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
+    ("POST", "/v1/message:stream"): _build_stream_shape(_ERROR_0_3, _VERSION_0_3_PARAMETER, "V03SendMessageRequest"),
+    ("GET", "/v1/tasks"): _build_shape_0_3("V03Tasks", body="", query=_LIST_QUERY),
+    ("GET", "/v1/tasks/{task_id}"): _build_shape_0_3("V03Task", body="", query=(_HISTORY_LENGTH_PARAMETER,)),
+    ("POST", "/v1/tasks/{task_id}:cancel"): _build_shape_0_3("V03Task"),
+    ("GET", "/v1/tasks/{task_id}:subscribe"): _build_stream_shape(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
+    ("POST", "/v1/tasks/{task_id}:subscribe"): _build_stream_shape(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
+    ("POST", f"/v1{_WEBHOOKS_PATH}"): _build_shape_0_3("V03Webhook", body="Anything"),
+    ("GET", f"/v1{_WEBHOOKS_PATH}"): _build_shape_0_3("V03Webhooks", body=""),
+    ("GET", f"/v1{_WEBHOOK_PATH}"): _build_shape_0_3("V03Webhook", body=""),
+    ("DELETE", f"/v1{_WEBHOOK_PATH}"): _build_shape_0_3("Anything", body=""),
     ("GET", "/tasks/{task_id}"): PathShape(
         {200: {_JSON: ("TaskRecord",), A2A_MEDIA_TYPE: ("Task",)}},
         _ERROR_1_0,
@@ -325,19 +327,19 @@ def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
     parameters += [_describe_parameter(parameter, "header") for parameter in shape.headers]
     description: Schema = {
         **operation,
-        "summary": _summary_of(operation.get("description")),
+        "summary": _cut_first_sentence(operation.get("description")),
         CALLERS_KEY: operation.get(CALLERS_KEY) or _describe_callers(method.upper(), path),
         "responses": _describe_responses(shape, takes_body=takes_body),
     }
     if parameters:
         description["parameters"] = parameters
     if takes_body:
-        content: JsonValue = {"application/json": {"schema": _schema_reference(shape.body)}}
+        content: JsonValue = {"application/json": {"schema": _build_schema_reference(shape.body)}}
         description["requestBody"] = {"required": shape.body != "Anything", "content": content}
     return description
 
 
-def _summary_of(description: JsonValue) -> str:
+def _cut_first_sentence(description: JsonValue) -> str:
     """The first sentence of a description, without the full stop."""
     text = " ".join(str(description or "").partition("\n\n")[0].split())
     return text.partition(". ")[0].rstrip(".")
@@ -362,22 +364,28 @@ def _describe_responses(shape: PathShape, *, takes_body: bool) -> Schema:
     """The responses of a path: its answers, and errors, which are of its protocol's or of the common schema."""
     error_statuses = (*_STATUSES_OF_ALL, *shape.refusals, *(_STATUSES_WITH_BODY if takes_body else ()))
     names = tuple(dict.fromkeys((shape.errors, "Refusal")))
-    answers: Schema = {str(status): _response_schema(status, {"application/json": names}) for status in error_statuses}
-    answers |= {str(status): _response_schema(status, media) for status, media in shape.answers.items()}
+    answers: Schema = {
+        str(status): _build_response_schema(status, {"application/json": names}) for status in error_statuses
+    }
+    answers |= {str(status): _build_response_schema(status, media) for status, media in shape.answers.items()}
     if shape.may_be_unready:
-        answers["503"] = _response_schema(503, {"application/json": ("Anything",)})
+        answers["503"] = _build_response_schema(503, {"application/json": ("Anything",)})
     return dict(sorted(answers.items()))
 
 
-def _response_schema(status: int, schemas_by_type: Mapping[str, tuple[str, ...]]) -> Schema:
-    content: Schema = {kind: {"schema": _any_of_schemas(names)} for kind, names in schemas_by_type.items()}
+def _build_response_schema(status: int, schemas_by_type: Mapping[str, tuple[str, ...]]) -> Schema:
+    content: Schema = {kind: {"schema": _build_any_of_schemas(names)} for kind, names in schemas_by_type.items()}
     return {"description": HTTPStatus(status).phrase, **({"content": content} if content else {})}
 
 
-def _any_of_schemas(names: tuple[str, ...]) -> Schema:
+def _build_any_of_schemas(names: tuple[str, ...]) -> Schema:
     if names == ("text",):
         return {"description": "Server-sent events; the data of each is JSON."}
-    return _schema_reference(names[0]) if len(names) == 1 else {"anyOf": [_schema_reference(name) for name in names]}
+    return (
+        _build_schema_reference(names[0])
+        if len(names) == 1
+        else {"anyOf": [_build_schema_reference(name) for name in names]}
+    )
 
 
 _STYLE_SHEET = (
@@ -395,7 +403,7 @@ _PAGE_HEADERS = {
 }
 
 
-def docs_page(description: Schema) -> HTMLResponse:
+def build_docs_page(description: Schema) -> HTMLResponse:
     """An HTML page with each path: what it does, its parameters, and who may call it."""
     from jinja2 import Template  # it takes long to load, and few ask for the page
 

@@ -32,7 +32,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.tool_calls import read_user_messages
-from services.gateway.worlds.world import world_endpoint
+from services.gateway.worlds.world import build_world_url
 from shared.domain.outgoing import addresses_for_files, addresses_for_tools, addresses_for_webhooks
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.guard import AddressGuard
@@ -58,7 +58,9 @@ def serve_metrics(settings: GatewaySettings, state: Redis, metrics: Metrics) -> 
 def build_signing_keys(settings: IdentitySettings, http: httpx.AsyncClient) -> SigningKeys | None:
     """The issuer's keys, to be renewed while the gateway runs; None if tokens are not accepted."""
     source = HttpJwks(http, settings.jwt_issuer, settings.jwt_jwks_url)
-    return SigningKeys(source.fetch, monotonic, settings.jwt_keys_stale) if "jwt" in settings.auth_methods else None
+    return (
+        SigningKeys(source.fetch_keys, monotonic, settings.jwt_keys_stale) if "jwt" in settings.auth_methods else None
+    )
 
 
 def build_identity(settings: IdentitySettings, meter: RateMeter, signing_keys: SigningKeys | None) -> Identity:
@@ -70,7 +72,7 @@ def build_identity(settings: IdentitySettings, meter: RateMeter, signing_keys: S
 
 
 class WebhookWiring:
-    """Webhooks. ``queue``: the queue of deliveries, None if webhooks are not offered.
+    """The objects that deliver webhooks, joined. ``queue``: the queue of deliveries, None if webhooks are not offered.
 
     ``addresses``: the addresses to which webhooks and notices may lead.
     """
@@ -106,7 +108,7 @@ class WebhookWiring:
 
 
 def build_notifier(push: WebhookWiring, state: Redis, public_url: str) -> Notifier:
-    """``public_url``: the gateway's public URL, for links."""
+    """Builds what queues notices about approvals. ``public_url``: the gateway's public URL, for links."""
     return Notifier(
         notices=DueNotices(state),
         approvals=Approvals(state),
@@ -123,14 +125,14 @@ def build_assessor_message_handler(settings: GatewaySettings, state: Redis, task
         return participation.refuse_assessments
     addresses = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
     service = participation.AssessmentParticipationService(
-        participations=participation.AssessmentsOfWorker(state, keys),
+        participations=participation.OpenAssessments(state, keys),
         tasks=tasks,
         lists=TaskLists(state),
         clock=utc_now,
         new_id=lambda: str(uuid4()),
         world_addresses=addresses,
         read_user_messages=partial(read_user_messages, AddressGuard(addresses)),
-        build_world_url=partial(world_endpoint, settings.worlds_base),
+        build_world_url=partial(build_world_url, settings.worlds_base),
     )
     return service.handle_assessor_message
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.gateway.a2a.rest import rest_paths
+from services.gateway.a2a.rest import list_rest_paths
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.integration.gateway_stage import list_at, object_at, stage
 from tests.integration.rough_bodies import rough_call, spoiled
@@ -29,7 +29,7 @@ _COUNTS = [100, pytest.param(2_000, marks=[pytest.mark.long, pytest.mark.timeout
 def test_every_path_of_the_binding_is_among_the_generated() -> None:
     """``GET /tasks/{id}`` of 1.0 is a shared path, and stands elsewhere."""
     named = {(verb, path.replace("{id}", "{task_id}", 1).replace("{id}", "{config_id}")) for verb, path in _NAMED}
-    known = {(path.verb, path.path) for path in rest_paths(_Nothing())}  # type: ignore[arg-type]  # only names are read
+    known = {(path.verb, path.path) for path in list_rest_paths(_Nothing())}  # type: ignore[arg-type]  # only names are read
     assert known <= named | set(_CARDS)
 
 

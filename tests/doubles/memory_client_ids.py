@@ -16,7 +16,7 @@ class MemoryClientIds(RedisClientIds):
         self._answered: dict[MessageKey, str] = defaultdict(str)
 
     @override
-    async def find(self, key: MessageKey) -> FoundTask:
+    async def find_task(self, key: MessageKey) -> FoundTask:
         newest = self._newest.get((key.tenant, key.alias), key.alias)
         return FoundTask(
             key, await self._tasks.get_record(key.tenant, newest), self._signalled[key], self._answered[key]

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from services.gateway.features.participation import AssessmentsOfWorker
+from services.gateway.features.participation import OpenAssessments
 from services.gateway.first_key import create_first_key
 from shared.contracts.assessment.results import Assessment, AssessmentResults
 from shared.infra.compression import DictionaryCompressor
@@ -64,8 +64,8 @@ async def test_a_whole_assessment_ends_by_itself_with_a_result(scenario: str, tm
 
 async def _key_of_the_world(whole: WholeStack) -> str:
     """What the worker was given, opened as an executor opens it."""
-    kept = AssessmentsOfWorker(whole.redis, [whole.stack.options.assessment_key])
-    running = await kept.find(TENANT, await _session_in_turn(whole))
+    kept = OpenAssessments(whole.redis, [whole.stack.options.assessment_key])
+    running = await kept.find_assessment(TENANT, await _session_in_turn(whole))
     assert running is not None
     return kept.decrypt_key(running)
 

@@ -68,7 +68,7 @@ async def test_it_waits_until_it_is_decided_and_is_still_found_then(redis: Redis
     decided = approval.model_copy(update={"status": ApprovalStatus.APPROVED})
     later = await _next(redis, task_store, begun)
     await later.store.finish(state_stage.an_end(later.work)._replace(approval=decided))
-    found = await Approvals(redis).find("acme", "a1")
+    found = await Approvals(redis).find_approval("acme", "a1")
     assert (await _waiting(redis), await redis.exists(_ASKED), found and found.approval.status) == (
         [],
         0,
@@ -131,7 +131,7 @@ async def test_more_than_are_read_at_once_come_whole_and_in_order(redis: Redis, 
 async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store)
     approvals = Approvals(redis)
-    assert (await approvals.list_waiting(_caller("other")), await approvals.find("other", "a1")) == (
+    assert (await approvals.list_waiting(_caller("other")), await approvals.find_approval("other", "a1")) == (
         ApprovalListPage([]),
         None,
     )
@@ -141,12 +141,12 @@ async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore
 async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store, ApprovalNotice(NoticeEvent.WAITING, "a1"))
     one, two = DueNotices(redis), DueNotices(redis)
-    (owed,) = await one.claim_due()
+    (owed,) = await one.claim_due_notices()
     assert (owed.event, owed.tenant, owed.approval_id, owed.step) == (NoticeEvent.WAITING.value, "acme", "a1", "0")
-    assert await two.claim_due() == []
+    assert await two.claim_due_notices() == []
     await redis.zadd(keys.partition_keys(_PARTITION).notices, {keys.pack_member(owed): 1}, xx=True)  # its time is over
-    assert await two.claim_due() == [owed]
-    await two.remove(owed)
+    assert await two.claim_due_notices() == [owed]
+    await two.remove_notice(owed)
     assert await redis.exists(keys.partition_keys(_PARTITION).notices) == 0
 
 
@@ -157,7 +157,7 @@ async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store
     end = _asks(begun, _approval(begun.work.turn.task_id), ApprovalNotice(NoticeEvent.WAITING, "a1"))
     await begun.store.finish(end)
     await begun.store.finish(end)  # repeated after a lost reply
-    assert len(await DueNotices(redis).claim_due()) == 1
+    assert len(await DueNotices(redis).claim_due_notices()) == 1
 
 
 async def _told(redis: Redis) -> dict[str, float]:

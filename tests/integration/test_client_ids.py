@@ -36,7 +36,7 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(
     await redis.hset(key, mapping={f"answered:{number}": "turn" for number in range(MOST_RECORDED_MESSAGES)})  # type: ignore[misc]  # redis-py
     await client_ids.record_answer_received(daily, "turn-new")
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
-    kept = await client_ids.find(daily)
+    kept = await client_ids.find_task(daily)
     assert MOST_RECORDED_MESSAGES // 2 < noted < MOST_RECORDED_MESSAGES
     assert (kept.record, kept.answered_turn_id) == (record, "turn-new")
 
@@ -47,10 +47,10 @@ async def test_a_task_found_before_costs_one_trip(
 ) -> None:
     record = await accepted(task_store)
     for _ in range(2):
-        await client_ids.find(MessageKey("acme", record.task_id))
+        await client_ids.find_task(MessageKey("acme", record.task_id))
     before = int((await redis.info("stats"))["total_reads_processed"])
     for _ in range(10):
-        await client_ids.find(MessageKey("acme", record.task_id))
+        await client_ids.find_task(MessageKey("acme", record.task_id))
     after = int((await redis.info("stats"))["total_reads_processed"])
     assert after - before <= 10 + 1  # and the question itself
 

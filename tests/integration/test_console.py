@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.features.console.pages import PageRenderer, asset_urls
-from services.gateway.features.console.routes import exception_handlers
+from services.gateway.features.console.pages import PageRenderer, build_asset_urls
+from services.gateway.features.console.routes import build_exception_handlers
 from services.gateway.features.console.sessions import MOST_REFUSED_SIGN_INS
 from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import loads_object
@@ -282,7 +282,7 @@ async def test_every_answer_carries_the_policy_and_is_not_kept(play: Stage, dana
 @pytest.mark.promise("console.nothing_foreign")
 async def test_files_are_small_compressed_and_kept_for_good(redis_url: str) -> None:
     async with gateway(redis_url, **OPEN) as url, open_http(base_url=url) as http:
-        found = {name: await http.get(path) for name, path in asset_urls().items()}
+        found = {name: await http.get(path) for name, path in build_asset_urls().items()}
         css = found["console.css"]
         again = await http.get(str(css.url), headers={"If-None-Match": css.headers["etag"]})
         other = await http.get("/console/static/older/console.css")
@@ -365,7 +365,7 @@ async def test_while_the_store_is_away_a_page_says_so_and_returns(own_server: Em
         await dana.sign_in(name="dana")
         own_server.stop()
         away = await dana.go("/console/approvals")
-        files = await dana.go(asset_urls()["console.css"])
+        files = await dana.go(build_asset_urls()["console.css"])
     assert (away.status_code, away.headers["retry-after"], "Nothing is lost" in away.text) == (503, "2", True)
     assert (away.url.path, files.status_code) == ("/console/approvals", 200)
 
@@ -375,7 +375,7 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
         raise RuntimeError("secret inside")
 
     pages = PageRenderer("", lambda: datetime.now(UTC))
-    app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=exception_handlers(pages))
+    app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=build_exception_handlers(pages))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
         reply = await http.get("/console/")

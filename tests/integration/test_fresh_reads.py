@@ -24,7 +24,7 @@ def replicas(redis: Redis, task_store: TaskStore) -> Replicas:
 
 
 async def _find(replica: RedisClientIds, task_id: str, tenant: str = "acme") -> TaskRecord | None:
-    return (await replica.find(MessageKey(tenant, task_id))).record
+    return (await replica.find_task(MessageKey(tenant, task_id))).record
 
 
 async def _read_twice(replicas: Replicas, task_id: str) -> list[TaskRecord | None]:

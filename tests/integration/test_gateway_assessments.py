@@ -16,12 +16,12 @@ from cli.console import CommandError
 from cli.stack.registry import RunningStack, register_stack
 from services.gateway.edge.errors import InvalidField, NotFound
 from services.gateway.features.assessments import AssessmentRepository, KeptAssessment
-from services.gateway.features.console.sessions import form_token
+from services.gateway.features.console.sessions import derive_form_token
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation import (
-    AssessmentOfWorker,
-    AssessmentsOfWorker,
     BegunByAnotherCaller,
+    OpenAssessment,
+    OpenAssessments,
     UndecryptableKey,
 )
 from services.gateway.parts.worlds import find_world
@@ -168,12 +168,12 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
     store = AssessmentRepository(redis, most_kept=3)
     for number in range(5):
         one = an_assessment(f"n{number}")
-        await store.write("acme", KeptAssessment(build_assessment_summary(f"id{number}", "casey", one), one))
+        await store.write_assessment("acme", KeptAssessment(build_assessment_summary(f"id{number}", "casey", one), one))
     digits = "".join(f"{number * 7919:x}" for number in range(250_000))
     huge = an_assessment(agent="x", runs=[a_run(updates=[{"text": digits}])])
 
     with pytest.raises(InvalidField, match="too large"):
-        await store.write("acme", KeptAssessment(build_assessment_summary("huge", "casey", huge), huge))
+        await store.write_assessment("acme", KeptAssessment(build_assessment_summary("huge", "casey", huge), huge))
 
     assert [card.assessment_id for card in await store.list_summaries(ANN)] == ["id4", "id3", "id2"]
     with pytest.raises(NotFound):
@@ -187,8 +187,8 @@ async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(red
 @pytest.mark.promise("console.assessments")
 async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
     store, one = AssessmentRepository(redis), an_assessment()
-    await store.write("acme", KeptAssessment(build_assessment_summary("good", "casey", one), one))
-    await store.write("acme", KeptAssessment(build_assessment_summary("odd", "casey", one), one))
+    await store.write_assessment("acme", KeptAssessment(build_assessment_summary("good", "casey", one), one))
+    await store.write_assessment("acme", KeptAssessment(build_assessment_summary("odd", "casey", one), one))
     await redis.hset(assessment_keys("acme").cards, "odd", "{}")  # type: ignore[misc]  # redis-py
     await redis.hset(assessment_keys("acme").bodies, "good", "!")  # type: ignore[misc]  # redis-py
 
@@ -202,7 +202,7 @@ async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
 async def _signed_in(scene: Scene, who: str) -> AsyncIterator[httpx.AsyncClient]:
     async with open_http(base_url=scene.play.url, timeout=20, trust_env=False) as client:
         await client.get("/console/sign-in")
-        form = form_token(client.cookies["purple_console_form"])
+        form = derive_form_token(client.cookies["purple_console_form"])
         await client.post("/console/sign-in", data={"form": form, "key": scene.tokens[who]})
         yield client
 
@@ -256,7 +256,7 @@ async def test_assessments_are_listed_and_whoever_sees_one_may_remove_it(scene: 
     kept = f"{PLACE}/{worse['assessment_id']}"
     async with _signed_in(scene, "casey") as casey:
         listed = (await casey.get(PLACE)).text
-        form = form_token(casey.cookies["purple_console"])
+        form = derive_form_token(casey.cookies["purple_console"])
         gone = await casey.post(f"{kept}/remove", data={"form": form})
         after = await casey.get(kept)
 
@@ -270,18 +270,18 @@ OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def _beginning(assessment: str = "a1", caller: str = "green", session: str = "s1") -> AssessmentOfWorker:
+def _beginning(assessment: str = "a1", caller: str = "green", session: str = "s1") -> OpenAssessment:
     who = {"assessment": assessment, "session_id": session, "caller": caller}
-    return AssessmentOfWorker(**who, ues_url="http://127.0.0.1:8080", since=NOON, first=NOON)
+    return OpenAssessment(**who, ues_url="http://127.0.0.1:8080", since=NOON, first=NOON)
 
 
 @pytest.mark.promise("participant.key_sealed")
 async def test_what_an_older_key_sealed_is_opened_until_that_key_is_dropped(redis: Redis) -> None:
-    begun = await AssessmentsOfWorker(redis, [OLD]).begin("acme", _beginning(), "the-key")
+    begun = await OpenAssessments(redis, [OLD]).begin_assessment("acme", _beginning(), "the-key")
 
-    assert AssessmentsOfWorker(redis, [NEW, OLD]).decrypt_key(begun) == "the-key"
+    assert OpenAssessments(redis, [NEW, OLD]).decrypt_key(begun) == "the-key"
     with pytest.raises(UndecryptableKey, match="ASSESSMENT_KEY"):
-        AssessmentsOfWorker(redis, [NEW]).decrypt_key(begun)
+        OpenAssessments(redis, [NEW]).decrypt_key(begun)
 
 
 @pytest.mark.promise("participant.key_sealed")
@@ -294,25 +294,25 @@ def test_a_key_that_is_none_stops_the_start_and_is_not_told() -> None:
 
 @pytest.mark.promise("participant.walls")
 async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> None:
-    kept = AssessmentsOfWorker(redis, [NEW])
-    await kept.begin("acme", _beginning(), "the-key")
-    latest = await kept.begin("acme", _beginning("a2", session="s2"), "the-key")
+    kept = OpenAssessments(redis, [NEW])
+    await kept.begin_assessment("acme", _beginning(), "the-key")
+    latest = await kept.begin_assessment("acme", _beginning("a2", session="s2"), "the-key")
 
-    assert await kept.find_latest("acme", "green") == latest
-    assert await kept.find_latest("acme", "other") is None
-    assert await kept.find_latest("other", "green") is None
-    assert await kept.find("other", "s1") is None
+    assert await kept.find_latest_assessment("acme", "green") == latest
+    assert await kept.find_latest_assessment("acme", "other") is None
+    assert await kept.find_latest_assessment("other", "green") is None
+    assert await kept.find_assessment("other", "s1") is None
     with pytest.raises(BegunByAnotherCaller):
-        await kept.begin("acme", _beginning("a3", "other"), "the-key")
+        await kept.begin_assessment("acme", _beginning("a3", "other"), "the-key")
 
 
 @pytest.mark.promise("participant.takes_over")
 async def test_a_turn_has_the_key_of_its_own_assessment_alone(redis: Redis) -> None:
     """Also where the next one of the session has the same address: its world is another's by then."""
-    kept = AssessmentsOfWorker(redis, [NEW])
-    url = (await kept.begin("acme", _beginning(), "the-key")).ues_url
+    kept = OpenAssessments(redis, [NEW])
+    url = (await kept.begin_assessment("acme", _beginning(), "the-key")).ues_url
     before = await find_world(kept, "acme", "s1", "a1")
-    await kept.begin("acme", _beginning("a2"), "the-key")
+    await kept.begin_assessment("acme", _beginning("a2"), "the-key")
 
     assert before == BridgedWorld(url, "the-key")
     assert await find_world(kept, "acme", "s1", "a1") is None
@@ -323,26 +323,26 @@ async def test_a_turn_has_the_key_of_its_own_assessment_alone(redis: Redis) -> N
 @pytest.mark.promise("participant.takes_over")
 async def test_what_another_took_the_place_of_changes_nothing_more(redis: Redis) -> None:
     """A turn that was under way, or an end that comes late, is not the new one's."""
-    kept = AssessmentsOfWorker(redis, [NEW])
-    first = await kept.begin("acme", _beginning(), "the-key")
-    second = await kept.begin("acme", _beginning("a2"), "the-key")
+    kept = OpenAssessments(redis, [NEW])
+    first = await kept.begin_assessment("acme", _beginning(), "the-key")
+    second = await kept.begin_assessment("acme", _beginning("a2"), "the-key")
 
-    assert not await kept.renew("acme", first, 7)
-    await kept.delete("acme", first)
-    assert await kept.find("acme", "s1") == second
+    assert not await kept.begin_turn("acme", first, 7)
+    await kept.delete_assessment("acme", first)
+    assert await kept.find_assessment("acme", "s1") == second
 
 
 @pytest.mark.promise("participant.turn")
 async def test_a_beginning_that_is_sent_again_goes_on_and_each_turn_gives_it_another_day(redis: Redis) -> None:
-    kept = AssessmentsOfWorker(redis, [NEW], seconds=100)
-    first = await kept.begin("acme", _beginning(), "the-key")
+    kept = OpenAssessments(redis, [NEW], seconds=100)
+    first = await kept.begin_assessment("acme", _beginning(), "the-key")
     await redis.expire(participation_key("acme", "s1"), 5)
     await redis.expire(participant_key("acme", "green"), 5)
 
-    assert await kept.renew("acme", first, 2)
-    assert await kept.renew("acme", first, 1)
-    again = await kept.begin("acme", _beginning(), "the-key")
-    found = await kept.find("acme", "s1")
+    assert await kept.begin_turn("acme", first, 2)
+    assert await kept.begin_turn("acme", first, 1)
+    again = await kept.begin_assessment("acme", _beginning(), "the-key")
+    found = await kept.find_assessment("acme", "s1")
     assert found is not None
     assert (found.turns, found.assessment) == (2, again.assessment)
     assert min(await redis.ttl(participation_key("acme", "s1")), await redis.ttl(participant_key("acme", "green"))) > 90
@@ -350,11 +350,11 @@ async def test_a_beginning_that_is_sent_again_goes_on_and_each_turn_gives_it_ano
 
 @pytest.mark.promise("participant.ends")
 async def test_a_session_that_is_forgotten_takes_its_assessment_with_it(redis: Redis) -> None:
-    kept = AssessmentsOfWorker(redis, [NEW])
-    await kept.begin("acme", _beginning(), "the-key")
+    kept = OpenAssessments(redis, [NEW])
+    await kept.begin_assessment("acme", _beginning(), "the-key")
 
     request = await MemoryStage(redis, lambda _: []).forget(ForgetScope.SESSION, "s1")
 
     assert request.removed == {"conversations": 1}
-    assert await kept.find("acme", "s1") is None
+    assert await kept.find_assessment("acme", "s1") is None
     assert await redis.keys("*participation*") == []

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
-from services.gateway.features.identity.api_keys import KeyRequest, OperatorExists, make_key
+from services.gateway.features.identity.api_keys import KeyRequest, OperatorExists, make_api_key
 from services.gateway.features.identity.store import Keyring
 from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
@@ -88,7 +88,7 @@ async def test_the_solver_refuses_who_is_no_client_with_403(locked: Locked) -> N
 async def test_all_keys_of_a_tenant_are_read_at_once(redis: Redis) -> None:
     keyring = Keyring(redis)
     for number in range(30):
-        await keyring.add(make_key(KeyRequest(f"c{number}"), "acme", "olga").key)
+        await keyring.add_key(make_api_key(KeyRequest(f"c{number}"), "acme", "olga").key)
     before = (await redis.info("stats"))["total_reads_processed"]
     found = await keyring.list_keys("acme")
     reads = (await redis.info("stats"))["total_reads_processed"] - before
@@ -99,8 +99,8 @@ async def test_all_keys_of_a_tenant_are_read_at_once(redis: Redis) -> None:
 @pytest.mark.promise("gateway.keys")
 async def test_a_key_that_is_wrong_expired_or_revoked_lets_nobody_in(locked: Locked, redis: Redis) -> None:
     """The answer does not tell which it was. A revocation holds from the next request on."""
-    expired = make_key(KeyRequest("casey", days=1), "acme", "olga", datetime.now(UTC) - timedelta(days=2))
-    await Keyring(redis).add(expired.key)
+    expired = make_api_key(KeyRequest("casey", days=1), "acme", "olga", datetime.now(UTC) - timedelta(days=2))
+    await Keyring(redis).add_key(expired.key)
     token = await locked.key("casey")
     before, _ = await locked.post("/", _send("t1"), token)
     await locked.post(f"/keys/{token.split('_')[1]}/revoke", {})

@@ -20,7 +20,7 @@ from cli.keys import keys as keys_command
 from services.gateway.features.identity.api_keys import (
     CreatedKey,
     hash_secret,
-    make_key,
+    make_api_key,
     parse_key_request,
 )
 from services.gateway.features.identity.model import Caller, LimitUse
@@ -182,8 +182,8 @@ DIGEST = hash_secret(SECRET)
 async def _made(redis: Redis, **limits: int) -> CreatedKey:
     """A key with limits of its own."""
     wish = parse_key_request({"principal": "casey", "roles": ["client", "operator"], **limits})
-    key = make_key(wish, "acme", "olga").key.model_copy(update={"secret_sha256": DIGEST})
-    await Keyring(redis).add(key)
+    key = make_api_key(wish, "acme", "olga").key.model_copy(update={"secret_sha256": DIGEST})
+    await Keyring(redis).add_key(key)
     return CreatedKey(key, f"pa_{key.key_id}_{SECRET}")
 
 
@@ -307,10 +307,10 @@ async def test_nobody_uses_up_anothers_allowance(redis: Redis) -> None:
     """A key's id is no secret: a wrong secret with it costs its holder nothing."""
     made, meter = await _made(redis, requests_a_minute=2), RateMeter(redis)
     for _ in range(5):
-        key, stranger = await meter.count_for_key(made.key.key_id, hash_secret("guess"), LimitUse.REQUEST, NONE)
+        key, stranger = await meter.count_request_of_key(made.key.key_id, hash_secret("guess"), LimitUse.REQUEST, NONE)
         assert key is not None
         assert stranger.usages == ()
-    _, mine = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
+    _, mine = await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
     assert (mine.used_up, mine.usages[0].remaining) == ("", 1)
 
 
@@ -320,7 +320,9 @@ async def test_a_fresh_caller_is_told_the_whole_of_its_allowance(redis: Redis) -
     told = []
     for quota in (51, 102, 105, 420):
         caller = Caller("acme", Principal(id=f"p{quota}"))
-        fresh = await RateMeter(redis).count_for_bearer(caller, LimitUse.UNCOUNTED, RateAllowance(requests=quota))
+        fresh = await RateMeter(redis).count_request_of_bearer(
+            caller, LimitUse.UNCOUNTED, RateAllowance(requests=quota)
+        )
         told.append(fresh.usages[0].remaining)
     assert told == [51, 102, 105, 420]
 
@@ -332,9 +334,9 @@ async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
     seconds, micros = await redis.time()
     now, name = seconds * 1_000_000 + micros, keys.rate_keys_of_api_key(made.key.key_id).requests
     await redis.set(name, now + 30_000_000)
-    _, half = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
+    _, half = await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
     await redis.set(name, now + 90_000_000)
-    _, none = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
+    _, none = await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
     assert half.used_up == ""
     assert 29 <= half.usages[0].remaining <= 50  # one more a second that the test took
     assert 10 <= half.usages[0].reset_seconds <= 31
@@ -347,7 +349,7 @@ async def test_a_days_quota_is_that_of_its_day(redis: Redis) -> None:
     made, meter = await _made(redis, messages_a_day=2), RateMeter(redis)
     seconds, _ = await redis.time()
     await redis.set(keys.rate_keys_of_api_key(made.key.key_id).daily, f"{seconds // 86400 - 1}:2")
-    stood = [(await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.MESSAGE, NONE))[1] for _ in range(3)]
+    stood = [(await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.MESSAGE, NONE))[1] for _ in range(3)]
     assert [(one.used_up, one.usages[0].remaining) for one in stood] == [("", 1), ("", 0), ("daily", 0)]
 
 
@@ -356,11 +358,11 @@ async def test_a_key_is_found_and_counted_in_one_step_that_nothing_is_logged_of(
     """The log of writes is fsynced: reads, which are many, must not wait for it."""
     made, meter = await _made(redis, requests_a_minute=60, messages_a_minute=60), RateMeter(redis)
     for _ in range(30):  # half a minute's worth: a count that is over is taken out, and that would be logged
-        await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
+        await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
     await redis.config_resetstat()
     before = (await redis.info("persistence"))["aof_current_size"]
     for _ in range(20):
-        await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
+        await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
     after = (await redis.info("persistence"))["aof_current_size"]
     stats = cast("dict[str, dict[str, int]]", await redis.info("commandstats"))
     assert stats["cmdstat_evalsha"]["calls"] == 20
@@ -373,8 +375,8 @@ async def test_a_bearers_limits_are_those_of_the_principal(redis: Redis) -> None
     """Whatever token is presented; another tenant's of the same name is another."""
     meter, usual = RateMeter(redis), RateAllowance(requests=2)
     casey = Caller("acme", Principal(id="casey", verified=True))
-    standings = [await meter.count_for_bearer(casey, LimitUse.REQUEST, usual) for _ in range(3)]
-    other = await meter.count_for_bearer(casey._replace(tenant="globex"), LimitUse.REQUEST, usual)
+    standings = [await meter.count_request_of_bearer(casey, LimitUse.REQUEST, usual) for _ in range(3)]
+    other = await meter.count_request_of_bearer(casey._replace(tenant="globex"), LimitUse.REQUEST, usual)
     assert [one.used_up for one in standings] == ["", "", "requests"]
     assert other.used_up == ""
 
@@ -428,8 +430,8 @@ def test_what_is_counted_in_one_step_lies_in_one_slot(names: keys.RateKeys) -> N
 async def test_a_request_whose_reply_was_lost_costs_nothing_more(redis: Redis) -> None:
     """It is repeated, and who repeats says so."""
     made, meter = await _made(redis, requests_a_minute=5, messages_a_day=5), RateMeter(redis)
-    await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
+    await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
     names = [*keys.rate_keys_of_api_key(made.key.key_id), keys.api_key(made.key.key_id)]
     await Scripts(redis).execute("EVAL", build_script("admit", is_repeated=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)
-    _, stands = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.UNCOUNTED, NONE)
+    _, stands = await meter.count_request_of_key(made.key.key_id, DIGEST, LimitUse.UNCOUNTED, NONE)
     assert [one.remaining for one in stands.usages] == [4, 4]

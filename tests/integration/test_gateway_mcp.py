@@ -17,7 +17,7 @@ from mcp.types import CallToolResult
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.features.identity.api_keys import KeyRequest, make_key
+from services.gateway.features.identity.api_keys import KeyRequest, make_api_key
 from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
 from tests.integration.gateway_stage import Stage, stage
@@ -41,8 +41,8 @@ PEOPLE = {
 @asynccontextmanager
 async def _locked(redis: Redis, redis_url: str) -> AsyncIterator[tuple[Stage, dict[str, str]]]:
     keys = await make_keys(redis, PEOPLE)
-    boss = make_key(KeyRequest("boss", (Role.APPROVER,), levels=("manager",)), "acme", "olga")
-    await Keyring(redis).add(boss.key)
+    boss = make_api_key(KeyRequest("boss", (Role.APPROVER,), levels=("manager",)), "acme", "olga")
+    await Keyring(redis).add_key(boss.key)
     keys["boss"] = boss.token
     async with stage(redis, redis_url, **LOCKED) as play:
         yield play, keys

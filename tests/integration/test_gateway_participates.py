@@ -20,7 +20,7 @@ from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.a2a_replies import read_replies
 from services.assessor.ports.participants import ParticipantFailed
 from services.gateway.features.identity.model import Caller
-from services.gateway.features.participation import AssessmentsOfWorker
+from services.gateway.features.participation import OpenAssessments
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
     AssessmentComplete,
@@ -310,8 +310,8 @@ async def test_the_key_is_sealed_and_nowhere_else(redis: Redis, play: Stage, cap
     assert b"ues_url" in stored
     assert SECRET.encode() not in stored
     assert SECRET not in f"{begun}{reply}{story}{logged}"
-    kept = AssessmentsOfWorker(redis, [KEY])
-    running = await kept.find("default", "c1")
+    kept = OpenAssessments(redis, [KEY])
+    running = await kept.find_assessment("default", "c1")
     assert running is not None
     assert (running.turns, kept.decrypt_key(running)) == (1, SECRET)
     assert SECRET not in repr(running)
@@ -323,10 +323,10 @@ async def test_only_the_installations_key_gives_the_name_of_a_world(redis: Redis
     """Tenant, caller and message id are no secrets, and whoever knows the name is in that world."""
     caller, other = Caller("acme", Principal(id="green")), Fernet.generate_key().decode()
     ours, same, others = (
-        AssessmentsOfWorker(redis, keys).derive_assessment_name(caller, "m1") for keys in ([KEY], [KEY, other], [other])
+        OpenAssessments(redis, keys).derive_assessment_name(caller, "m1") for keys in ([KEY], [KEY, other], [other])
     )
     assert ours == same != others
-    assert ours != AssessmentsOfWorker(redis, [KEY]).derive_assessment_name(caller, "m2")
+    assert ours != OpenAssessments(redis, [KEY]).derive_assessment_name(caller, "m2")
 
 
 @pytest.mark.promise("participant.no_echo")

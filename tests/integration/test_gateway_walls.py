@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from services.executor.adapters.made_tools import RedisMadeTools
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.bootstrap import build_app
-from services.gateway.features.console.sessions import form_token
+from services.gateway.features.console.sessions import derive_form_token
 from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.task import Principal
@@ -116,7 +116,7 @@ class Intruder:
 
     async def sign_in(self) -> None:
         await self.client.get("/console/sign-in")
-        form = form_token(self.client.cookies["purple_console_form"])
+        form = derive_form_token(self.client.cookies["purple_console_form"])
         signed = await self.client.post("/console/sign-in", data={"form": form, "key": self._token})
         assert signed.status_code == 303
 
@@ -130,7 +130,7 @@ class Intruder:
 
     async def _asked(self, attempt: EarlierAttempt, path: str, body: Json) -> httpx.Response:
         if attempt.form:
-            fields = {**cast("dict[str, str]", body), "form": form_token(self.client.cookies["purple_console"])}
+            fields = {**cast("dict[str, str]", body), "form": derive_form_token(self.client.cookies["purple_console"])}
             return await self.client.request(attempt.method, path, data=None if attempt.method == "GET" else fields)
         headers = {**_key_of(self._token), **({"A2A-Version": attempt.version} if attempt.version else {})}
         return await self.client.request(attempt.method, path, json=cast("JsonValue", body), headers=headers)

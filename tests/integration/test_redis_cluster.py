@@ -112,7 +112,7 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
         record = await accepted(store)
         client_ids = RedisClientIds(cluster, store)
         await client_ids.record_task(key, record.task_id)
-        assert (await client_ids.find(key)).record == record
+        assert (await client_ids.find_task(key)).record == record
     assert (await LearnedData(cluster).read_totals("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 
@@ -154,21 +154,21 @@ async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: 
     lines, hooks = RedisDeliveryQueue(cluster, SEAL), RedisWebhooks(cluster, SEAL)
     async with ChannelListener(cluster) as live:
         record = await accepted(TaskStore(cluster, live))
-        await hooks.put(
+        await hooks.register_webhook(
             record,
             TaskWebhook(config_id="c1", url="https://a.example/", dialect=A2aVersion.A2A_1_0),
             includes_past=True,
             limit=3,
         )
         claim = await claim_of(lines)
-        work = await lines.read(claim)
+        work = await lines.read_claimed(claim)
         assert isinstance(work, WebhookWork)
         begun = await begin(sessions_of(cluster, "one"))
         await begun.store.finish(an_end(begun.work))
         await lines.store_result(
             claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), StepAfterDelivery.DONE, 0
         )
-        again = await lines.read(await claim_of(lines))
+        again = await lines.read_claimed(await claim_of(lines))
         await lines.enqueue(
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://a.example/", body="{}")
         )

@@ -27,7 +27,7 @@ from services.executor.ports.turns import (
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.identity.api_keys import (
     UnverifiedIdentity,
-    make_key,
+    make_api_key,
     parse_key_request,
 )
 from services.gateway.features.identity.store import Keyring
@@ -166,11 +166,11 @@ async def test_without_memory_a_key_still_opens_what_is_read_and_a_revoked_one_n
 ) -> None:
     """Finding a key also counts the request and notes its use, which such a server refuses."""
     wish = parse_key_request({"principal": "casey", "roles": ["client"]})
-    good, revoked = (make_key(wish, "acme", "olga") for _ in range(2))
+    good, revoked = (make_api_key(wish, "acme", "olga") for _ in range(2))
     keyring = Keyring(own_redis)
     for made in (good, revoked):
-        await keyring.add(made.key)
-    await keyring.revoke(revoked.key, revoked.key.created_at)
+        await keyring.add_key(made.key)
+    await keyring.revoke_key(revoked.key, revoked.key.created_at)
     async with gateway_client(own_server.url, **LOCKED) as http:
         async with no_memory(own_redis):
             answers = [await _answer_to_key(http, made.token) for made in (good, revoked)]

@@ -19,7 +19,7 @@ from services.gateway.features.webhooks.model import (
     RegisteredWebhook,
     SignedPost,
 )
-from services.gateway.features.webhooks.settings import read_secrets
+from services.gateway.features.webhooks.settings import parse_master_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import AllowedAddresses, why_url_refused
 from shared.infra.guard import AddressGuard
@@ -40,7 +40,7 @@ async def _told(play: Stage, receiver: Receiver, task_id: str = "T1") -> None:
 async def _list_hooks(play: Stage) -> Sequence[RegisteredWebhook]:
     """Those of the task that was worked on last."""
     await play.worker.has_begun(1)
-    hooks = RedisWebhooks(play.redis, SecretCipher(read_secrets(SECRET).derive_sealing_keys()))
+    hooks = RedisWebhooks(play.redis, SecretCipher(parse_master_secrets(SECRET).derive_sealing_keys()))
     return await hooks.list_webhooks(play.worker.works[-1].record)
 
 
@@ -195,12 +195,12 @@ OFF = {**SOON, "a2a_push": "off"}
 
 
 def lines_of(redis: Redis) -> RedisDeliveryQueue:
-    return RedisDeliveryQueue(redis, SecretCipher(read_secrets(SECRET).derive_sealing_keys()))
+    return RedisDeliveryQueue(redis, SecretCipher(parse_master_secrets(SECRET).derive_sealing_keys()))
 
 
 async def claimed(lines: RedisDeliveryQueue, seconds: float) -> QueuedDelivery:
     """The one line that is due, claimed as a gateway claims it."""
-    claims = await lines.claim((await lines.list_due(10, 10))[0], seconds)
+    claims = await lines.claim_deliveries((await lines.list_due(10, 10))[0], seconds)
     assert len(claims) == 1
     return claims[0]
 
@@ -243,7 +243,7 @@ async def test_what_a_dead_gateway_had_claimed_another_delivers_when_it_ends(red
         lines = lines_of(redis)
         await lines.enqueue(a_notice(receiver.url))
         claim = await claimed(lines, 0.3)
-        work = await lines.read(claim)
+        work = await lines.read_claimed(claim)
         async with gateway(redis_url, **SOON):
             (taken,) = await receiver.has(1)
         assert work is not None

@@ -28,7 +28,7 @@ from services.gateway.features.deliveries.service import DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
 from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery, SignedPost, TaskWebhook
-from services.gateway.features.webhooks.settings import PushSettings, read_secrets
+from services.gateway.features.webhooks.settings import PushSettings, parse_master_secrets
 from services.gateway.features.webhooks.store import FailingDeliveries, RedisWebhooks
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import loads_object
@@ -45,7 +45,7 @@ from tests.integration.gateway_stage import at
 from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET
 
-SEAL = SecretCipher(read_secrets(SECRET).derive_sealing_keys())
+SEAL = SecretCipher(parse_master_secrets(SECRET).derive_sealing_keys())
 HOOK = TaskWebhook(config_id="c1", url="https://hooks.example/a", dialect=A2aVersion.A2A_0_3)
 
 
@@ -56,14 +56,14 @@ def _notice(number: int, tenant: str = "acme") -> SignedPost:
 
 
 async def claim_of(lines: RedisDeliveryQueue, seconds: float = 60) -> QueuedDelivery:
-    (claim,) = await lines.claim((await lines.list_due(10, 10))[0], seconds)
+    (claim,) = await lines.claim_deliveries((await lines.list_due(10, 10))[0], seconds)
     return claim
 
 
 async def _hooked(redis: Redis, store: TaskStore, webhook: TaskWebhook = HOOK) -> TaskRecord:
     record = a_record()
     await store.accept(record, a_turn(record), dedupe=None)
-    await RedisWebhooks(redis, SEAL).put(record, webhook, includes_past=True, limit=3)
+    await RedisWebhooks(redis, SEAL).register_webhook(record, webhook, includes_past=True, limit=3)
     return record
 
 
@@ -78,7 +78,7 @@ async def test_a_line_is_claimed_once(redis: Redis) -> None:
     lines = RedisDeliveryQueue(redis, SEAL)
     await lines.enqueue(_notice(1))
     due = (await lines.list_due(10, 10))[0]
-    both = await asyncio.gather(*(lines.claim(due, 60) for _ in range(2)))
+    both = await asyncio.gather(*(lines.claim_deliveries(due, 60) for _ in range(2)))
     assert sorted(map(len, both)) == [0, 1]
     assert (await lines.list_due(10, 10))[0] == []
 
@@ -98,7 +98,7 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
     for _ in range(2):
         await lines.enqueue(_notice(1))
     claim = await claim_of(lines)
-    work = await lines.read(claim)
+    work = await lines.read_claimed(claim)
     assert work is not None
     await lines.store_result(claim, work, DeliveryProgress(delivered=1), StepAfterDelivery.DONE, 0)
     assert [name async for name in redis.scan_iter("*")] == []
@@ -120,13 +120,13 @@ async def test_a_crowd_too_large_for_one_look_hides_nobody_elses_line_for_long(r
 async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Redis, task_store: TaskStore) -> None:
     lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     claim = await claim_of(lines)
-    work = await lines.read(claim)
+    work = await lines.read_claimed(claim)
     assert isinstance(work, WebhookWork)
     await _finish(redis, record)
     await lines.store_result(
         claim, work, work.progress.model_copy(update={"cursor": work.events[-1][0]}), StepAfterDelivery.DONE, 0
     )
-    again = await lines.read(await claim_of(lines))
+    again = await lines.read_claimed(await claim_of(lines))
     assert isinstance(again, WebhookWork)
     assert [event.kind for _, event in again.events][-1] == "turn_finished"
 
@@ -134,7 +134,7 @@ async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Red
 async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, task_store: TaskStore) -> None:
     lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     claim = await claim_of(lines)
-    work = await lines.read(claim)
+    work = await lines.read_claimed(claim)
     assert work is not None
     await lines.store_result(
         claim, work, DeliveryProgress(tries=1, error="it answered 500"), StepAfterDelivery.RETRY, 60
@@ -146,13 +146,13 @@ async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, t
 async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redis, task_store: TaskStore) -> None:
     lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)
     stale = await claim_of(lines)
-    work = await lines.read(stale)
+    work = await lines.read_claimed(stale)
     assert work is not None
-    await RedisWebhooks(redis, SEAL).put(
+    await RedisWebhooks(redis, SEAL).register_webhook(
         record, HOOK.model_copy(update={"url": "https://b.example/"}), includes_past=True, limit=3
     )
     assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), StepAfterDelivery.DISABLE, 0) == ""
-    again = await lines.read(await claim_of(lines))
+    again = await lines.read_claimed(await claim_of(lines))
     assert isinstance(again, WebhookWork)
     assert (again.webhook.url, again.progress.disabled) == ("https://b.example/", False)
 
@@ -175,10 +175,10 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
     """After a change of WEBHOOK_SECRET that forgot the one before."""
     record = await _hooked(redis, task_store)
     await RedisDeliveryQueue(redis, SEAL).enqueue(_notice(1))
-    lines = RedisDeliveryQueue(redis, SecretCipher(read_secrets("b3RoZXI" * 8).derive_sealing_keys()))
+    lines = RedisDeliveryQueue(redis, SecretCipher(parse_master_secrets("b3RoZXI" * 8).derive_sealing_keys()))
     found = []
-    for claim in await lines.claim((await lines.list_due(10, 10))[0], 60):
-        work = await lines.read(claim)
+    for claim in await lines.claim_deliveries((await lines.list_due(10, 10))[0], 60):
+        work = await lines.read_claimed(claim)
         assert isinstance(work, UnreadableDelivery)
         found.append((work.subject, work.config_id))
         await lines.store_result(
@@ -233,9 +233,9 @@ class World(HttpPoster):
         patient = given.model_copy(update={"push_first_pause": 0, "push_tries": 1000})
         courier = DeliveryService(lines, self, body, patient, lambda: datetime.now(UTC), random.random)
         while due := (await lines.list_due(10, 10))[0]:
-            for claim in await lines.claim(due, 60):
+            for claim in await lines.claim_deliveries(due, 60):
                 try:
-                    await courier.deliver(claim)
+                    await courier.deliver_claimed(claim)
                 except Dies:
                     await self._end_of(claim)
 
@@ -261,7 +261,7 @@ async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: A2aVer
         store, world = TaskStore(redis, live), World(redis, fates)
         record = await _hooked(redis, store, HOOK.model_copy(update={"dialect": dialect}))
         twin = HOOK.model_copy(update={"dialect": dialect, "config_id": "c2", "url": "https://twin.example/"})
-        await RedisWebhooks(redis, SEAL).put(record, twin, includes_past=True, limit=3)
+        await RedisWebhooks(redis, SEAL).register_webhook(record, twin, includes_past=True, limit=3)
         await world.deliver()
         if waits:
             await _finish(redis, record, TaskState.INPUT_REQUIRED)
@@ -281,7 +281,7 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
     world = World(redis)
     lines = RedisDeliveryQueue(redis, SEAL)
     claim = await claim_of(lines)
-    work = await lines.read(claim)
+    work = await lines.read_claimed(claim)
     assert isinstance(work, WebhookWork)
     first = list_pending_updates(work)[0]
     assert isinstance(first.update, ArtifactUpdate)
@@ -298,9 +298,9 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
 async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, task_store: TaskStore) -> None:
     """A secret that reaches one replica before the other loses nobody's webhook."""
     record = await _hooked(redis, task_store)
-    changed = RedisDeliveryQueue(redis, SecretCipher(read_secrets("bmV3" * 8).derive_sealing_keys()))
+    changed = RedisDeliveryQueue(redis, SecretCipher(parse_master_secrets("bmV3" * 8).derive_sealing_keys()))
     claim = await claim_of(changed, 0)
-    closed = await changed.read(claim)
+    closed = await changed.read_claimed(claim)
     assert isinstance(closed, UnreadableDelivery)
     await changed.store_result(
         claim, closed, closed.progress.model_copy(update={"tries": 1}), StepAfterDelivery.RETRY, 0
@@ -320,8 +320,8 @@ async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
         FailingDeliveries(Scripts(redis)),
     )
     await redis.hset(keys.failing_webhooks_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
-    await notes.add("acme", "one more", failing)
-    await notes.add("acme", "m1", failing.model_copy(update={"tries": 7}))
+    await notes.add_delivery("acme", "one more", failing)
+    await notes.add_delivery("acme", "m1", failing.model_copy(update={"tries": 7}))
     found = await notes.list_newest("acme")
     assert (len(found), max(one.tries for one in found)) == (1000, 7)
 

@@ -8,7 +8,7 @@ from google.protobuf.json_format import ParseDict
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.features.webhooks.settings import read_secrets
+from services.gateway.features.webhooks.settings import parse_master_secrets
 from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import JsonObject
 from tests.http_client import rpc_body
@@ -214,5 +214,5 @@ async def test_an_operator_is_told_the_secret_of_the_own_tenant_and_nobody_else(
     async with locked_stage(redis, redis_url, **SOON) as locked:
         told = await locked.post("/webhooks/secret", {})
         refused, _ = await locked.post("/webhooks/secret", {}, await locked.key("casey"))
-    assert told == (200, {"tenant": "acme", "secrets": [*read_secrets(SECRET).derive_secrets("acme")]})
+    assert told == (200, {"tenant": "acme", "secrets": [*parse_master_secrets(SECRET).derive_secrets("acme")]})
     assert refused == 403

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.features.webhooks.settings import read_secrets
+from services.gateway.features.webhooks.settings import parse_master_secrets
 from shared.domain.exact_json import JsonObject
 from tests.serving import serving
 
@@ -40,7 +40,7 @@ class Taken(NamedTuple):
 
     def verify(self, tenant: str = "default") -> None:
         """Raises unless the signature is that of the tenant's secret."""
-        Verifier(read_secrets(SECRET).derive_secrets(tenant)[0]).verify(self.body, dict(self.headers))
+        Verifier(parse_master_secrets(SECRET).derive_secrets(tenant)[0]).verify(self.body, dict(self.headers))
 
 
 class Receiver:

@@ -74,7 +74,7 @@ def build_agent_card(settings: A2aSettings) -> new.AgentCard:
     return settings.card_keys.sign(card) if settings.card_keys else card
 
 
-def card_routes(card: new.AgentCard, last_modified: datetime, settings: A2aSettings) -> APIRouter:
+def build_card_routes(card: new.AgentCard, last_modified: datetime, settings: A2aSettings) -> APIRouter:
     """The routes of the card and of the keys that verify it.
 
     The merged card has the signature of the 1.0 card, since verifiers of 1.0 ignore the fields of 0.3.

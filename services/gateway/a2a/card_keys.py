@@ -29,7 +29,7 @@ class CardKeys:
 
     def __init__(self, signing: EllipticCurvePrivateKey, retired: Sequence[EllipticCurvePublicKey], url: str) -> None:
         """``url``: the agent's URL, below which the keys are published."""
-        self._published = [_public_key_as_jwk(key) for key in (signing.public_key(), *retired)]
+        self._published = [_convert_public_key_to_jwk(key) for key in (signing.public_key(), *retired)]
         kid, jku = self._published[0]["kid"], url.rstrip("/") + JWKS_PATH
         header = ProtectedHeader(alg="ES256", typ="JOSE", kid=kid, jku=jku)
         pem = signing.private_bytes(
@@ -57,7 +57,7 @@ class CardKeys:
         unsigned = {name: value for name, value in card.items() if name != "signatures"}
         canonical_json = json.dumps(unsigned, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
         fields = OldCard.model_validate(unsigned).model_dump(exclude_defaults=True, exclude_none=True, by_alias=True)
-        library_json = json.dumps(_drop_empty(fields), separators=(",", ":"), sort_keys=True)
+        library_json = json.dumps(_drop_empty_values(fields), separators=(",", ":"), sort_keys=True)
         return {**unsigned, "signatures": [self._sign_payload(payload) for payload in (canonical_json, library_json)]}
 
     def _sign_payload(self, payload: str) -> dict[str, JsonValue]:
@@ -66,7 +66,7 @@ class CardKeys:
         return {"protected": protected, "signature": signature}
 
 
-def read_card_keys(pem: str, url: str) -> CardKeys:
+def parse_card_keys(pem: str, url: str) -> CardKeys:
     """Parse keys in PEM, the newest first: the first must be a private key, older ones may be public keys.
 
     ``url``: the agent's URL. Raises ``BadCardKeys``.
@@ -94,16 +94,16 @@ def _parse_pem_key(block: str) -> EllipticCurvePrivateKey | EllipticCurvePublicK
     return key
 
 
-def _drop_empty(value: object) -> object:
+def _drop_empty_values(value: object) -> object:
     if isinstance(value, dict):
-        cleaned = {name: _drop_empty(item) for name, item in value.items()}
+        cleaned = {name: _drop_empty_values(item) for name, item in value.items()}
         return {name: item for name, item in cleaned.items() if item is not None} or None
     if isinstance(value, list):
-        return [item for item in map(_drop_empty, value) if item is not None] or None
+        return [item for item in map(_drop_empty_values, value) if item is not None] or None
     return None if value == "" else value
 
 
-def _public_key_as_jwk(key: EllipticCurvePublicKey) -> dict[str, str]:
+def _convert_public_key_to_jwk(key: EllipticCurvePublicKey) -> dict[str, str]:
     jwk = ECAlgorithm.to_jwk(key, as_dict=True)
     fields = {name: str(jwk[name]) for name in _THUMBPRINT_FIELDS}
     hashed = json.dumps(fields, separators=(",", ":"), sort_keys=True)

@@ -22,13 +22,13 @@ from services.gateway.edge.replies import (
     PRIVATE_HEADERS,
     VERSION_HEADER,
     AnyRefusal,
+    build_rest_fault_reply,
+    build_rpc_fault_reply,
     choose_media_type,
-    rest_fault_reply,
-    rpc_fault_reply,
-    rpc_result_bytes,
+    encode_rpc_result,
 )
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter, receive_if_ready, replay_first_message
-from services.gateway.features.identity.middleware import CallerMiddleware, limit_headers
+from services.gateway.features.identity.middleware import CallerMiddleware, build_limit_headers
 from services.gateway.features.identity.model import AdmittedCaller, Identity
 from shared.infra.counted_app import RequestCounts
 
@@ -43,8 +43,8 @@ _RAW_PRIVATE_HEADERS = tuple((name.lower().encode(), value.encode()) for name, v
 _RPC_FIELDS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
-class _GetTask(NamedTuple):
-    """A ``GetTask``. ``call_id``: of the JSON-RPC call; None over REST."""
+class _GetTaskCall(NamedTuple):
+    """A call of ``GetTask``. ``call_id``: the id of the JSON-RPC call; None over REST."""
 
     task_id: str
     media_type: str = _JSON_TYPE
@@ -74,7 +74,7 @@ class GetTaskFastPath:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = perf_counter()
-        head = _fast_path_headers(scope, self._most_call_bytes) if scope["type"] == "http" else None
+        head = _select_fast_path_headers(scope, self._most_call_bytes) if scope["type"] == "http" else None
         if head is None or not self._passes_checks(scope, head):
             return await self._app(scope, receive, send)
         admitted = await self._callers.admit(scope, head, head.get("x-forwarded-for", ""))
@@ -82,7 +82,7 @@ class GetTaskFastPath:
             return await self._app(scope, receive, send)
         if scope["method"] == "GET":
             task_id, media_type = scope["path"].removeprefix("/tasks/"), choose_media_type(head.get("accept", ""))
-            return await self._send_reply(scope, send, _GetTask(task_id, media_type), admitted, began)
+            return await self._send_reply(scope, send, _GetTaskCall(task_id, media_type), admitted, began)
         first_message = await receive_if_ready(receive)  # who sends it is known before anything of it is read
         if first_message is None:
             return await self._app(scope, receive, send)
@@ -99,7 +99,7 @@ class GetTaskFastPath:
         return not is_foreign and self._limiter.build_refusal(scope) is None
 
     async def _send_reply(
-        self, scope: Scope, send: Send, get_task: _GetTask, admitted: AdmittedCaller, began: float
+        self, scope: Scope, send: Send, get_task: _GetTaskCall, admitted: AdmittedCaller, began: float
     ) -> None:
         counts, path = self._counts, "/" if scope["method"] == "POST" else _TASK_PATH
         scope["route"], status = self._routes[path], 500
@@ -115,27 +115,31 @@ class GetTaskFastPath:
             counts.change_open_count(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
-    async def _build_answer(self, get_task: _GetTask, admitted: AdmittedCaller) -> tuple[Message, bytes]:
+    async def _build_answer(self, get_task: _GetTaskCall, admitted: AdmittedCaller) -> tuple[Message, bytes]:
         """The first ASGI message of the answer, and the answer's body."""
         call_id = get_task.call_id
         try:
             caller = self._identity.caller_of(admitted.caller, {})
             task = await self._methods.serialize_task(get_task.task_id, caller, FORMAT_1_0)
-            body = task if call_id is None else rpc_result_bytes(call_id, task)
+            body = task if call_id is None else encode_rpc_result(call_id, task)
             length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", get_task.media_type.encode())
             status, headers = 200, [length, kind, *(_RAW_PRIVATE_HEADERS if call_id is None else ())]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, AnyRefusal):
                 log.exception("request_failed", method="GetTask")
             is_rest = call_id is None
-            refusal = rest_fault_reply(fault) if is_rest else rpc_fault_reply(call_id, fault, includes_reason=True)
+            refusal = (
+                build_rest_fault_reply(fault)
+                if is_rest
+                else build_rpc_fault_reply(call_id, fault, includes_reason=True)
+            )
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
-        limits = limit_headers(admitted.rate_limits)
+        limits = build_limit_headers(admitted.rate_limits)
         headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
         return {"type": "http.response.start", "status": status, "headers": headers}, body
 
 
-def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | None:
+def _select_fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | None:
     """The headers of a request that may be a ``GetTask`` in its usual form; None for any other request."""
     path, raw_headers = scope["path"], scope["headers"]
     is_call = path == "/" and scope["method"] == "POST"
@@ -152,7 +156,7 @@ def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | Non
     return head if is_short and head.get("content-type", _JSON_TYPE) == _JSON_TYPE else None
 
 
-def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
+def _parse_rpc_get_task(body: bytes) -> _GetTaskCall | None:
     """Parse a JSON-RPC ``GetTask`` whose only parameter is the task's id; None for any other body."""
     if b'"GetTask"' not in body:
         return None
@@ -167,11 +171,11 @@ def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
     call_id, params = call["id"], call["params"]
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
     is_number = type(call_id) is int and abs(call_id) < _LARGEST_NUMERIC_ID
-    if not (_is_plain_id(task_id) and (is_number or _is_plain_id(call_id))):
+    if not (_is_usable_id(task_id) and (is_number or _is_usable_id(call_id))):
         return None
-    return _GetTask(task_id, call_id=call_id)
+    return _GetTaskCall(task_id, call_id=call_id)
 
 
-def _is_plain_id(value: object) -> TypeGuard[str]:
+def _is_usable_id(value: object) -> TypeGuard[str]:
     """Whether the value is certainly an id that ``id_at`` takes; those that begin with ``~`` are left to ``app``."""
     return type(value) is str and 0 < len(value) <= MAX_ID_LENGTH and value.isprintable() and value[0] != "~"

@@ -37,7 +37,7 @@ class RpcMethod(NamedTuple):
     handle: streams.HandleMethodCall
 
 
-def _rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
+def _build_rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     """The JSON-RPC methods of all three protocols, by name."""
     handlers_1_0: Mapping[str, streams.HandleMethodCall] = {
         "SendMessage": methods.send_message,
@@ -54,18 +54,18 @@ def _rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     }
     schemas = {name: _A2A_SERVICE.methods_by_name[name].input_type for name in handlers_1_0}
     of_1_0 = {
-        name: RpcMethod(FORMAT_1_0, partial(schema.read_by_schema, schema=schemas[name]), handle)
+        name: RpcMethod(FORMAT_1_0, partial(schema.parse_by_schema, schema=schemas[name]), handle)
         for name, handle in handlers_1_0.items()
     }
     hook = "tasks/pushNotificationConfig"  # what ``dict`` reads, the method itself parses
-    read, read_id = schema.read_params_0_3, schema.read_webhook_id_0_3
+    read, read_id = schema.parse_params_0_3, schema.convert_webhook_id_0_3
     return of_1_0 | {
-        "message/send": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.send_message),
-        "message/stream": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.stream_message),
+        "message/send": RpcMethod(FORMAT_0_3, schema.parse_message_0_3, methods.send_message),
+        "message/stream": RpcMethod(FORMAT_0_3, schema.parse_message_0_3, methods.stream_message),
         "tasks/get": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskQueryParams), methods.get_task),
         "tasks/cancel": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.cancel_task),
         "tasks/resubscribe": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.subscribe_to_task),
-        f"{hook}/set": RpcMethod(FORMAT_0_3, schema.read_webhook_0_3, methods.set_webhook),
+        f"{hook}/set": RpcMethod(FORMAT_0_3, schema.convert_webhook_0_3, methods.set_webhook),
         f"{hook}/get": RpcMethod(
             FORMAT_0_3, partial(read_id, schema=old.GetTaskPushNotificationConfigParams), methods.get_webhook
         ),
@@ -78,8 +78,8 @@ def _rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         "agent/getAuthenticatedExtendedCard": RpcMethod(FORMAT_0_3, dict[str, Json], methods.get_extended_card),
         "tasks/send": RpcMethod(LEGACY_FORMAT, dict[str, Json], methods.send_message),
         "tasks/sendSubscribe": RpcMethod(LEGACY_FORMAT, dict[str, Json], methods.stream_message),
-        "tasks/pushNotification/set": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook, methods.set_webhook),
-        "tasks/pushNotification/get": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook_id, methods.get_webhook),
+        "tasks/pushNotification/set": RpcMethod(LEGACY_FORMAT, schema.convert_legacy_webhook, methods.set_webhook),
+        "tasks/pushNotification/get": RpcMethod(LEGACY_FORMAT, schema.convert_legacy_webhook_id, methods.get_webhook),
     }
 
 
@@ -88,8 +88,10 @@ _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of
 
 
 class JsonRpcEndpoint:
+    """Answers JSON-RPC calls of all three protocol versions at one path."""
+
     def __init__(self, methods: A2aMethods, settings: A2aSettings) -> None:
-        self.a2a_methods, self.methods, self._settings = methods, _rpc_methods(methods), settings
+        self.a2a_methods, self.methods, self._settings = methods, _build_rpc_methods(methods), settings
         self._shared = _SHARED_METHODS if settings.a2a_streaming == "on" else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:
@@ -103,28 +105,28 @@ class JsonRpcEndpoint:
                 check_body_size(len(body), self._settings.max_body_bytes, call)
             return await self._answer_call(call, request)
         except BadCall as bad_call:
-            status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200
+            status = _BAD_REQUEST if self._find_answer_format(bad_call.method) is LEGACY_FORMAT else 200
             call_id = bad_call.call_id
-            return replies.rpc_fault_reply(call_id, bad_call, includes_reason=names_1_0, bad_input_status=status)
+            return replies.build_rpc_fault_reply(call_id, bad_call, includes_reason=names_1_0, bad_input_status=status)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, replies.AnyRefusal):
                 log.exception("request_failed", method=call.method)
-            answer_format = self._answer_format_of(call.method)
+            answer_format = self._find_answer_format(call.method)
             includes_reason = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
-            return replies.rpc_fault_reply(call.call_id, fault, includes_reason=includes_reason)
+            return replies.build_rpc_fault_reply(call.call_id, fault, includes_reason=includes_reason)
 
-    def _answer_format_of(self, method: str) -> AnswerFormat | None:
+    def _find_answer_format(self, method: str) -> AnswerFormat | None:
         rpc_method = self.methods.get(method)
         return rpc_method.answer_format if rpc_method else None
 
     async def _answer_call(self, call: RpcCall, request: Request) -> Response:
-        method, version = self.methods.get(call.method), replies.protocol_version_of(request)
+        method, version = self.methods.get(call.method), replies.read_protocol_version(request)
         if method is None:
             reason = replies.NO_METHOD_CODES.reason if replies.names_version_1(request) else ""
             message = f"there is no method {call.method!r}"
-            return replies.rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, message, reason=reason)
+            return replies.build_rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, message, reason=reason)
         answer_format = method.answer_format
         if check := _VERSION_CHECKS.get(answer_format):
             check(version, f"the method {call.method!r}")
@@ -139,7 +141,7 @@ class JsonRpcEndpoint:
         except (GatewayRefusal, StoreUnavailable) as fault:
             if answer_format is not LEGACY_FORMAT:
                 raise
-            return replies.rpc_fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
+            return replies.build_rpc_fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
 
 
 class JsonRpcFastPath:

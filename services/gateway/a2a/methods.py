@@ -19,8 +19,8 @@ from services.gateway.features.identity.model import Caller, Identity, may_set_w
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import send_and_stream, subscribe_to_task
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS, USUAL_LISTED_TASKS, TaskQuery
-from services.gateway.features.tasks.message import merged_metadata, read_message
-from services.gateway.features.webhooks.model import read_webhook
+from services.gateway.features.tasks.message import merge_metadata, parse_message
+from services.gateway.features.webhooks.model import parse_webhook
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.lru_cache import LruCache
@@ -32,6 +32,8 @@ _MOST_WEBHOOKS = 100
 
 
 class A2aMethods:
+    """The methods of the A2A protocol, each as a function of a call and the format of its answer."""
+
     def __init__(self, services: FeatureServices, identity: Identity, settings: A2aSettings, card: AgentCard) -> None:
         self._services, self._identity, self._card, self._settings = services, identity, card, settings
         self._json_cache, self._model_notice = TaskJsonCache(), settings.model_notice
@@ -40,7 +42,7 @@ class A2aMethods:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
         params, caller = call.params, self.identify_caller(call, answer_format)
         waits, history_length = _read_send_options(params, answer_format.dialect)
-        accepted = await self._services.tasks.submit(read_message(params, answer_format.dialect), caller)
+        accepted = await self._services.tasks.submit_message(parse_message(params, answer_format.dialect), caller)
         view = ClientView(self._model_notice, accepted.shown_id, history_length)
         if accepted.is_reply:
             return cast(JsonValue, answer_format.show_answer(accepted.record, view, is_reply=True))
@@ -51,17 +53,17 @@ class A2aMethods:
 
     async def stream_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendStreamingMessage: send a message; answers with its task's updates as server-sent events."""
-        self._check_streaming_offered()
+        self._require_streaming()
         params, caller = call.params, self.identify_caller(call, answer_format)
         _, history_length = _read_send_options(params, answer_format.dialect)
-        message = read_message(params, answer_format.dialect)
+        message = parse_message(params, answer_format.dialect)
         stream = await send_and_stream(self._services.tasks, message, caller, call.last_event_id)
         view = ClientView(self._model_notice, stream.shown_id, history_length)
         return streams.StreamAnswer(stream, answer_format, view)
 
     async def subscribe_to_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SubscribeToTask: the task, then its updates; with ``Last-Event-ID`` only the updates after that event."""
-        self._check_streaming_offered()
+        self._require_streaming()
         task_id, caller = self._read_task_id_and_caller(call, answer_format)
         tasks, dialect = self._services.tasks, answer_format.dialect
         stream = await subscribe_to_task(tasks, task_id, caller, call.last_event_id, dialect)
@@ -79,7 +81,7 @@ class A2aMethods:
     ) -> bytes:
         """The task as JSON bytes, from the cache if its record has not changed; raises ``NoVisibleTask``.
 
-        ``length``: how many messages the answer has, None for all.
+        ``length``: how many of the latest messages the answer contains; all if None.
         """
         view = ClientView(self._model_notice, task_id, length)
         record = await self._services.tasks.get_task(task_id, caller)
@@ -111,7 +113,7 @@ class A2aMethods:
         ended.
         """
         task_id, caller = self._read_task_id_and_caller(call, answer_format)
-        record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
+        record = await self._add_file_contents(await self._services.signals.cancel_task(task_id, caller), answer_format)
         return answer_format.show_task(record, ClientView(self._model_notice, task_id))
 
     async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
@@ -119,9 +121,11 @@ class A2aMethods:
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
         path = f"{answer_format.parameter_prefix}pushNotificationConfig"
         shown_id = task_id if answer_format is LEGACY_FORMAT else None
-        webhook = read_webhook(call.params, path, answer_format.dialect, shown_id)
+        webhook = parse_webhook(call.params, path, answer_format.dialect, shown_id)
         webhook = webhook.model_copy(update={"config_id": webhook.config_id or task_id})
-        await self._services.webhooks.register(await self._read_settable_task(task_id, caller), webhook)
+        await self._services.webhooks.register_webhook(
+            await self._read_task_for_webhook_change(task_id, caller), webhook
+        )
         # only whoever has just set the token is told it again
         return answer_format.show_webhook(webhook, task_id, webhook.token)
 
@@ -131,7 +135,7 @@ class A2aMethods:
         read_id = fields.required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else fields.id_at
         config_id = read_id(call.params, "id")
         record = await self._services.tasks.get_task(task_id, caller)
-        webhook = await self._services.webhooks.find(record, config_id, task_id)
+        webhook = await self._services.webhooks.find_webhook(record, config_id, task_id)
         return answer_format.show_webhook(webhook, task_id, "")
 
     async def list_webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
@@ -151,7 +155,9 @@ class A2aMethods:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
         task_id, caller = self._read_webhook_task_id_and_caller(call, answer_format)
         config_id = fields.required_id_at(call.params, "id")
-        await self._services.webhooks.remove(await self._read_settable_task(task_id, caller), config_id)
+        await self._services.webhooks.remove_webhook(
+            await self._read_task_for_webhook_change(task_id, caller), config_id
+        )
         return answer_format.empty_result
 
     async def get_extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
@@ -164,7 +170,7 @@ class A2aMethods:
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
-        caller = self._identity.caller_of(call.authenticated_caller, merged_metadata(call.params))
+        caller = self._identity.caller_of(call.authenticated_caller, merge_metadata(call.params))
         names_tenant = answer_format.dialect is not A2aVersion.LEGACY
         if names_tenant and fields.text_at(call.params, "tenant") not in (None, "", caller.tenant):
             raise errors.InvalidField("tenant", "is not the tenant that the request was let into")
@@ -174,18 +180,18 @@ class A2aMethods:
         caller = self.identify_caller(call, answer_format)
         return fields.required_id_at(call.params, "id", f"{answer_format.parameter_prefix}id"), caller
 
-    def _check_streaming_offered(self) -> None:
+    def _require_streaming(self) -> None:
         if not self._settings.a2a_streaming == "on":
             raise errors.Unsupported(NO_STREAMS_TEXT)
 
     def _read_webhook_task_id_and_caller(
         self, call: streams.MethodCall, answer_format: AnswerFormat
     ) -> tuple[str, Caller]:
-        if not self._services.webhooks.are_offered:
+        if not self._services.webhooks.offers_webhooks:
             raise errors.PushUnsupported
         return fields.required_id_at(call.params, "taskId"), self.identify_caller(call, answer_format)
 
-    async def _read_settable_task(self, task_id: str, caller: Caller) -> TaskRecord:
+    async def _read_task_for_webhook_change(self, task_id: str, caller: Caller) -> TaskRecord:
         """The task, if the caller may set its webhooks; raises ``NoVisibleTask``."""
         record = await self._services.tasks.get_task(task_id, caller)
         if not may_set_webhooks(caller.principal, record):
@@ -241,7 +247,7 @@ def _read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, i
     _check_output_modes(configuration)
     length = _read_history_length(configuration, "configuration.historyLength", dialect)
     if dialect is A2aVersion.A2A_1_0:
-        _check_role(params)
+        _require_message_role(params)
         return not fields.flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length
     return fields.flag_at(configuration, "blocking", "configuration.blocking"), length
 
@@ -273,7 +279,7 @@ def _read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]
     return query, length, fields.flag_at(params, "includeArtifacts")
 
 
-def _check_role(params: JsonObject) -> None:
+def _require_message_role(params: JsonObject) -> None:
     """Raises ``InvalidField`` for a message without a role, which only 1.0 requires."""
     message = params.get("message")
     if isinstance(message, dict) and not message.get("role"):
@@ -293,7 +299,7 @@ def _check_output_modes(configuration: JsonObject) -> None:
 
 def _read_media_type(item: Json, path: str) -> str:
     if not isinstance(item, str):
-        raise errors.InvalidField(path, f"must be a list of media types; there is {fields.json_type_name(item)} in it")
+        raise errors.InvalidField(path, f"must be a list of media types; there is {fields.name_json_type(item)} in it")
     return item.partition(";")[0].strip().lower()
 
 

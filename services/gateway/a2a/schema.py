@@ -17,7 +17,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pydantic import BaseModel, FailFast, ValidationError
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import check_type, decode_base64, object_at, required_id_at
+from services.gateway.edge.fields import decode_base64, object_at, require_type, required_id_at
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 Type = FieldDescriptor
@@ -49,13 +49,13 @@ class _Schema(NamedTuple):
 
 @cache
 def _build_schema(message: Descriptor) -> _Schema:
-    fields = [_Field(f.name, f.json_name, f.type == Type.TYPE_BOOL, _field_reader(f)) for f in message.fields]
+    fields = [_Field(f.name, f.json_name, f.type == Type.TYPE_BOOL, _make_field_reader(f)) for f in message.fields]
     oneofs = [(choice.name, [field.json_name for field in choice.fields]) for choice in message.oneofs]
     by_name = {name: field for field in fields for name in (field.name, field.json_name)}
     return _Schema(by_name, [(name, members) for name, members in oneofs if len(members) > 1])
 
 
-def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
+def parse_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
     """Parse a message by ``schema``. ``path``: its place in the request, for errors. Raises ``InvalidField``."""
     fields, oneofs = _build_schema(schema)
     parsed: JsonObject = {}
@@ -76,7 +76,7 @@ def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> Jso
     return message
 
 
-def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
+def parse_query_by_schema(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
     """Parse a query's parameters as a message of ``schema``; raises ``InvalidField``."""
     fields = _build_schema(schema).fields
     values: JsonObject = {}
@@ -85,46 +85,46 @@ def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> Jso
             raise InvalidField(fields[key].json_name, "is given twice")
         is_flag = key in fields and fields[key].is_flag  # a flag is a word; the schema reads numbers
         values[key] = _BOOL_BY_TEXT.get(text.lower(), text) if is_flag else text
-    return read_by_schema(values, schema)
+    return parse_by_schema(values, schema)
 
 
-def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
+def _make_field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     if field.message_type and field.message_type.GetOptions().map_entry:
-        of_value = _element_reader(field.message_type.fields_by_name["value"])
+        of_value = _make_element_reader(field.message_type.fields_by_name["value"])
         return lambda value, path: {
-            key: of_value(item, f"{path}.{key}") for key, item in check_type(value, dict, path).items()
+            key: of_value(item, f"{path}.{key}") for key, item in require_type(value, dict, path).items()
         }
-    single = _element_reader(field)
+    single = _make_element_reader(field)
     if not field.is_repeated:
         return single
     return lambda value, path: [
-        single(item, f"{path}[{index}]") for index, item in enumerate(check_type(value, list, path))
+        single(item, f"{path}[{index}]") for index, item in enumerate(require_type(value, list, path))
     ]
 
 
-def _element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
+def _make_element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     match field.type:
         case Type.TYPE_MESSAGE if kind := _PYTHON_TYPES_OF_WELL_KNOWN.get(field.message_type.full_name):
-            return lambda value, path: cast(Json, check_type(value, kind, path))
+            return lambda value, path: cast(Json, require_type(value, kind, path))
         case Type.TYPE_MESSAGE:
             message = field.message_type
-            return lambda value, path: read_by_schema(check_type(value, dict, path), message, path)
+            return lambda value, path: parse_by_schema(require_type(value, dict, path), message, path)
         case Type.TYPE_ENUM:
             names = [*field.enum_type.values_by_name]
             numbers = {str(number): enum_value.name for number, enum_value in field.enum_type.values_by_number.items()}
-            return lambda value, path: _read_enum(value, path, names, numbers)
+            return lambda value, path: _parse_enum(value, path, names, numbers)
         case Type.TYPE_BOOL:
-            return lambda value, path: check_type(value, bool, path)
+            return lambda value, path: require_type(value, bool, path)
         case Type.TYPE_BYTES:
-            return lambda value, path: base64.b64encode(decode_base64(check_type(value, str, path), path)).decode()
+            return lambda value, path: base64.b64encode(decode_base64(require_type(value, str, path), path)).decode()
         case number if number in _INTEGER_RANGES:
             lowest, highest = _INTEGER_RANGES[number]
-            return lambda value, path: _read_integer(value, path, lowest, highest)
+            return lambda value, path: _parse_integer(value, path, lowest, highest)
         case _:
-            return lambda value, path: check_type(value, str, path)
+            return lambda value, path: require_type(value, str, path)
 
 
-def _read_enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, str]) -> str:
+def _parse_enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, str]) -> str:
     text = str(value) if isinstance(value, str | int) else ""
     name = text if text in names else numbers.get(text)
     if name is None:
@@ -132,7 +132,7 @@ def _read_enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[st
     return name
 
 
-def _read_integer(value: Json, path: str, lowest: int, highest: int) -> int:
+def _parse_integer(value: Json, path: str, lowest: int, highest: int) -> int:
     """Parse an integer, which may be a string or have a zero fraction, as in ProtoJSON; raises ``InvalidField``."""
     try:
         number = Decimal(value) if isinstance(value, str | int | Decimal) and not isinstance(value, bool) else None
@@ -150,9 +150,9 @@ _CONFIG_KEY = "pushNotificationConfig"
 _is_camel_case = re.compile(r"[a-z][A-Za-z]*").fullmatch
 
 
-def read_params_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
+def parse_params_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     """The parameters of a 0.3 method under their JSON names, checked by ``schema``; raises ``InvalidField``."""
-    camel_params = cast(JsonObject, _keys_to_camel_case(params, ""))
+    camel_params = cast(JsonObject, _convert_keys_to_camel_case(params, ""))
     try:
         schema.model_validate_json(dumps(camel_params), strict=True)
     except ValidationError as error:
@@ -168,53 +168,53 @@ class _FailFastMessageSendParams(types.MessageSendParams):
     message: _FailFastMessage
 
 
-def read_message_0_3(params: JsonObject) -> JsonObject:
+def parse_message_0_3(params: JsonObject) -> JsonObject:
     """Parse the parameters of message/send and message/stream, also as the early protocol's clients send them.
 
     Raises ``InvalidField``.
     """
-    return read_params_0_3(_convert_legacy_params(params), _FailFastMessageSendParams)
+    return parse_params_0_3(_convert_legacy_params(params), _FailFastMessageSendParams)
 
 
-def read_legacy_webhook(params: JsonObject) -> JsonObject:
+def convert_legacy_webhook(params: JsonObject) -> JsonObject:
     """Convert the early protocol's parameters of tasks/pushNotification/set to those of 1.0.
 
     Raises ``InvalidField`` if the task's id or the webhook is missing.
     """
-    task_fields, path = read_legacy_webhook_id(params), f"params.{_CONFIG_KEY}"
+    task_fields, path = convert_legacy_webhook_id(params), f"params.{_CONFIG_KEY}"
     if params.get(_CONFIG_KEY) is None:
         raise InvalidField(path, "is required")
     return {**object_at(params, _CONFIG_KEY, path), **task_fields}
 
 
-def read_legacy_webhook_id(params: JsonObject) -> JsonObject:
+def convert_legacy_webhook_id(params: JsonObject) -> JsonObject:
     return {"taskId": required_id_at(params, "id", "params.id"), "metadata": params.get("metadata")}
 
 
-def read_webhook_0_3(params: JsonObject) -> JsonObject:
+def convert_webhook_0_3(params: JsonObject) -> JsonObject:
     """Convert the parameters of tasks/pushNotificationConfig/set to those of 1.0: a webhook with its task id.
 
     Raises ``InvalidField``.
     """
-    camel_params = read_params_0_3(params, types.TaskPushNotificationConfig)
+    camel_params = parse_params_0_3(params, types.TaskPushNotificationConfig)
     return {**object_at(camel_params, _CONFIG_KEY, _CONFIG_KEY), "taskId": camel_params["taskId"]}
 
 
-def read_webhook_id_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
+def convert_webhook_id_0_3(params: JsonObject, schema: type[BaseModel]) -> JsonObject:
     """Convert the 0.3 parameters that name a task and its webhook to those of 1.0; raises ``InvalidField``."""
-    camel_params = read_params_0_3(params, schema)
+    camel_params = parse_params_0_3(params, schema)
     return {**camel_params, "taskId": camel_params["id"], "id": camel_params.get(f"{_CONFIG_KEY}Id")}
 
 
-def read_rest_message_0_3(body: JsonObject) -> JsonObject:
+def parse_rest_message_0_3(body: JsonObject) -> JsonObject:
     """Parse the body of ``/v1/message:send``: as 0.3's REST has it or, with ``parts``, as 0.3's JSON-RPC has it.
 
     Raises ``InvalidField``.
     """
     message = body.get("message", body.get("request"))
     if isinstance(message, dict) and "parts" in message:
-        return read_message_0_3(body)
-    request = read_by_schema(body, old.SendMessageRequest.DESCRIPTOR)
+        return parse_message_0_3(body)
+    request = parse_by_schema(body, old.SendMessageRequest.DESCRIPTOR)
     message = request.get("message")
     if not isinstance(message, dict):
         return request
@@ -223,24 +223,24 @@ def read_rest_message_0_3(body: JsonObject) -> JsonObject:
     return request
 
 
-def read_rest_webhook_0_3(body: JsonObject) -> JsonObject:
+def parse_rest_webhook_0_3(body: JsonObject) -> JsonObject:
     """Parse a webhook of 0.3's REST, sent bare or inside ``pushNotificationConfig``, ``config`` or both.
 
     Raises ``InvalidField``.
     """
     if "config" in body:
-        request = read_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
+        request = parse_by_schema(body, old.CreateTaskPushNotificationConfigRequest.DESCRIPTOR)
         body = object_at(request, "config")
     elif {_CONFIG_KEY, "push_notification_config"} & body.keys():
-        body = read_by_schema(body, old.TaskPushNotificationConfig.DESCRIPTOR)
+        body = parse_by_schema(body, old.TaskPushNotificationConfig.DESCRIPTOR)
     if _CONFIG_KEY in body:
         return object_at(body, _CONFIG_KEY, _CONFIG_KEY)
-    return read_by_schema(body, old.PushNotificationConfig.DESCRIPTOR)
+    return parse_by_schema(body, old.PushNotificationConfig.DESCRIPTOR)
 
 
-def _keys_to_camel_case(value: Json, path: str) -> Json:
+def _convert_keys_to_camel_case(value: Json, path: str) -> Json:
     if isinstance(value, list):
-        return [_keys_to_camel_case(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        return [_convert_keys_to_camel_case(item, f"{path}[{index}]") for index, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     fields: JsonObject = {}
@@ -249,7 +249,7 @@ def _keys_to_camel_case(value: Json, path: str) -> Json:
         item_path = f"{path}.{name}" if path else name
         if name in fields:
             raise InvalidField(item_path, "is given twice, in two spellings; send one of them")
-        fields[name] = item if name in _FREE_FORM_KEYS else _keys_to_camel_case(item, item_path)
+        fields[name] = item if name in _FREE_FORM_KEYS else _convert_keys_to_camel_case(item, item_path)
     return fields
 
 

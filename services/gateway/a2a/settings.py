@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from services.gateway.a2a.card_keys import CardKeys, read_card_keys
+from services.gateway.a2a.card_keys import CardKeys, parse_card_keys
 from services.gateway.a2a.skills import SKILLS
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.webhooks.settings import PushSettings
@@ -49,7 +49,7 @@ class CardSettings(Settings):
     @classmethod
     def _check_card_keys(cls, value: str) -> str:
         if value:
-            read_card_keys(_load_card_keys_pem(value), "")
+            parse_card_keys(_load_card_keys_pem(value), "")
         return value
 
     @model_validator(mode="after")
@@ -122,7 +122,7 @@ class A2aSettings(CardSettings, IdentitySettings, LimitSettings, PushSettings, A
 
     @cached_property
     def card_keys(self) -> CardKeys | None:
-        return read_card_keys(_load_card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
+        return parse_card_keys(_load_card_keys_pem(self.a2a_card_keys), self.card_url) if self.a2a_card_keys else None
 
     @property
     def card_url(self) -> str:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 
 class Skill(NamedTuple):
+    """A skill that the agent card offers."""
+
     id: str
     name: str
     description: str

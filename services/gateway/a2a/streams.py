@@ -16,9 +16,9 @@ from starlette.responses import Response
 
 from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, sse_frame, sse_response
-from services.gateway.edge.replies import AnyRefusal, encode_json, rpc_error_of, rpc_result_bytes
-from services.gateway.features.identity.middleware import caller_of_request
+from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, build_sse_response, encode_sse_frame
+from services.gateway.edge.replies import AnyRefusal, build_rpc_error_of_fault, encode_json, encode_rpc_result
+from services.gateway.features.identity.middleware import get_identified_caller
 from services.gateway.features.streams.service import TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID_HEADER, Snapshot, Update
 from services.gateway.features.tasks.service import AcceptedMessage, TaskService
@@ -34,7 +34,7 @@ class MethodCall:
     """One call of a method: its parameters, its authenticated caller, and the client's ``Last-Event-ID``."""
 
     def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
-        self._read, self.authenticated_caller = read, caller_of_request(request)
+        self._read, self.authenticated_caller = read, get_identified_caller(request)
         self.last_event_id = request.headers.get(LAST_EVENT_ID_HEADER)
 
     @cached_property
@@ -43,7 +43,7 @@ class MethodCall:
 
 
 class PendingAnswer:
-    """The answer to an accepted message whose client waits for the end of the turn."""
+    """The answer to a message that was accepted and whose client waits until the turn ends."""
 
     def __init__(
         self, tasks: TaskService, accepted: AcceptedMessage, answer_format: AnswerFormat, view: ClientView
@@ -96,7 +96,7 @@ class Envelope(NamedTuple):
 
     def wrap_error(self, fault: Exception) -> JsonValue:
         head: dict[str, JsonValue] = {"jsonrpc": "2.0", "id": self.call_id} if self.is_rpc else {}
-        return {**head, "error": rpc_error_of(fault, includes_reason=self.includes_reason)}
+        return {**head, "error": build_rpc_error_of_fault(fault, includes_reason=self.includes_reason)}
 
 
 BARE_ENVELOPE = Envelope()
@@ -110,12 +110,12 @@ def build_response(
         case StreamAnswer():
             stream = answer.stream
             record_delivery = partial(_record_delivery_or_log, stream.record_delivery, stream.record.task_id)
-            return sse_response(_sse_frames(answer, envelope), record_delivery)
+            return build_sse_response(_stream_sse_frames(answer, envelope), record_delivery)
         case PendingAnswer():
             body = _stream_pending_answer(answer, envelope)
             return KeepAliveResponse(body, media_type, JSON_HEARTBEAT, answer.record_delivery)
         case bytes():
-            content = rpc_result_bytes(envelope.call_id, answer) if envelope.is_rpc else answer
+            content = encode_rpc_result(envelope.call_id, answer) if envelope.is_rpc else answer
         case _:
             content = encode_json(envelope.wrap_result(answer)).encode()
     return Response(content, media_type=media_type, headers=headers)
@@ -144,23 +144,25 @@ async def _record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]]
         log.warning("answer_delivery_not_recorded", task_id=task_id, error=str(error))
 
 
-async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+async def _stream_sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
     stream = answer.stream
     try:
         async with aclosing(stream.stream_updates()) as updates:
             async for numbered in updates:
                 shown = answer.answer_format.show_update(numbered.update, numbered.event_id, stream.record, answer.view)
                 data = encode_json(envelope.wrap_result(shown))
-                yield sse_frame(data, event_id=numbered.event_id, comment=_write_gap_comment(numbered.update))
+                yield encode_sse_frame(data, event_id=numbered.event_id, comment=_build_gap_comment(numbered.update))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_interrupted", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
-        yield sse_frame(encode_json(envelope.wrap_error(fault)))  # without an id: who goes on gets what is missing
+        yield encode_sse_frame(
+            encode_json(envelope.wrap_error(fault))
+        )  # without an id: who goes on gets what is missing
 
 
-def _write_gap_comment(update: Update) -> str:
+def _build_gap_comment(update: Update) -> str:
     """The comment that names a gap before an update, for clients that ignore metadata; empty without a gap."""
     gap = update.lost_after if isinstance(update, Snapshot) else None
     return "" if gap is None else f"gap, the events after {gap} are kept no longer"

@@ -44,7 +44,7 @@ def build_task_view(record: TaskRecord, view: ClientView) -> JsonFields:
     """The task as JSON of protocol 1.0."""
     length = view.history_length
     messages = record.history if length is None else record.history[max(0, len(record.history) - length) :]
-    return _drop_empty(
+    return _drop_empty_fields(
         id=record.task_id,
         contextId=record.session_id,
         status=_build_status_view(record, record.state, record.reason, record.updated_at, "status"),
@@ -81,15 +81,15 @@ def build_update_view(update: Update, update_name: str, record: TaskRecord, view
         case StatusUpdate():
             said = task_views.build_client_metadata(update.record, model_notice) if update.record else update.metadata
             status = _build_status_view(record, update.state, update.text, update.at, update_name)
-            shown_metadata = _drop_empty(metadata=_build_metadata_view(said))
-            return {"statusUpdate": {**_ids_of_task(record), "status": status, **shown_metadata}}
+            shown_metadata = _drop_empty_fields(metadata=_build_metadata_view(said))
+            return {"statusUpdate": {**_build_task_ids_view(record), "status": status, **shown_metadata}}
         case updates.ArtifactUpdate():
             artifact = _build_artifact_view(update.number, update.artifact)
-            flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
-            return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
+            flags = _drop_empty_fields(append=update.append, lastChunk=update.last_chunk)
+            return {"artifactUpdate": {**_build_task_ids_view(record), "artifact": artifact, **flags}}
 
 
-def _ids_of_task(record: TaskRecord) -> JsonFields:
+def _build_task_ids_view(record: TaskRecord) -> JsonFields:
     return {"taskId": record.task_id, "contextId": record.session_id}
 
 
@@ -118,25 +118,25 @@ def _build_artifact_views(record: TaskRecord) -> list[JsonValue]:
 def _build_artifact_view(number: int, artifact: Artifact) -> JsonFields:
     """A result as an artifact. ``number``: its place among the task's results, from 1; 0 for the answer."""
     name = f"{artifact.name}-{number}" if number else artifact.name
-    return {**_drop_empty(artifactId=name, name=artifact.name), "parts": _build_artifact_parts(artifact)}
+    return {**_drop_empty_fields(artifactId=name, name=artifact.name), "parts": _build_artifact_parts(artifact)}
 
 
 def _build_artifact_parts(artifact: Artifact) -> list[JsonValue]:
     parts: list[JsonValue] = []
     if artifact.text is not None:
-        parts.append({"text": artifact.text, **_drop_empty(mediaType=artifact.media_type)})
+        parts.append({"text": artifact.text, **_drop_empty_fields(mediaType=artifact.media_type)})
     if artifact.data is not None:
         parts.append({"data": artifact.data, "mediaType": "application/json"})
     if (file := artifact.file) is not None:
         content: JsonFields = {"raw": file.content or ""} if file.url is None else {"url": file.url}
-        parts.append({**content, **_drop_empty(filename=file.name, mediaType=file.media_type)})
+        parts.append({**content, **_drop_empty_fields(filename=file.name, mediaType=file.media_type)})
     return parts
 
 
 def _build_message_view(record: TaskRecord, message: HistoryMessage) -> JsonFields:
     parts: list[JsonValue] = [_build_part_view(record, part) for part in message.parts] or [{"text": message.text}]
     role = "ROLE_USER" if message.role == "user" else "ROLE_AGENT"
-    return {"messageId": message.message_id, **_ids_of_task(record), "role": role, "parts": parts}
+    return {"messageId": message.message_id, **_build_task_ids_view(record), "role": role, "parts": parts}
 
 
 def _build_part_view(record: TaskRecord, part: JsonFields) -> JsonFields:
@@ -164,7 +164,7 @@ def _format_time(time: datetime) -> str:
     return f"{utc.isoformat(timespec=digits)}Z"
 
 
-def _drop_empty(**fields: JsonValue) -> JsonFields:
+def _drop_empty_fields(**fields: JsonValue) -> JsonFields:
     """The fields without empty values, which protobuf leaves out of JSON."""
     return {name: value for name, value in fields.items() if value}
 
@@ -208,7 +208,7 @@ def _convert_part_to_0_3(part: JsonFields) -> JsonFields:
         metadata = metadata if is_object else {**(metadata or {}), "data_part_compat": True}
     else:
         content: JsonFields = {"uri": part["url"]} if "url" in part else {"bytes": part["raw"]}
-        file_fields = _drop_empty(mimeType=part.get("mediaType"), name=part.get("filename"))
+        file_fields = _drop_empty_fields(mimeType=part.get("mediaType"), name=part.get("filename"))
         view = {"kind": "file", "file": {**content, **file_fields}}
     return view if metadata is None else {**view, "metadata": metadata}
 
@@ -222,7 +222,7 @@ class AnswerFormat:
     wraps_payloads = True  # whether a payload stands under its kind's name
     empty_result: JsonValue = {}
 
-    def convert(self, payload: JsonFields, _: bool = False) -> JsonFields:
+    def convert_payload(self, payload: JsonFields, _: bool = False) -> JsonFields:
         """Convert a 1.0 payload (a task, message or update under its name) to this format.
 
         The flag says whether the update is the last of its stream.
@@ -230,22 +230,22 @@ class AnswerFormat:
         return payload
 
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        payload = self.convert({"task": build_task_view(record, view)})
+        payload = self.convert_payload({"task": build_task_view(record, view)})
         return cast(JsonFields, payload["task"]) if self.wraps_payloads else payload
 
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
         """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
-            return self.convert({"message": _build_reply_view(record, view.model_notice)})
-        return self.convert({"task": build_task_view(record, view)})
+            return self.convert_payload({"message": _build_reply_view(record, view.model_notice)})
+        return self.convert_payload({"task": build_task_view(record, view)})
 
     def show_update(self, update: Update, update_name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         is_final = isinstance(update, StatusUpdate) and update.is_final
-        return self.convert(build_update_view(update, update_name, record, view), is_final)
+        return self.convert_payload(build_update_view(update, update_name, record, view), is_final)
 
     def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""
-        return {**build_webhook_view_1_0(webhook, task_id), **_drop_empty(token=token)}
+        return {**build_webhook_view_1_0(webhook, task_id), **_drop_empty_fields(token=token)}
 
     def show_webhooks(self, configs: list[JsonValue], next_page_token: str) -> JsonValue:
         return {"configs": configs, "nextPageToken": next_page_token}
@@ -262,7 +262,7 @@ class JsonRpc03Format(AnswerFormat):
     empty_result: JsonValue = None
 
     @override
-    def convert(self, payload: JsonFields, is_final: bool = False) -> JsonFields:
+    def convert_payload(self, payload: JsonFields, is_final: bool = False) -> JsonFields:
         """As in ``AnswerFormat``; ``final`` marks the end of the stream, while the SDK's marks the end of the task."""
         ((name, value),) = payload.items()
         converted = cast(JsonFields, _convert_to_0_3(name, value))
@@ -270,7 +270,11 @@ class JsonRpc03Format(AnswerFormat):
 
     @override
     def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
-        config: JsonValue = {"id": webhook.config_id, **build_legacy_webhook_view(webhook), **_drop_empty(token=token)}
+        config: JsonValue = {
+            "id": webhook.config_id,
+            **build_legacy_webhook_view(webhook),
+            **_drop_empty_fields(token=token),
+        }
         return {"taskId": task_id, "pushNotificationConfig": config}
 
     @override
@@ -290,8 +294,10 @@ class Rest03Format(JsonRpc03Format):
     empty_result: JsonValue = {}
 
     @override
-    def convert(self, payload: JsonFields, is_final: bool = False) -> JsonFields:
-        response = SendStreamingMessageSuccessResponse.model_validate({"result": super().convert(payload, is_final)})
+    def convert_payload(self, payload: JsonFields, is_final: bool = False) -> JsonFields:
+        response = SendStreamingMessageSuccessResponse.model_validate(
+            {"result": super().convert_payload(payload, is_final)}
+        )
         return cast(JsonFields, MessageToDict(ToProto.stream_response(response.result)))
 
     @override
@@ -326,7 +332,7 @@ class LegacyFormat(AnswerFormat):
     def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         return {
             "id": task_id,
-            "pushNotificationConfig": {**build_legacy_webhook_view(webhook), **_drop_empty(token=token)},
+            "pushNotificationConfig": {**build_legacy_webhook_view(webhook), **_drop_empty_fields(token=token)},
         }
 
 
@@ -342,11 +348,11 @@ def build_webhook_body(model_notice: str, work: WebhookWork, update: WebhookUpda
     if answer_format is FORMAT_1_0:
         shape = answer_format.show_update(update.update, update.name, work.record, view)
     else:
-        shape = answer_format.show_task(_record_at_update(work.record, update.update), view)
+        shape = answer_format.show_task(_build_record_at_update(work.record, update.update), view)
     return json.dumps(shape, ensure_ascii=False)
 
 
-def _record_at_update(record: TaskRecord, update: Update) -> TaskRecord:
+def _build_record_at_update(record: TaskRecord, update: Update) -> TaskRecord:
     """The task as it was at an earlier update: with the update's state, and without answer and results."""
     if not isinstance(update, StatusUpdate) or update.state is record.state:
         return record

@@ -56,7 +56,9 @@ class NoExtendedCard(GatewayRefusal):
 
 
 class NotFound(GatewayRefusal):
-    """The requested object does not exist, or the caller may not see it. ``subject``: its kind and name."""
+    """The object that the request names does not exist, or the caller may not see it. ``subject``: its kind and
+    name.
+    """
 
     status = 404
 

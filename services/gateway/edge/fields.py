@@ -27,17 +27,17 @@ T = TypeVar("T")
 _TYPE_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
 
 
-def check_type(value: Json, kind: type[T], path: str) -> T:
+def require_type(value: Json, kind: type[T], path: str) -> T:
     """The value, if it is of that kind; raises ``InvalidField``."""
     if not isinstance(value, kind):
-        raise InvalidField(path, f"must be {_TYPE_NAMES[kind]}, not {json_type_name(value)}")
+        raise InvalidField(path, f"must be {_TYPE_NAMES[kind]}, not {name_json_type(value)}")
     return value
 
 
 def object_at(source: JsonObject, key: str, path: str = "") -> JsonObject:
     """The object under ``key``; an empty one if it is absent or null."""
     value = source.get(key)
-    return {} if value is None else check_type(value, dict, path or key)
+    return {} if value is None else require_type(value, dict, path or key)
 
 
 def list_at(source: JsonObject, key: str, path: str = "") -> list[Json]:
@@ -45,19 +45,19 @@ def list_at(source: JsonObject, key: str, path: str = "") -> list[Json]:
     value = source.get(key)
     if value is None:
         raise InvalidField(path or key, "is required")
-    return check_type(value, list, path or key)
+    return require_type(value, list, path or key)
 
 
 def flag_at(source: JsonObject, key: str, path: str = "") -> bool:
     """The boolean under ``key``; False if it is absent or null."""
     value = source.get(key)
-    return value is not None and check_type(value, bool, path or key)
+    return value is not None and require_type(value, bool, path or key)
 
 
 def text_at(source: JsonObject, key: str, path: str = "") -> str | None:
     """The string under ``key``; None if it is absent or null."""
     value = source.get(key)
-    return None if value is None else check_type(value, str, path or key)
+    return None if value is None else require_type(value, str, path or key)
 
 
 def short_text_at(source: JsonObject, key: str, most_characters: int, path: str = "") -> str:
@@ -160,7 +160,7 @@ def to_invalid_field(error: ValidationError, *path: str) -> InvalidField:
     return InvalidField(".".join(map(str, (*path, *first_error["loc"]))), first_error["msg"])
 
 
-def json_type_name(value: Json) -> str:
+def name_json_type(value: Json) -> str:
     match value:
         case None:
             return "null"
@@ -234,13 +234,13 @@ def check_body_size(size: int, limit: int, call: RpcCall | None = None) -> None:
         raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", call_id, 413, method)
 
 
-async def read_object(request: Request, limit: int, *, may_lack_body: bool = False) -> JsonObject:
+async def read_json_object_body(request: Request, limit: int, *, may_lack_body: bool = False) -> JsonObject:
     """Read the body as a JSON object; raises ``BadCall``, and ``InvalidField`` for any other JSON value.
 
     ``may_lack_body``: an empty body counts as an empty object.
     """
     body = await read_body(request, limit)
-    return check_type(parse_json(b"{}" if may_lack_body and not body else body), dict, "body")
+    return require_type(parse_json(b"{}" if may_lack_body and not body else body), dict, "body")
 
 
 def parse_call(body: bytes) -> RpcCall:
@@ -249,19 +249,19 @@ def parse_call(body: bytes) -> RpcCall:
     if isinstance(call, list):
         raise BadCall(INVALID_REQUEST, "batches are not supported; send one call a request")
     if not isinstance(call, dict):
-        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {json_type_name(call)}")
+        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {name_json_type(call)}")
     method, params = call.get("method"), call.get("params")
     name = method if isinstance(method, str) else ""
     call_id = call.get("id")
     if isinstance(call_id, bool) or not isinstance(call_id, str | int | None):
-        cause = f"id: must be a string, a whole number or null, not {json_type_name(call_id)}"
+        cause = f"id: must be a string, a whole number or null, not {name_json_type(call_id)}"
         raise BadCall(INVALID_REQUEST, cause, method=name)
     if call.get("jsonrpc") != "2.0":
         raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id, method=name)
     if not name:
         raise BadCall(INVALID_REQUEST, "method: must be the name of a method", call_id)
     if not isinstance(params, dict | None):
-        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {json_type_name(params)}", call_id, method=name)
+        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {name_json_type(params)}", call_id, method=name)
     return RpcCall(call_id, name, params or {})
 
 
@@ -279,11 +279,11 @@ def parse_json(body: bytes) -> Json:
         raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_JSON_NESTING} levels") from None
     except ValueError as error:
         raise BadCall(PARSE_ERROR, f"the body is not JSON: {error}") from None
-    _check_values(value)
+    _refuse_unsafe_values(value)
     return value
 
 
-def _check_values(root: Json) -> None:
+def _refuse_unsafe_values(root: Json) -> None:
     """Raises ``BadCall`` for too many values, too deep nesting, lone surrogates, or numbers beyond a float's range."""
     level, count = [root], 1
     for _ in range(MAX_JSON_NESTING):
@@ -295,7 +295,7 @@ def _check_values(root: Json) -> None:
             elif isinstance(value, list):
                 inner += value
             else:
-                _check_scalar(value)
+                _refuse_unsafe_scalar(value)
         count += len(inner)
         if count > MAX_JSON_VALUES:
             raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_JSON_VALUES} values, names of fields among them")
@@ -305,7 +305,7 @@ def _check_values(root: Json) -> None:
     raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_JSON_NESTING} levels")
 
 
-def _check_scalar(value: Json) -> None:
+def _refuse_unsafe_scalar(value: Json) -> None:
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()

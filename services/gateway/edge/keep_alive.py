@@ -10,7 +10,9 @@ from typing_extensions import override
 
 
 class ShutdownState:
-    """How far this replica's shutdown has come. ``linger_seconds`` and ``grace_seconds``: see ``ShutdownHooks``."""
+    """How far this replica's shutdown has come. ``linger_seconds``: how long it still accepts requests after the stop
+    signal; ``grace_seconds``: how long those in progress then have.
+    """
 
     def __init__(self, linger_seconds: float = 0, grace_seconds: float = 10) -> None:
         self.linger_seconds, self.grace_seconds = linger_seconds, grace_seconds
@@ -52,14 +54,14 @@ _SSE_TYPE = "text/event-stream"
 SHUTDOWN_KEY = "shutdown"  # of the replica's ``ShutdownState``, in the state that the lifespan gives to each request
 
 
-def sse_frame(data: str, *, event_id: str = "", event: str = "", comment: str = "") -> bytes:
+def encode_sse_frame(data: str, *, event_id: str = "", event: str = "", comment: str = "") -> bytes:
     """The bytes of a server-sent event, without what is empty. ``comment``: is not part of the event."""
     fields = {"": comment, "id": event_id, "event": event, "data": data}
     lines = [f"{name}: {value}\n" for name, value in fields.items() if value]
     return f"{''.join(lines)}\n".encode()
 
 
-def sse_response(
+def build_sse_response(
     frames: AsyncGenerator[bytes, None], on_delivered: Callable[[], Awaitable[None]] | None = None
 ) -> "KeepAliveResponse":
     """A stream of server-sent events, as a ``KeepAliveResponse``. ``on_delivered``: awaited once all was sent."""

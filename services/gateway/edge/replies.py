@@ -32,17 +32,17 @@ class VersionMismatch(GatewayRefusal):
     """The request's protocol version is not the one that its method or path belongs to."""
 
 
-def protocol_version_of(request: Request) -> str:
+def read_protocol_version(request: Request) -> str:
     """The protocol version in the request's header or query; empty if it names none, which means 0.3 or earlier."""
     return request.headers.get(VERSION_HEADER) or request.query_params.get(VERSION_HEADER) or ""
 
 
 def names_version_1(request: Request) -> bool:
     """Whether the request names a protocol version that begins with 1."""
-    return protocol_version_of(request).startswith("1")
+    return read_protocol_version(request).startswith("1")
 
 
-def _is_1_0(version: str) -> bool:
+def _is_version_1_0(version: str) -> bool:
     """Whether a version is 1.0, with any patch number."""
     return _VERSION_1_0_PATTERN.fullmatch(version) is not None
 
@@ -52,7 +52,7 @@ def require_protocol_1_0(version: str, subject: str) -> None:
 
     ``subject``: what belongs to 1.0, for the message.
     """
-    if not _is_1_0(version):
+    if not _is_version_1_0(version):
         problem = f"says {version!r}" if version else "is missing, which means 0.3"
         raise VersionMismatch(f"{subject} belongs to protocol 1.0, but the header {VERSION_HEADER} {problem}")
 
@@ -66,7 +66,9 @@ def require_protocol_0_3(version: str, subject: str) -> None:
 def asks_for_1_0(request: Request) -> bool:
     """Whether a request on a path that several protocols share is meant for 1.0: by its version, or else ``Accept``."""
     accepted = request.headers.get("accept", "")
-    return _is_1_0(protocol_version_of(request)) or (A2A_MEDIA_TYPE in accepted and not protocol_version_of(request))
+    return _is_version_1_0(read_protocol_version(request)) or (
+        A2A_MEDIA_TYPE in accepted and not read_protocol_version(request)
+    )
 
 
 def choose_media_type(accept: str) -> str:
@@ -127,18 +129,18 @@ _CODES_BY_CODE: Mapping[int, ErrorCodes] = {  # of a ``BadCall``
 }
 
 
-def _error_codes_of(fault: Exception) -> ErrorCodes:
+def _choose_error_codes(fault: Exception) -> ErrorCodes:
     """The codes of a refusal; those of an internal error for any other exception."""
     if isinstance(fault, BadCall):
         return _CODES_BY_CODE[fault.code]._replace(status=fault.status)
     return _CODES_BY_EXCEPTION.get(type(fault), _INTERNAL_ERROR_CODES)
 
 
-def _error_message_of(fault: Exception) -> str:
+def _choose_error_message(fault: Exception) -> str:
     return str(fault) if isinstance(fault, AnyRefusal) else INTERNAL_ERROR_TEXT
 
 
-def _error_info(reason: str) -> JsonValue:
+def _build_error_info(reason: str) -> JsonValue:
     return {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": reason,
@@ -147,32 +149,34 @@ def _error_info(reason: str) -> JsonValue:
     }
 
 
-def _rpc_error(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
+def _build_rpc_error(code: int, message: str, reason: str = "") -> dict[str, JsonValue]:
     """A JSON-RPC error object. ``reason``: the ``ErrorInfo`` reason that 1.0 adds; empty for older protocols."""
     error: dict[str, JsonValue] = {"code": code, "message": message}
-    return {**error, "data": [_error_info(reason)]} if reason else error
+    return {**error, "data": [_build_error_info(reason)]} if reason else error
 
 
-def rpc_error_of(fault: Exception, *, includes_reason: bool) -> dict[str, JsonValue]:
-    codes = _error_codes_of(fault)
-    return _rpc_error(codes.code, _error_message_of(fault), codes.reason if includes_reason else "")
+def build_rpc_error_of_fault(fault: Exception, *, includes_reason: bool) -> dict[str, JsonValue]:
+    codes = _choose_error_codes(fault)
+    return _build_rpc_error(codes.code, _choose_error_message(fault), codes.reason if includes_reason else "")
 
 
 encode_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def rpc_result_bytes(call_id: CallId, result: bytes) -> bytes:
+def encode_rpc_result(call_id: CallId, result: bytes) -> bytes:
     """The bytes of a JSON-RPC response whose ``result`` is already serialized."""
     id_text = str(call_id) if type(call_id) is int else encode_json(call_id)
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id_text.encode(), result)
 
 
-def rpc_error_reply(call_id: CallId, code: int, message: str, status: int = 200, reason: str = "") -> JSONResponse:
-    error: JsonValue = _rpc_error(code, message, reason)
+def build_rpc_error_reply(
+    call_id: CallId, code: int, message: str, status: int = 200, reason: str = ""
+) -> JSONResponse:
+    error: JsonValue = _build_rpc_error(code, message, reason)
     return JSONResponse({"jsonrpc": "2.0", "id": call_id, "error": error}, status_code=status)
 
 
-def rpc_fault_reply(
+def build_rpc_fault_reply(
     call_id: CallId, fault: Exception, *, includes_reason: bool = False, bad_input_status: int = 200
 ) -> JSONResponse:
     """The JSON-RPC error response to an exception.
@@ -180,16 +184,16 @@ def rpc_fault_reply(
     ``includes_reason``: as in 1.0. ``bad_input_status``: the HTTP status for invalid requests, which is 400
     in the early protocol.
     """
-    codes, reason = _error_codes_of(fault), _error_codes_of(fault).reason if includes_reason else ""
+    codes, reason = _choose_error_codes(fault), _choose_error_codes(fault).reason if includes_reason else ""
     status = bad_input_status if codes.status == 400 and codes.code in _BAD_INPUT_CODES else 200
     if isinstance(fault, _FAULTS_WITH_OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
         status = codes.status
-    reply = rpc_error_reply(call_id, codes.code, _error_message_of(fault), status, reason)
-    reply.headers.update(retry_headers(fault))
+    reply = build_rpc_error_reply(call_id, codes.code, _choose_error_message(fault), status, reason)
+    reply.headers.update(build_retry_headers(fault))
     return reply
 
 
-def retry_headers(fault: Exception, status: int = 0) -> Mapping[str, str]:
+def build_retry_headers(fault: Exception, status: int = 0) -> Mapping[str, str]:
     """The ``Retry-After`` header, if the request may be repeated. ``status``: the HTTP status of the response."""
     if isinstance(fault, errors.TooManyRequests):
         return {"Retry-After": str(fault.wait)}
@@ -204,41 +208,43 @@ _ERROR_NAMES_0_3: Mapping[int, str] = {code: error.__name__ for error, code in J
 _VERSION_1_0_PATH_PATTERN = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
 
-def rest_fault_reply(fault: Exception, *, is_0_3: bool = False) -> JSONResponse:
+def build_rest_fault_reply(fault: Exception, *, is_0_3: bool = False) -> JSONResponse:
     """The REST error response to an exception, in the format of 1.0, or of 0.3 if ``is_0_3``."""
-    codes, message = _error_codes_of(fault), _error_message_of(fault)
+    codes, message = _choose_error_codes(fault), _choose_error_message(fault)
     response = (
-        _rest_error_0_3(codes, message, codes.status_0_3 or codes.status) if is_0_3 else _rest_error_1_0(codes, message)
+        _build_rest_error_0_3(codes, message, codes.status_0_3 or codes.status)
+        if is_0_3
+        else _build_rest_error_1_0(codes, message)
     )
-    response.headers.update(retry_headers(fault, response.status_code))
+    response.headers.update(build_retry_headers(fault, response.status_code))
     return response
 
 
-def _rest_error_1_0(codes: ErrorCodes, message: str) -> JSONResponse:
+def _build_rest_error_1_0(codes: ErrorCodes, message: str) -> JSONResponse:
     error = {
         "code": codes.status,
         "status": codes.rpc_status,
         "message": message,
-        "details": [_error_info(codes.reason)],
+        "details": [_build_error_info(codes.reason)],
     }
     return JSONResponse({"error": error}, codes.status)
 
 
-def _rest_error_0_3(codes: ErrorCodes, message: str, status: int) -> JSONResponse:
+def _build_rest_error_0_3(codes: ErrorCodes, message: str, status: int) -> JSONResponse:
     """An error in the format of 0.3. Official clients of 1.x read its ``type``, those of 0.3 its status."""
     kind = _ERROR_NAMES_0_3.get(codes.code)
     return JSONResponse({"code": codes.code, "message": message, **({"type": kind} if kind else {})}, status)
 
 
-def _unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
+def _build_unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
     """The error for a path of a protocol's that does not exist, or not with that verb; None for other paths."""
     codes = (WRONG_VERB_CODES if status == 405 else NO_METHOD_CODES)._replace(status=status)
     message = f"{detail}: {verb} {path}"
     if path == "/":
-        return rpc_error_reply(None, codes.code, message, status)
+        return build_rpc_error_reply(None, codes.code, message, status)
     if path.startswith("/v1/"):
-        return _rest_error_0_3(codes, message, status)
-    return _rest_error_1_0(codes, message) if _VERSION_1_0_PATH_PATTERN.fullmatch(path) else None
+        return _build_rest_error_0_3(codes, message, status)
+    return _build_rest_error_1_0(codes, message) if _VERSION_1_0_PATH_PATTERN.fullmatch(path) else None
 
 
 _STATUS_BY_KIND: Mapping[type[Exception], int] = {
@@ -265,15 +271,15 @@ def add_probe_route(router: APIRouter, path: str, endpoint: Callable[..., Awaita
     router.add_api_route(path, endpoint, methods=["HEAD"], response_class=JSONResponse, include_in_schema=False)
 
 
-def error_reply(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+def build_error_reply(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": error}, status, headers)
 
 
 async def _answer_refusal(_: Request, fault: Exception) -> Response:
     if isinstance(fault, BadCall):
-        return error_reply(fault.status, fault.message)
+        return build_error_reply(fault.status, fault.message)
     status = fault.status if isinstance(fault, GatewayRefusal) else _STATUS_BY_KIND[type(fault)]
-    return error_reply(status, str(fault), retry_headers(fault, status))
+    return build_error_reply(status, str(fault), build_retry_headers(fault, status))
 
 
 async def _answer_http_exception(request: Request, error: Exception) -> Response:
@@ -281,8 +287,8 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
     if not isinstance(error, HTTPException):
         raise error
     verb, path = request.method, request.url.path
-    reply = _unknown_path_reply(verb, path, error.status_code, error.detail)
-    reply = reply or error_reply(error.status_code, f"{error.detail}: {verb} {path}")
+    reply = _build_unknown_path_reply(verb, path, error.status_code, error.detail)
+    reply = reply or build_error_reply(error.status_code, f"{error.detail}: {verb} {path}")
     reply.headers.update(error.headers or {})
     return reply
 
@@ -292,10 +298,10 @@ async def _answer_bad_parameter(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     problems = (f"{'.'.join(map(str, fields['loc']))}: {fields['msg']}" for fields in error.errors())
-    return error_reply(400, "; ".join(problems))
+    return build_error_reply(400, "; ".join(problems))
 
 
-def file_reply(name: str, content: bytes) -> Response:
+def build_file_reply(name: str, content: bytes) -> Response:
     """A response with a file for download; its headers keep browsers from rendering it."""
     headers = {
         "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge.fields import INVALID_REQUEST, BadCall, check_body_size
-from services.gateway.edge.replies import RETRY_LATER_HEADERS, error_reply
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, build_error_reply
 
 _ORIGIN_PATTERN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
@@ -23,6 +23,8 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 class _PageOrigin(NamedTuple):
+    """Host and port of the page that a browser's request comes from."""
+
     host: str
     port: str
 
@@ -95,7 +97,7 @@ class OriginGuard:
         reason = self.why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
         if reason is None:
             return await self._app(scope, receive, send)
-        return await error_reply(403, reason)(scope, receive, send)
+        return await build_error_reply(403, reason)(scope, receive, send)
 
     def why_refused(self, path: str, headers: Mapping[str, str]) -> str | None:
         """Why the request is refused, as a sentence; None if it is accepted."""
@@ -147,7 +149,7 @@ class RequestLimiter:
             return await refusal(scope, receive, send)
         self.open_requests += 1
         try:
-            return await self._call_app(scope, receive, send)
+            return await self._call_app_with_limited_body(scope, receive, send)
         finally:
             self.open_requests -= 1
 
@@ -155,21 +157,23 @@ class RequestLimiter:
         """The error response to a request that exceeds a limit of URL, headers or open requests; None for any other."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
-            return error_reply(414, f"the URL is over the limit of {limits.url_bytes} bytes")
+            return build_error_reply(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
-            return error_reply(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
+            return build_error_reply(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
         if self.open_requests >= limits.open_requests and scope["path"] not in _PROBE_PATHS:
-            return error_reply(503, "this replica answers as many requests as it can; try again", RETRY_LATER_HEADERS)
+            return build_error_reply(
+                503, "this replica answers as many requests as it can; try again", RETRY_LATER_HEADERS
+            )
         return None
 
-    async def _call_app(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _call_app_with_limited_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         has_started = False
         body = _LimitedBody(receive, scope, self)
 
         async def send_and_release_body(message: Message) -> None:
             nonlocal has_started
             has_started = True
-            body.release()  # what is answered has been read
+            body.release_reservation()  # what is answered has been read
             await send(message)
 
         try:
@@ -177,21 +181,21 @@ class RequestLimiter:
         except BadCall as error:
             if has_started:
                 raise
-            await error_reply(error.status, error.message)(scope, receive, send)
+            await build_error_reply(error.status, error.message)(scope, receive, send)
         except ClientDisconnect:
             if not has_started:
-                await error_reply(_CLIENT_LEFT_STATUS, "the client left before its request was whole")(
+                await build_error_reply(_CLIENT_LEFT_STATUS, "the client left before its request was whole")(
                     scope, receive, send
                 )
         finally:
-            body.release()
+            body.release_reservation()
 
 
 class _LimitedBody:
     """Reads a request's body within the limits; a ``Content-Length`` over the limit is refused at once."""
 
     def __init__(self, receive: Receive, scope: Scope, limiter: RequestLimiter) -> None:
-        self._receive, self._limiter, self._content_length = receive, limiter, _content_length(scope)
+        self._receive, self._limiter, self._read_content_length = receive, limiter, _read_content_length(scope)
         self._limits = limits = limiter.limits
         is_of_messages = scope["path"] == "/" or scope["path"].endswith(_MESSAGE_PATH_ENDINGS)
         self._most_bytes = limits.message_bytes if is_of_messages else limits.body_bytes
@@ -201,7 +205,7 @@ class _LimitedBody:
     async def receive(self) -> Message:
         if self._is_complete:
             return await self._receive()
-        self._check_and_reserve(self._content_length)
+        self._check_and_reserve(self._read_content_length)
         try:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()
@@ -222,7 +226,7 @@ class _LimitedBody:
             self._limiter.large_bodies += 1
             self._is_large = True
 
-    def release(self) -> None:
+    def release_reservation(self) -> None:
         if self._is_large:
             self._limiter.large_bodies -= 1
             self._is_large = False
@@ -247,6 +251,6 @@ def replay_first_message(first: Message, receive: Receive) -> Receive:
     return receive_next
 
 
-def _content_length(scope: Scope) -> int:
+def _read_content_length(scope: Scope) -> int:
     value = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     return int(value) if value.isdigit() and len(value) < 20 else 0

@@ -26,6 +26,8 @@ from shared.infra.lua import ScriptedStore, parse_scores
 
 
 class KeptAssessment(NamedTuple):
+    """A stored assessment with its summary."""
+
     summary: AssessmentSummary
     assessment: Assessment
 
@@ -98,10 +100,10 @@ class AssessmentRepository(ScriptedStore):
     async def store_assessment(self, caller: Caller, body: JsonObject) -> AssessmentSummary:
         """Store ``{"assessment": ...}``; a repeat changes nothing. Raises ``MissingRole`` and ``InvalidField``."""
         kept_assessment = _parse_assessment(caller, body)
-        await self.write(caller.tenant, kept_assessment)
+        await self.write_assessment(caller.tenant, kept_assessment)
         return kept_assessment.summary
 
-    async def write(self, tenant: str, kept_assessment: KeptAssessment) -> None:
+    async def write_assessment(self, tenant: str, kept_assessment: KeptAssessment) -> None:
         body = b64encode(zlib.compress(kept_assessment.assessment.model_dump_json().encode(), 6)).decode()
         if len(body) > MOST_CHARACTERS_OF_ASSESSMENT:
             raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
@@ -128,12 +130,12 @@ class AssessmentRepository(ScriptedStore):
 
     async def get_assessment(self, assessment_id: str, caller: Caller) -> KeptAssessment:
         """One assessment; raises ``NotFound``."""
-        kept_assessment = await self._find(caller.tenant, assessment_id)
+        kept_assessment = await self._find_assessment(caller.tenant, assessment_id)
         if kept_assessment is None or not may_see_assessment(caller, kept_assessment.summary):
             raise NotFound(f"assessment {assessment_id!r}")
         return kept_assessment
 
-    async def _find(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
+    async def _find_assessment(self, tenant: str, assessment_id: str) -> KeptAssessment | None:
         hashes = keys.assessment_keys(tenant)
         commands = (("ZSCORE", hashes.order), ("HGET", hashes.cards), ("HGET", hashes.bodies))
         score, row, body = await self._scripts.execute_commands(*((*command, assessment_id) for command in commands))
@@ -142,7 +144,7 @@ class AssessmentRepository(ScriptedStore):
         summary, assessment = _read_summary(row, _parse_score_time(score)), _read_assessment(str(body))
         return KeptAssessment(summary, assessment) if summary and assessment else None
 
-    async def delete(self, assessment_id: str, caller: Caller) -> None:
+    async def delete_assessment(self, assessment_id: str, caller: Caller) -> None:
         """Delete an assessment; whoever may see it may do so. Raises ``NotFound``."""
         await self.get_assessment(assessment_id, caller)
         order, summaries, bodies = keys.assessment_keys(caller.tenant)

@@ -13,8 +13,8 @@ from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.fields import decode_page_token, encode_page_token, parse_limit, parse_time
 from services.gateway.features.approvals.views import build_decisions_view, list_argument_sources
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
-from services.gateway.features.identity.model import Caller, check_operator
-from services.gateway.features.tasks.listing import TaskLists, TaskQuery, parse_position
+from services.gateway.features.identity.model import Caller, require_operator_role
+from services.gateway.features.tasks.listing import TaskLists, TaskQuery, parse_list_position
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.archive import ArchivedTask, parse_archived_task
 from shared.contracts.ledger import LedgerEntry
@@ -41,7 +41,7 @@ def build_audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     """
     known_values = find_protected_values(task.record.request.text)
     entries = sorted(task.ledger.values(), key=lambda entry: entry.sending_at or _NEVER_SENT)
-    return [_mask_row(_audit_row(task, entry, kept_in), known_values) for entry in entries]
+    return [_mask_row(_build_audit_row(task, entry, kept_in), known_values) for entry in entries]
 
 
 def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
@@ -51,7 +51,7 @@ def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
     return [_mask_row(row, known_values) for row in rows]
 
 
-def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
+def _build_audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
     approvals = [approval for approval in task.approvals if approval.plan_hash == entry.plan_hash]
     return {
         **_describe_task(task.record),
@@ -66,18 +66,18 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
         ],
         "figures": _describe_figures(task.record, approvals),
         "approvals": [_describe_approval(approval) for approval in approvals],
-        "allowed_by": _metadata_text(task.record, "approval"),
+        "allowed_by": _get_metadata_text(task.record, "approval"),
         "policy": _describe_policy(task.record, approvals),
         "plan_hash": entry.plan_hash,
         "status": entry.status.value,
         "proof": _describe_proof(entry),
-        "sent_at": _iso_time(entry.sending_at),
+        "sent_at": _format_iso_time(entry.sending_at),
         "attempt": entry.attempt,
         "earlier": [
             {
                 "number": attempt.number,
                 "status": attempt.status.value,
-                "sent_at": _iso_time(attempt.sending_at),
+                "sent_at": _format_iso_time(attempt.sending_at),
                 "note": attempt.note,
             }
             for attempt in entry.earlier
@@ -102,7 +102,7 @@ def _describe_task(record: TaskRecord) -> JsonObject:
         "session_id": record.session_id,
         "task_state": record.state.value,
         "task_updated_at": record.updated_at.isoformat(),
-        "process_type": _metadata_text(record, "process_type"),
+        "process_type": _get_metadata_text(record, "process_type"),
         "asked_by": {"id": record.requester.id, "verified": record.requester.verified},
         "asked_at": record.accepted_at.isoformat(),
     }
@@ -113,9 +113,9 @@ def _build_row_without_ledger(record: TaskRecord, write: JsonObject) -> JsonObje
     return {
         **_describe_task(record),
         **{name: write.get(name) for name in copied_fields},
-        "allowed_by": _metadata_text(record, "approval"),
+        "allowed_by": _get_metadata_text(record, "approval"),
         "policy": _describe_policy(record, []),
-        "plan_hash": _metadata_text(record, "plan_hash"),
+        "plan_hash": _get_metadata_text(record, "plan_hash"),
         "proof": {"note": write.get("note")},
         "kept_in": "record",
     }
@@ -176,12 +176,12 @@ def _describe_proof(entry: LedgerEntry) -> JsonObject:
     }
 
 
-def _metadata_text(record: TaskRecord, name: str) -> Json:
+def _get_metadata_text(record: TaskRecord, name: str) -> Json:
     text = record.metadata.get(name)
     return text if isinstance(text, str) else None
 
 
-def _iso_time(moment: datetime | None) -> Json:
+def _format_iso_time(moment: datetime | None) -> Json:
     return moment.isoformat() if moment else None
 
 
@@ -217,7 +217,9 @@ _FROM_STORE, _FROM_ARCHIVE = "live", "archive"
 
 
 class AuditQuery(NamedTuple):
-    """Which writes to export: from ``since`` until before ``until``, of one task or session. ``size``: tasks a page."""
+    """Which writes to export: those sent from ``since`` until before ``until``, of one task or session. ``size``: how
+    many tasks a page covers.
+    """
 
     since: datetime | None = None
     until: datetime | None = None
@@ -260,6 +262,8 @@ _MOST_LISTINGS = 16
 
 
 class _ArchiveListing(NamedTuple):
+    """The ids of a tenant's archived tasks, and when they were listed."""
+
     until: float
     task_ids: Sequence[str]
 
@@ -284,7 +288,7 @@ class ArchivedTaskReader:
             listing = _ArchiveListing(now + LISTING_CACHE_SECONDS, await self._archive.list(tenant))
         return self._listed.put(tenant, listing).task_ids
 
-    async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
+    async def find_task(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """The archived task, None if there is none. Raises ``UnreadableArchivedContent`` if it cannot be parsed."""
         content = await self._archive.get(tenant, task_id)
         if content is None:
@@ -311,7 +315,7 @@ class AuditExport(ScriptedStore):
     async def read_page(self, query: AuditQuery, caller: Caller) -> AuditPage:
         """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
         if caller.principal.verified:
-            check_operator(caller)
+            require_operator_role(caller)
         rows, token = await self._build_rows_of_page(query, caller)
         return AuditPage([row for row in rows if is_in_period(row, query)], token, self._archive is not None)
 
@@ -358,7 +362,7 @@ class AuditExport(ScriptedStore):
         return rows
 
     async def _read_rows_from_store(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
-        position = parse_position("token", *place.partition(" ")[::2]) if place else None
+        position = parse_list_position("token", *place.partition(" ")[::2]) if place else None
         listed = TaskQuery(session_id=query.session_id, since=query.since, size=query.size)
         page = await self._lists.read_page(tenant, listed, position)
         rows = await self._build_rows_of_stored(page.records)
@@ -411,7 +415,7 @@ class AuditExport(ScriptedStore):
         return rows, encode_page_token(_FROM_ARCHIVE, later_ids[query.size - 1]) if len(later_ids) > query.size else ""
 
     async def _find_archived(self, tenant: str, task_id: str) -> ArchivedTask | None:
-        return await self._archive.find(tenant, task_id) if self._archive else None
+        return await self._archive.find_task(tenant, task_id) if self._archive else None
 
     async def _read_stored_details(self, records: Sequence[TaskRecord]) -> list[ArchivedTask | None]:
         """Each task with its ledger and approvals; None if the store no longer has them, or they cannot be read."""
@@ -420,10 +424,10 @@ class AuditExport(ScriptedStore):
         task_keys = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
         commands = (("HGETALL", name) for names in task_keys for name in (names.ledger, names.approvals))
         answers = cast("list[dict[str, str]]", await self._scripts.execute_commands(*commands))
-        return [parse_row_or_log(_build_details, row) for row in zip(records, answers[::2], answers[1::2], strict=True)]
+        return [parse_row_or_log(_parse_details, row) for row in zip(records, answers[::2], answers[1::2], strict=True)]
 
 
-def _build_details(row: tuple[TaskRecord, dict[str, str], dict[str, str]]) -> ArchivedTask | None:
+def _parse_details(row: tuple[TaskRecord, dict[str, str], dict[str, str]]) -> ArchivedTask | None:
     """The task with its ledger and approvals; None if the ledger is gone although the record names writes."""
     record, ledger, approvals = row
     if not ledger and record.metadata.get("writes"):
@@ -462,7 +466,7 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
             return Response(dumps(body), media_type="application/json")
         pages = self._service.read_all_pages(query, call.caller)
         first = await anext(pages)
-        return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON_TYPE)
+        return StreamingResponse(_stream_json_lines(first, pages), media_type=_NDJSON_TYPE)
 
 
 def _parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
@@ -480,7 +484,7 @@ def _parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
     )
 
 
-async def _json_lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
+async def _stream_json_lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIterator[str]:
     """Yields the writes as JSON lines. If a page cannot be read, the last line is ``{"error": ...}``."""
     for row in first.writes:
         yield dumps(row) + "\n"

@@ -33,6 +33,8 @@ class UnreadableLetter(GatewayRefusal):
 
 
 class LetterKind(StrEnum):
+    """Whether a turn or an outcome was given up."""
+
     TURN = "turn"
     OUTCOME = "outcome"
 
@@ -92,6 +94,8 @@ StreamRow = tuple[str, Mapping[str, str]]
 
 
 class _LetterAddress(NamedTuple):
+    """Where a dead letter is stored."""
+
     kind: LetterKind
     partition: int
     entry_id: str
@@ -149,15 +153,17 @@ class DeadLetters(ScriptedStore):
 
     async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
         """One dead letter of the tenant; raises ``NotFound``."""
-        return (await self._find(tenant, letter_id))[1]
+        return (await self._find_letter(tenant, letter_id))[1]
 
-    async def requeue(self, tenant: str, letter_id: str, *, repeats_writes: bool) -> tuple[DeadLetter, str | None]:
+    async def requeue_letter(
+        self, tenant: str, letter_id: str, *, repeats_writes: bool
+    ) -> tuple[DeadLetter, str | None]:
         """Start a dead turn's task again in its session, or give an outcome back to the learner. It may be repeated.
 
         Returns the letter, and the new task's id, None for an outcome. Raises ``UnreadableLetter``, and
         ``WouldRepeatWrites`` if the task made writes, or may have, unless ``repeats_writes`` is set.
         """
-        address, letter = await self._find(tenant, letter_id)
+        address, letter = await self._find_letter(tenant, letter_id)
         if address.kind is LetterKind.OUTCOME:
             names = keys.partition_keys(address.partition)
             arguments = [address.entry_id, keys.OUTCOME_GROUP]
@@ -176,24 +182,24 @@ class DeadLetters(ScriptedStore):
             )
         return letter, await self._restart_task(address, dead)
 
-    async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
+    async def delete_letter(self, tenant: str, letter_id: str) -> DeadLetter:
         """Delete a dead letter; returns it. Raises ``NotFound``."""
-        address, letter = await self._find(tenant, letter_id)
-        if not await self._delete(address):
-            raise _letter_not_found(letter_id)
+        address, letter = await self._find_letter(tenant, letter_id)
+        if not await self._delete_stored_letter(address):
+            raise _build_letter_not_found(letter_id)
         return letter
 
-    async def _find(self, tenant: str, letter_id: str) -> tuple[_LetterAddress, DeadLetter]:
+    async def _find_letter(self, tenant: str, letter_id: str) -> tuple[_LetterAddress, DeadLetter]:
         address = _parse_letter_id(letter_id)
         if address is None:
-            raise _letter_not_found(letter_id)
+            raise _build_letter_not_found(letter_id)
         rows = cast(
             "list[StreamRow]",
             await self._scripts.execute("XRANGE", address.stream_key, address.entry_id, address.entry_id),
         )
         letter = _parse_letter_of_tenant(address, rows[0][1], tenant) if rows else None
         if letter is None:
-            raise _letter_not_found(letter_id)
+            raise _build_letter_not_found(letter_id)
         return address, letter
 
     async def _restart_task(self, address: _LetterAddress, dead: DeadTurn) -> str:
@@ -201,14 +207,14 @@ class DeadLetters(ScriptedStore):
         record, turn = _build_requeued_task(dead, address.letter_id, self._clock())
         accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{address.letter_id}")
         await self._wakes.wake(record.tenant, record.session_id)
-        await self._delete(address)
+        await self._delete_stored_letter(address)
         return accepted.record.task_id
 
-    async def _delete(self, address: _LetterAddress) -> bool:
+    async def _delete_stored_letter(self, address: _LetterAddress) -> bool:
         return await self._scripts.execute("XDEL", address.stream_key, address.entry_id) == 1
 
 
-def _letter_not_found(letter_id: str) -> NotFound:
+def _build_letter_not_found(letter_id: str) -> NotFound:
     return NotFound(f"dead letter {letter_id!r}")
 
 
@@ -283,7 +289,9 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
         letter that cannot be read; 404 if there is none of that id.
         """
         letter_id, repeats_writes = call.path_value("letter_id"), call.body.get("again") is True
-        letter, task_id = await self._service.requeue(call.caller.tenant, letter_id, repeats_writes=repeats_writes)
+        letter, task_id = await self._service.requeue_letter(
+            call.caller.tenant, letter_id, repeats_writes=repeats_writes
+        )
         if task_id is None:
             return {"requeued": letter_id, "outcome_of": letter.task_id}
         return {"requeued": letter_id, "task_id": task_id, "requeued_from": letter.task_id}
@@ -291,7 +299,11 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
     @api_path("POST", "/dlq/{letter_id}/drop")
     async def drop(self, call: ApiCall) -> JsonValue:
         """Delete a dead letter. The answer describes it; 404 if there is none of that id."""
-        return {"dropped": _describe_letter(await self._service.drop(call.caller.tenant, call.path_value("letter_id")))}
+        return {
+            "dropped": _describe_letter(
+                await self._service.delete_letter(call.caller.tenant, call.path_value("letter_id"))
+            )
+        }
 
 
 def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:

@@ -31,7 +31,7 @@ class LinkedEntity(NamedTuple):
 
 
 class TenantMemory(NamedTuple):
-    """What was remembered of a tenant's tasks.
+    """What is remembered of a tenant's tasks: facts, entities, and how often predictions were right.
 
     ``facts``: newest first, superseded ones too; ``accuracy``: of predictions, by process type and kind;
     ``fact_costs``: counters of what extracting facts cost (tasks, calls, tokens, nano-dollars).

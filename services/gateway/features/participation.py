@@ -17,10 +17,10 @@ from redis.asyncio import Redis
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.fields import to_invalid_field
 from services.gateway.edge.ids import derive_id
-from services.gateway.features.identity.model import Caller, check_client
+from services.gateway.features.identity.model import Caller, require_client_role
 from services.gateway.features.tasks.intake import TimeAndFreshId, build_signal
 from services.gateway.features.tasks.listing import TaskLists, TaskQuery
-from services.gateway.features.tasks.message import ClientMessage, to_json_values
+from services.gateway.features.tasks.message import ClientMessage, convert_to_json_values
 from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.assessment import messages
 from shared.contracts.base import Contract
@@ -42,6 +42,8 @@ _FENCED_JSON_PATTERN = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re
 
 
 class AssessorMessageKind(StrEnum):
+    """What an assessor's message begins or ends: an assessment or one of its turns."""
+
     START = "assessment_start"
     TURN = "turn_start"
     COMPLETE = "assessment_complete"
@@ -61,7 +63,9 @@ def find_assessor_message(message: ClientMessage) -> AssessorMessage | None:
     Raises ``InvalidField`` if the text or metadata seems to contain a start message with a key, which would be stored.
     """
     assessor_message = (
-        None if message.solver else next(filter(None, map(_parse_assessor_message, _message_objects(message))), None)
+        None
+        if message.solver
+        else next(filter(None, map(_parse_assessor_message, _list_message_objects(message))), None)
     )
     if assessor_message is None or assessor_message.kind is not AssessorMessageKind.START:
         _check_no_key_in_text(message, "task" if message.solver else "message.parts")
@@ -81,7 +85,7 @@ def parse_turn_message(data: JsonObject) -> messages.TurnStart:
     return _validate_message(messages.TurnStart, data)
 
 
-def _message_objects(message: ClientMessage) -> list[JsonObject]:
+def _list_message_objects(message: ClientMessage) -> list[JsonObject]:
     """The message's data parts, and its text if that is a JSON object."""
     parts = [_unwrap_data(part) for part in message.data]
     text = message.text.strip()
@@ -121,13 +125,15 @@ def _check_no_key_in_text(message: ClientMessage, field: str) -> None:
 def _validate_message(shape: type[_T], data: JsonObject) -> _T:
     kind: Json = shape.model_fields["message_type"].default
     try:
-        return shape.model_validate(to_json_values({"message_type": kind, **data}))
+        return shape.model_validate(convert_to_json_values({"message_type": kind, **data}))
     except ValidationError as error:
         raise to_invalid_field(error, str(kind)) from None
 
 
-class AssessmentOfWorker(Contract):
-    """A running assessment. ``ues_url``: its simulated world; ``sealed_key``: the world's key, encrypted."""
+class OpenAssessment(Contract):
+    """An assessment that runs in a session of this product, as the assessed agent. ``ues_url``: its simulated world;
+    ``sealed_key``: the world's key, encrypted.
+    """
 
     assessment: str  # names this beginning, a repeat too; another one in the same session has another name
     session_id: str
@@ -147,7 +153,7 @@ class UndecryptableKey(Exception):
     """The key to the assessment's world cannot be decrypted, since ``ASSESSMENT_KEY`` has changed."""
 
 
-class AssessmentsOfWorker:
+class OpenAssessments:
     """The running assessments in Redis. Every method may raise ``StoreUnavailable``.
 
     ``keys``: at least one Fernet key, the newest first; they encrypt the keys to worlds, the first names assessments.
@@ -165,7 +171,7 @@ class AssessmentsOfWorker:
         parts = "\x00".join((caller.tenant, caller.principal.id, "assessment", message_id))
         return hmac.digest(self._naming_key, parts.encode(), "sha256").hex()
 
-    async def begin(self, tenant: str, participation: AssessmentOfWorker, api_key: str) -> AssessmentOfWorker:
+    async def begin_assessment(self, tenant: str, participation: OpenAssessment, api_key: str) -> OpenAssessment:
         """Store an assessment as the caller's latest, and under its session, where it replaces an earlier one.
 
         ``api_key``: the world's key, which is stored encrypted. Raises ``BegunByAnotherCaller``.
@@ -177,22 +183,22 @@ class AssessmentsOfWorker:
         await self._scripts.execute("SET", pointer, participation.session_id, "EX", self._seconds)
         return stored
 
-    async def find(self, tenant: str, session_id: str) -> AssessmentOfWorker | None:
+    async def find_assessment(self, tenant: str, session_id: str) -> OpenAssessment | None:
         """The assessment that runs, or ran last, in the session; None if there is none."""
         name = participation_key(tenant, session_id)
         reply = await self._scripts.execute("HMGET", name, "json", "turns")
         text, turns = cast("list[str | None]", reply)
         if text is None:
             return None
-        return AssessmentOfWorker.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
+        return OpenAssessment.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
 
-    async def find_latest(self, tenant: str, caller: str) -> AssessmentOfWorker | None:
+    async def find_latest_assessment(self, tenant: str, caller: str) -> OpenAssessment | None:
         """The assessment that the caller began last, if it still runs; else None."""
         session_id = cast("str | None", await self._scripts.execute("GET", participant_key(tenant, caller)))
-        participation = await self.find(tenant, session_id) if session_id else None
+        participation = await self.find_assessment(tenant, session_id) if session_id else None
         return participation if participation and participation.caller == caller else None
 
-    async def renew(self, tenant: str, participation: AssessmentOfWorker, turn_number: int) -> bool:
+    async def begin_turn(self, tenant: str, participation: OpenAssessment, turn_number: int) -> bool:
         """Record that a turn begins, and extend the assessment's time to live; False if it no longer runs."""
         if not await self._write_row(tenant, participation, turn_number=turn_number):
             return False
@@ -200,18 +206,18 @@ class AssessmentsOfWorker:
         return True
 
     async def _write_row(
-        self, tenant: str, participation: AssessmentOfWorker, json: str = "", turn_number: int = 0
+        self, tenant: str, participation: OpenAssessment, json: str = "", turn_number: int = 0
     ) -> bool:
         names = [participation_key(tenant, participation.session_id)]
         arguments = (participation.assessment, participation.caller, json, turn_number, self._seconds)
         return await self._scripts.run("keep_participation", names, arguments) == 1
 
-    async def delete(self, tenant: str, participation: AssessmentOfWorker) -> None:
+    async def delete_assessment(self, tenant: str, participation: OpenAssessment) -> None:
         """Delete an assessment and its key, unless another has replaced it."""
         names = [participation_key(tenant, participation.session_id)]
         await self._scripts.run("expire_if_equal", names, [participation.assessment, 0, "assessment"])
 
-    def decrypt_key(self, participation: AssessmentOfWorker) -> str:
+    def decrypt_key(self, participation: OpenAssessment) -> str:
         """Decrypt the key to the world, which callers must not store. Raises ``UndecryptableKey``."""
         try:
             return self._seal.decrypt(participation.sealed_key)
@@ -244,7 +250,7 @@ async def refuse_assessments(message: ClientMessage, caller: Caller) -> ClientMe
     assessor_message = find_assessor_message(message)
     if assessor_message is None or assessor_message.is_guessed:
         return message
-    check_client(caller)
+    require_client_role(caller)
     raise Unsupported("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
 
 
@@ -257,7 +263,7 @@ class AssessmentParticipationService:
 
     def __init__(
         self,
-        participations: AssessmentsOfWorker,
+        participations: OpenAssessments,
         tasks: Tasks,
         lists: TaskLists,
         clock: Callable[[], datetime],
@@ -274,7 +280,7 @@ class AssessmentParticipationService:
         assessor_message = find_assessor_message(message)
         if assessor_message is None:
             return message
-        check_client(caller)
+        require_client_role(caller)
         if assessor_message.kind is AssessorMessageKind.START:
             return await self._begin_assessment(assessor_message.data, message, caller)
         participation = await self._find_running_assessment(message, caller)
@@ -295,12 +301,12 @@ class AssessmentParticipationService:
         if problem := why_url_refused(start.ues_url, self._world_addresses):  # executors check it again
             raise InvalidField(f"{AssessorMessageKind.START}.ues_url", problem)
         name = self._participations.derive_assessment_name(caller, message.message_id or self._new_id())
-        session = message.session_id or _session_without_context(caller, name)
+        session = message.session_id or _derive_session_without_context(caller, name)
         if message.session_id:
-            previous = await self._participations.find(caller.tenant, session)
+            previous = await self._participations.find_assessment(caller.tenant, session)
         else:
-            previous = await self._participations.find_latest(caller.tenant, caller.principal.id)
-        participation = AssessmentOfWorker(
+            previous = await self._participations.find_latest_assessment(caller.tenant, caller.principal.id)
+        participation = OpenAssessment(
             assessment=name,
             session_id=session,
             caller=caller.principal.id,
@@ -309,15 +315,15 @@ class AssessmentParticipationService:
             first=start.current_time,
         )
         try:
-            await self._participations.begin(caller.tenant, participation, start.api_key)
+            await self._participations.begin_assessment(caller.tenant, participation, start.api_key)
         except BegunByAnotherCaller:
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
-        if previous and _is_replaced(previous, participation, caller):
+        if previous and _is_replaced_by(previous, participation, caller):
             await self._end_assessment(previous, caller)
         return self._build_answer_without_task(message, caller, session, ASSESSMENT_BEGUN_ANSWER)
 
     async def _build_message_of_turn(
-        self, data: JsonObject, message: ClientMessage, caller: Caller, participation: AssessmentOfWorker | None
+        self, data: JsonObject, message: ClientMessage, caller: Caller, participation: OpenAssessment | None
     ) -> ClientMessage | TaskRecord:
         """Turn a turn message into a task's message, with the user's chat messages as text; a repeat is the same task.
 
@@ -325,9 +331,9 @@ class AssessmentParticipationService:
         """
         turn = parse_turn_message(data)
         store = self._participations
-        if participation is None or not await store.renew(caller.tenant, participation, turn.turn_number):
+        if participation is None or not await store.begin_turn(caller.tenant, participation, turn.turn_number):
             raise Unsupported(_NO_ASSESSMENT_TEXT)
-        practice = build_practice(turn.turn_number, turn.current_time, participation.first)
+        practice = build_practice_run(turn.turn_number, turn.current_time, participation.first)
         try:
             words = await self._read_user_messages(participation.ues_url, store.decrypt_key(participation))
         except (UserMessagesUnavailable, UndecryptableKey) as error:
@@ -344,7 +350,7 @@ class AssessmentParticipationService:
         )
 
     async def _complete_assessment(
-        self, message: ClientMessage, caller: Caller, participation: AssessmentOfWorker | None
+        self, message: ClientMessage, caller: Caller, participation: OpenAssessment | None
     ) -> TaskRecord:
         """End an assessment, if it still runs; returns the record that answers the message.
 
@@ -355,9 +361,9 @@ class AssessmentParticipationService:
         session = participation.session_id if participation else message.session_id
         return self._build_answer_without_task(message, caller, session or self._new_id(), ASSESSMENT_OVER_ANSWER)
 
-    async def _end_assessment(self, participation: AssessmentOfWorker, caller: Caller) -> None:
+    async def _end_assessment(self, participation: OpenAssessment, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
-        await self._participations.delete(caller.tenant, participation)
+        await self._participations.delete_assessment(caller.tenant, participation)
         open_turns = TaskQuery(participation.session_id, _OPEN_STATES, size=_MOST_OPEN_TURNS)
         for record in (await self._lists.read_page(caller.tenant, open_turns, None)).records:
             path_parts = (record.request.tools_endpoint or "").rstrip("/").split("/")
@@ -366,11 +372,11 @@ class AssessmentParticipationService:
                 turn = build_signal(record, caller, TurnKind.CANCEL, moment)
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
-    async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> AssessmentOfWorker | None:
+    async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> OpenAssessment | None:
         """The caller's assessment in the message's context (without a context id, the latest); None without one."""
         if message.session_id is None:
-            return await self._participations.find_latest(caller.tenant, caller.principal.id)
-        participation = await self._participations.find(caller.tenant, message.session_id)
+            return await self._participations.find_latest_assessment(caller.tenant, caller.principal.id)
+        participation = await self._participations.find_assessment(caller.tenant, message.session_id)
         return participation if participation and participation.caller == caller.principal.id else None
 
     def _build_answer_without_task(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
@@ -399,18 +405,21 @@ class AssessmentParticipationService:
         return record.model_copy(update={**update, "request": request})
 
 
-def _session_without_context(caller: Caller, assessment: str) -> str:
+def _derive_session_without_context(caller: Caller, assessment: str) -> str:
     """The id of the session of an assessment that began without a context id."""
     return derive_id(caller.tenant, caller.principal.id, "assessed", assessment)
 
 
-def _is_replaced(previous: AssessmentOfWorker, participation: AssessmentOfWorker, caller: Caller) -> bool:
+def _is_replaced_by(previous: OpenAssessment, participation: OpenAssessment, caller: Caller) -> bool:
     """Whether ``previous`` ends as ``participation`` begins: in the same session, or begun without a context id."""
     if previous.assessment == participation.assessment:
         return False
-    return previous.session_id in (participation.session_id, _session_without_context(caller, previous.assessment))
+    return previous.session_id in (
+        participation.session_id,
+        _derive_session_without_context(caller, previous.assessment),
+    )
 
 
-def build_practice(number: int, now: datetime, first: datetime) -> PracticeRun:
+def build_practice_run(number: int, now: datetime, first: datetime) -> PracticeRun:
     """The instructions for a turn in the simulated world. ``now``, ``first``: the world's time now and at its start."""
     return PracticeRun(current_time=now, instructions=_ASSISTANT_INSTRUCTIONS, turn=number, began=first)

@@ -106,7 +106,7 @@ class TenantRecordService:
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         return await self._records.list_versions(tenant)
 
-    async def put(
+    async def store_record(
         self, tenant: str, document: JsonObject, base: int, comment: str, caller: Caller, restored: int | None = None
     ) -> TenantVersion:
         """Store a document in place of version ``base``, and return its version.
@@ -118,7 +118,7 @@ class TenantRecordService:
         if problems := await self._find_field_and_rule_problems(document, tenant):
             raise BadRecord(problems)
         version = self._build_version(number, comment, caller, document)
-        return await self._store(tenant, version.model_copy(update={"restored": restored}))
+        return await self._store_version(tenant, version.model_copy(update={"restored": restored}))
 
     def _find_refused_addresses(self, record: TenantRecord) -> Iterator[FieldProblem]:
         """Yields a problem for each address that is not permitted; executors check again when they connect."""
@@ -144,7 +144,9 @@ class TenantRecordService:
                 return fields
             raise
 
-    async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
+    async def restore_version(
+        self, tenant: str, number: int, base: int | None, comment: str, caller: Caller
+    ) -> TenantVersion:
         """Store an earlier version as a new one; it is validated again, since rules may have become stricter.
 
         ``base``: the version that it replaces, the latest if None. Raises ``NoTenantRecord`` if version ``number`` is
@@ -152,27 +154,27 @@ class TenantRecordService:
         """
         earlier = await self.get_version(tenant, number)
         base = await self._records.get_latest_number(tenant) if base is None else base
-        return await self.put(tenant, earlier.document, base, comment, caller, number)
+        return await self.store_record(tenant, earlier.document, base, comment, caller, number)
 
-    async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
+    async def withdraw_record(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Withdraw the tenant's stored record, as a new version without document.
 
         ``base``: the version that it replaces, the latest if None. Raises ``NoTenantRecord`` and ``VersionConflict``.
         """
         latest = await self.get_version(tenant, None)
         version = self._build_version((latest.version if base is None else base) + 1, comment, caller, {})
-        return await self._store(tenant, version.model_copy(update={"withdrawn": True}))
+        return await self._store_version(tenant, version.model_copy(update={"withdrawn": True}))
 
     def _build_version(self, number: int, comment: str, caller: Caller, document: JsonObject) -> TenantVersion:
         by, document_json = caller.principal.id, dumps(document)
         return TenantVersion(version=number, at=self._clock(), by=by, comment=comment, document_json=document_json)
 
-    async def _store(self, tenant: str, version: TenantVersion) -> TenantVersion:
+    async def _store_version(self, tenant: str, version: TenantVersion) -> TenantVersion:
         await self._records.add_version(tenant, version)
         return version
 
 
-def _parse_change(body: JsonObject, if_match: str | None) -> tuple[JsonObject, int, str]:
+def _parse_record_change(body: JsonObject, if_match: str | None) -> tuple[JsonObject, int, str]:
     """Parse ``{"record", "comment"}`` and ``If-Match`` into document, base and comment.
 
     Raises ``InvalidField`` and ``MissingBaseVersion``.
@@ -222,7 +224,7 @@ def _build_history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[
     rows: list[Json] = [
         {
             **_build_version_view(version),
-            "changed": _changed_fields(earlier.document, version.document) if earlier else None,
+            "changed": _list_changed_fields(earlier.document, version.document) if earlier else None,
         }
         for version, earlier in zip_longest(versions, versions[1:])
     ]
@@ -241,7 +243,7 @@ def _build_version_view(version: TenantVersion) -> dict[str, Json]:
     }
 
 
-def _changed_fields(earlier: JsonObject, later: JsonObject) -> list[Json]:
+def _list_changed_fields(earlier: JsonObject, later: JsonObject) -> list[Json]:
     names = sorted({*earlier, *later} - {"version"})
     return [name for name in names if earlier.get(name) != later.get(name)]
 
@@ -256,7 +258,7 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
         404 if none is stored: then that of TENANT_FILE holds.
         """
         tenant = call.path_value("tenant")
-        return _version_reply(tenant, await self._service.get_version(tenant, None))
+        return _build_version_reply(tenant, await self._service.get_version(tenant, None))
 
     @api_path("POST", "/tenants/{tenant}/record/show")
     async def show_record(self, call: ApiCall) -> Response:
@@ -266,7 +268,7 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
         """
         tenant = call.path_value("tenant")
         number = _parse_version_number(call.body) if call.body.get("version") is not None else None
-        return _version_reply(tenant, await self._service.get_version(tenant, number))
+        return _build_version_reply(tenant, await self._service.get_version(tenant, number))
 
     @api_path("PUT", "/tenants/{tenant}/record")
     async def put_record(self, call: ApiCall) -> Response:
@@ -277,14 +279,14 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
         412 the version that was stored meanwhile; 428 if no version is named.
         """
         tenant = call.path_value("tenant")
-        change = _parse_change(call.body, call.request.headers.get("if-match"))
-        return await _answer_change(tenant, self._service.put(tenant, *change, call.caller))
+        change = _parse_record_change(call.body, call.request.headers.get("if-match"))
+        return await _answer_change(tenant, self._service.store_record(tenant, *change, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/history")
     async def list_versions(self, call: ApiCall) -> Response:
         """List the versions of the tenant's record, the newest first: who stored each, when, and what changed."""
         tenant = call.path_value("tenant")
-        return _answer_json(_build_history_view(tenant, await self._service.list_versions(tenant)))
+        return _build_exact_json_response(_build_history_view(tenant, await self._service.list_versions(tenant)))
 
     @api_path("POST", "/tenants/{tenant}/record/restore")
     async def restore_version(self, call: ApiCall) -> Response:
@@ -295,7 +297,7 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
         """
         tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
         number, comment = _parse_version_number(call.body), _read_comment(call.body)
-        return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
+        return await _answer_change(tenant, self._service.restore_version(tenant, number, base, comment, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/withdraw")
     async def withdraw_record(self, call: ApiCall) -> Response:
@@ -305,13 +307,15 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
         stored meanwhile.
         """
         tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
-        return await _answer_change(tenant, self._service.withdraw(tenant, base, _read_comment(call.body), call.caller))
+        return await _answer_change(
+            tenant, self._service.withdraw_record(tenant, base, _read_comment(call.body), call.caller)
+        )
 
 
 async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Response:
     """The response to a change: the new version, or an error with the reason."""
     try:
-        return _version_reply(tenant, await change)
+        return _build_version_reply(tenant, await change)
     except BadRecord as bad_record:
         error = f"the record cannot be used: {bad_record}"
         fields = [{"field": field, "problem": problem} for field, problem in bad_record.problems]
@@ -323,12 +327,12 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
         )
 
 
-def _version_reply(tenant: str, version: TenantVersion) -> Response:
+def _build_version_reply(tenant: str, version: TenantVersion) -> Response:
     view = {**_build_version_view(version), "tenant": tenant, "record": version.document}
-    return _answer_json(view, _build_etag(version.version))
+    return _build_exact_json_response(view, _build_etag(version.version))
 
 
-def _answer_json(value: Json, headers: Mapping[str, str] | None = None) -> Response:
+def _build_exact_json_response(value: Json, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response that keeps numbers exact."""
     return Response(dumps(value), media_type="application/json", headers=dict(headers or {}))
 

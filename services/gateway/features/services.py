@@ -17,6 +17,8 @@ from services.gateway.features.webhooks.service import WebhookService
 
 @dataclass(frozen=True)
 class FeatureServices:
+    """The services that several groups of routes use."""
+
     tasks: TaskService
     signals: TaskSignals
     lists: TaskLists

@@ -13,12 +13,12 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse
 
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, TaskHasEnded
-from services.gateway.edge.fields import BadCall, check_type, list_at, read_object, required_id_at, text_at
-from services.gateway.edge.replies import INTERNAL_ERROR_TEXT, error_reply
-from services.gateway.features.identity.middleware import caller_of_request
+from services.gateway.edge.fields import BadCall, list_at, read_json_object_body, require_type, required_id_at, text_at
+from services.gateway.edge.replies import INTERNAL_ERROR_TEXT, build_error_reply
+from services.gateway.features.identity.middleware import get_identified_caller
 from services.gateway.features.identity.model import Caller, Identity
-from services.gateway.features.tasks.intake import caller_scoped_id
-from services.gateway.features.tasks.message import ClientMessage, normalize_field_spelling, read_policy_document
+from services.gateway.features.tasks.intake import derive_caller_scoped_id
+from services.gateway.features.tasks.message import ClientMessage, convert_policy_document, normalize_field_spelling
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import build_answer_text
 from shared.contracts.policy_document import BadPolicyDocument, parse_rules, parse_rules_in_text
@@ -29,7 +29,7 @@ from shared.domain.words import A2aVersion, TaskState
 from shared.ports.store import StoreUnavailable
 
 
-def _check_policy_document(document: Json, path: str) -> None:
+def _require_valid_policy_document(document: Json, path: str) -> None:
     """Raises ``InvalidField`` for a policy document with invalid rules, also in a text; prose is accepted."""
     try:
         rules = parse_rules_in_text(document) if isinstance(document, str) else document
@@ -92,10 +92,10 @@ def _find_answers(text: str, answer_format: SolverAnswerFormat) -> tuple[str, ..
         case "json", dict(value):
             return (dumps(value),)
         case _:
-            return _list_items(text)
+            return _list_answer_items(text)
 
 
-def _list_items(text: str) -> tuple[str, ...]:
+def _list_answer_items(text: str) -> tuple[str, ...]:
     """The items of a JSON array, else of a numbered or bulleted list, else the parts between commas or semicolons."""
     array = _find_answer_array(text)
     if array is not None:
@@ -103,10 +103,10 @@ def _list_items(text: str) -> tuple[str, ...]:
     items = tuple(_ITEM_LINE_PATTERN.finditer(text))
     if items and _REFUSAL_PHRASE_PATTERN.search(text[: items[0].start()].replace("’", "'").strip()):
         return (text,)
-    return tuple(match["item"] for match in items) or _split_items(text)
+    return tuple(match["item"] for match in items) or _split_at_separators(text)
 
 
-def _split_items(text: str) -> tuple[str, ...]:
+def _split_at_separators(text: str) -> tuple[str, ...]:
     if "\n" in text or _is_refusal(text):
         return (text,)
     return tuple(_LIST_SEPARATOR_PATTERN.split(text))
@@ -128,10 +128,10 @@ def _find_answer_array(text: str) -> list[Json] | None:
     value = _parse_json(text)
     if isinstance(value, list):
         return value
-    return next((array for array in _find_arrays(text) if any(isinstance(item, str) for item in array)), None)
+    return next((array for array in _find_json_arrays(text) if any(isinstance(item, str) for item in array)), None)
 
 
-def _find_arrays(text: str) -> Iterator[list[Json]]:
+def _find_json_arrays(text: str) -> Iterator[list[Json]]:
     start = text.find("[")
     for _ in range(_MOST_BRACKETS):
         if start < 0:
@@ -167,11 +167,11 @@ def parse_solver_message(body: JsonObject) -> ClientMessage:
     The message's session id derives from its content.
     """
     task_id = required_id_at(body, "task_id")
-    task = _required_text(body, "task")
+    task = _read_required_text(body, "task")
     context = text_at(body, "context")
-    solver = SolverRequest(history=_read_history(body), expected_format=_read_format(body))
+    solver = SolverRequest(history=_read_history(body), expected_format=_parse_answer_format(body))
     policy = normalize_field_spelling(body, "body").get("policy_doc")
-    _check_policy_document(policy, "policy_doc")
+    _require_valid_policy_document(policy, "policy_doc")
     return ClientMessage(
         dialect=A2aVersion.LEGACY,
         task_id=task_id,
@@ -179,7 +179,7 @@ def parse_solver_message(body: JsonObject) -> ClientMessage:
         message_id=None,
         text=f"{task}\n\n{context}" if context else task,
         data=(),
-        policy_doc=read_policy_document(policy, "policy_doc"),
+        policy_doc=convert_policy_document(policy, "policy_doc"),
         tools_endpoint=None,
         metadata={},
         solver=solver,
@@ -227,14 +227,14 @@ def _build_solver_metadata(record: TaskRecord) -> dict[str, JsonValue]:
     }
 
 
-def _required_text(body: JsonObject, key: str) -> str:
+def _read_required_text(body: JsonObject, key: str) -> str:
     text = text_at(body, key, key)
     if text is None or not text.strip():
         raise InvalidField(key, "is required and must not be empty")
     return text
 
 
-def _read_format(body: JsonObject) -> SolverAnswerFormat:
+def _parse_answer_format(body: JsonObject) -> SolverAnswerFormat:
     value = text_at(body, "expected_format")
     if value is None:
         return "list"
@@ -246,11 +246,11 @@ def _read_format(body: JsonObject) -> SolverAnswerFormat:
 def _read_history(body: JsonObject) -> tuple[PriorTurn, ...]:
     if body.get("history") is None:
         return ()
-    return tuple(_read_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history")))
+    return tuple(_parse_prior_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history")))
 
 
-def _read_turn(value: Json, path: str) -> PriorTurn:
-    item = check_type(value, dict, path)
+def _parse_prior_turn(value: Json, path: str) -> PriorTurn:
+    item = require_type(value, dict, path)
     role, content = text_at(item, "role", f"{path}.role"), text_at(item, "content", f"{path}.content")
     if role not in _TURN_ROLES:
         raise InvalidField(f"{path}.role", f"must be one of {', '.join(_TURN_ROLES)}")
@@ -279,24 +279,24 @@ class SolverEndpoint:
         takes longer than the gateway waits; the same request again then waits for the same task.
         """
         try:
-            message = parse_solver_message(await read_object(request, self._max_body_bytes))
-            return await self._solve(message, self._identity.caller_of(caller_of_request(request), {}))
+            message = parse_solver_message(await read_json_object_body(request, self._max_body_bytes))
+            return await self._solve(message, self._identity.caller_of(get_identified_caller(request), {}))
         except InvalidField as fault:
             if fault.field == "metadata.session_id":  # it is named after the content: another one is under way
-                return error_reply(409, "task_id: a task of this id with another content is open; use another id")
+                return build_error_reply(409, "task_id: a task of this id with another content is open; use another id")
             return JSONResponse({"error": str(fault), "field": fault.field}, 422)
         except TaskHasEnded as fault:
-            return error_reply(409, str(fault))
+            return build_error_reply(409, str(fault))
         except (BadCall, GatewayRefusal, StoreUnavailable):
             raise  # answered here as on every path of our own
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=SOLVER_PATH)
-            return error_reply(500, INTERNAL_ERROR_TEXT)
+            return build_error_reply(500, INTERNAL_ERROR_TEXT)
 
     async def _solve(self, message: ClientMessage, caller: Caller) -> JSONResponse:
         if caller.principal.verified:  # a session of the caller's own, since two may send the same request
-            message = message._replace(session_id=caller_scoped_id(message.session_id or "", caller))
-        accepted = await self._tasks.submit(message, caller)
+            message = message._replace(session_id=derive_caller_scoped_id(message.session_id or "", caller))
+        accepted = await self._tasks.submit_message(message, caller)
         record = await self._tasks.wait_for_answer(accepted)
         await self._tasks.record_answer_received(accepted, record)
         return _build_response(message, record)

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.gateway.edge.fields import check_type, short_text_at
+from services.gateway.edge.fields import require_type, short_text_at
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from shared.infra import keys
 from shared.infra.tenant_records import TenantStops
@@ -116,7 +116,7 @@ class TenantEndpoints(ApiEndpoints[TenantStates]):
     @api_path("POST", "/tenants/{tenant}/made-tools")
     async def switch_made_tools(self, call: ApiCall) -> JsonValue:
         """Switch the making of calculators at run time on or off: ``{"on"}``; 200 with the tenant's state."""
-        await self._service.switch_made_tools(call.caller.tenant, check_type(call.body.get("on"), bool, "on"))
+        await self._service.switch_made_tools(call.caller.tenant, require_type(call.body.get("on"), bool, "on"))
         return await self.show_tenant(call)
 
     @api_path("POST", "/tenants/{tenant}/show")

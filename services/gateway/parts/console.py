@@ -5,7 +5,7 @@ from starlette.routing import Mount, Route
 
 from services.gateway.features.console.context import ConsoleContext, InboxCache
 from services.gateway.features.console.pages import PageRenderer
-from services.gateway.features.console.routes import console_app
+from services.gateway.features.console.routes import build_console_app
 from services.gateway.features.console.sessions import ConsoleSessions
 from services.gateway.features.identity.throttle import parse_networks
 from services.gateway.optional_parts import GatewayPart, PartHost
@@ -22,4 +22,4 @@ def build_console(host: PartHost) -> GatewayPart:
         trusted_proxies=parse_networks(settings.trusted_proxies),
     )
     home = RedirectResponse("/console/", 307)  # relative, since behind a proxy the outer URL is unknown here
-    return GatewayPart([Route("/console", home, methods=["GET"]), Mount("/console", console_app(context))])
+    return GatewayPart([Route("/console", home, methods=["GET"]), Mount("/console", build_console_app(context))])

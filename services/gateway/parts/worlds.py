@@ -2,19 +2,19 @@
 
 from functools import partial
 
-from services.gateway.features.participation import AssessmentsOfWorker, UndecryptableKey
+from services.gateway.features.participation import OpenAssessments, UndecryptableKey
 from services.gateway.optional_parts import GatewayPart, PartHost
 from services.gateway.worlds.server import WorldsEndpoint
-from services.gateway.worlds.tool_calls import BridgedWorld, WorldToolCaller, guarded_transport
+from services.gateway.worlds.tool_calls import BridgedWorld, WorldToolCaller, make_guarded_transport
 from shared.domain.outgoing import addresses_for_tools
 from shared.infra.guard import AddressGuard
 
 
 async def find_world(
-    participations: AssessmentsOfWorker | None, tenant: str, session_id: str, assessment: str
+    participations: OpenAssessments | None, tenant: str, session_id: str, assessment: str
 ) -> BridgedWorld | None:
     """The world of a running assessment; None if it no longer runs, or its key cannot be decrypted."""
-    participation = await participations.find(tenant, session_id) if participations else None
+    participation = await participations.find_assessment(tenant, session_id) if participations else None
     if participations is None or participation is None or participation.assessment != assessment:
         return None
     try:
@@ -29,6 +29,6 @@ def build_worlds(host: PartHost) -> GatewayPart:
     guard = AddressGuard(
         addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
     )
-    participations = AssessmentsOfWorker(host.state, keys) if keys else None
-    endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(guarded_transport(guard)))
+    participations = OpenAssessments(host.state, keys) if keys else None
+    endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(make_guarded_transport(guard)))
     return GatewayPart(endpoint.routes, endpoint.open)

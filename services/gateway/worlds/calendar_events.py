@@ -42,7 +42,7 @@ class ListCalendarEvents(worlds.Operation):
         has_span = True if self.start is not None and self.end is not None else None
         filters = self.model_dump(exclude_none=True)
         page = await world.ues.calendar.query(expand_recurring=has_span, **filters)
-        return worlds.build_list_page("events", [_build_row(event) for event in page.events], page.total_count)
+        return worlds.build_list_page("events", [_build_event_row(event) for event in page.events], page.total_count)
 
 
 class GetCalendarEvent(worlds.Operation):
@@ -167,7 +167,7 @@ def _describe_event(event: CalendarEvent) -> JsonObject:
     }
 
 
-def _build_row(event: CalendarEvent) -> JsonObject:
+def _build_event_row(event: CalendarEvent) -> JsonObject:
     """An appointment as a row of a list. Times are in UTC, so the time zone is shown only if it is another one."""
     zone = ("timezone",) if event.timezone == _UTC else ()
     row = worlds.select_row_fields(event, "created_at", "updated_at", *zone)

@@ -60,7 +60,7 @@ class ListEmails(worlds.Operation):
         labels = (self.label,) if self.label is not None else None
         page = await world.ues.email.query(labels=labels, **filters)
         thread_sizes = Counter(mail.thread_id for mail in page.emails)
-        rows = [_build_row(mail, is_alone=thread_sizes[mail.thread_id] == 1) for mail in page.emails]
+        rows = [_build_mail_row(mail, is_alone=thread_sizes[mail.thread_id] == 1) for mail in page.emails]
         return worlds.build_list_page("emails", rows, page.total_count)
 
 
@@ -187,7 +187,7 @@ class _LabelChange(worlds.MessageChange):
     label: str
 
     @override
-    def details(self) -> dict[str, FieldValue]:
+    def list_further_fields(self) -> dict[str, FieldValue]:
         return {"labels": [self.label]}
 
 
@@ -204,17 +204,17 @@ class UnlabelEmail(_LabelChange):
 
 
 def _describe_mail(mail: Email) -> JsonObject:
-    return worlds.select_record_fields(mail, *_hidden_fields(mail))
+    return worlds.select_record_fields(mail, *_list_hidden_fields(mail))
 
 
-def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:
+def _build_mail_row(mail: Email, *, is_alone: bool) -> JsonObject:
     """A mail as a row of a list. ``is_alone``: whether no other mail in the list belongs to its thread."""
     thread_field = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
     sent_field = ("sent_at",) if mail.sent_at == mail.received_at else ()
-    return worlds.select_row_fields(mail, *_hidden_fields(mail), *thread_field, *sent_field)
+    return worlds.select_row_fields(mail, *_list_hidden_fields(mail), *thread_field, *sent_field)
 
 
-def _hidden_fields(mail: Email) -> tuple[str, ...]:
+def _list_hidden_fields(mail: Email) -> tuple[str, ...]:
     """The fields to leave out; ``reply_to_address`` is shown only if an answer would not go to the sender."""
     has_other_reply_address = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
     return _HIDDEN_FIELDS[:1] if has_other_reply_address else _HIDDEN_FIELDS

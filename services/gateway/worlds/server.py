@@ -58,7 +58,7 @@ class WorldsEndpoint:
     ) -> types.CallToolResult:
         """Call a tool. ``MCPError`` has the code INVALID_PARAMS if certainly nothing was done, else INTERNAL_ERROR."""
         world = await self._find_world(cast(Request, context.request))
-        reply = await self._calls.call(world, params.name, params.arguments or {}, self._seconds)
+        reply = await self._calls.call_tool(world, params.name, params.arguments or {}, self._seconds)
         match reply.result:
             case WorldCallStatus.DONE:
                 return types.CallToolResult(content=[types.TextContent(text=dumps(reply.content))])
@@ -91,7 +91,7 @@ def _describe_tool(kind: type[Operation]) -> types.Tool:
         {
             "name": kind.tool,
             "description": " ".join((kind.__doc__ or "").split()),
-            "inputSchema": cast("dict[str, JsonValue]", to_builtins(input_schema_of(kind))),
+            "inputSchema": cast("dict[str, JsonValue]", to_builtins(build_input_schema(kind))),
             "annotations": types.ToolAnnotations(
                 read_only_hint=kind.read_back is None,
                 destructive_hint=kind.read_back is not None,
@@ -107,7 +107,7 @@ _DROPPED_KEYS = frozenset({"title", "default"})
 
 
 @cache
-def input_schema_of(kind: type[Operation]) -> JsonObject:
+def build_input_schema(kind: type[Operation]) -> JsonObject:
     """The input schema of an operation, without titles and defaults; optional fields are not nullable."""
     given_schema = cast(JsonObject, to_exact(kind.model_json_schema()))
     properties = cast("dict[str, JsonObject]", given_schema.get("properties", {}))

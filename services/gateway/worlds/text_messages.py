@@ -49,7 +49,7 @@ class ListTexts(worlds.Operation):
 
     async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
         page = await world.ues.sms.query(**self.model_dump(exclude_none=True))
-        return worlds.build_list_page("texts", [_build_row(text) for text in page.messages], page.total_count)
+        return worlds.build_list_page("texts", [_build_text_row(text) for text in page.messages], page.total_count)
 
 
 class GetText(worlds.Operation):
@@ -122,7 +122,7 @@ class ReactToText(worlds.Operation):
         return {"message_id": self.message_id, "emoji": self.emoji, "present": True}
 
 
-def _build_row(text: SmsMessage) -> JsonObject:
+def _build_text_row(text: SmsMessage) -> JsonObject:
     arrival_fields = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVAL_STATES else ()
     return worlds.select_row_fields(text, "read_at", *arrival_fields)
 

@@ -125,6 +125,8 @@ class WorldCallStatus(Enum):
 
 
 class WorldReply(NamedTuple):
+    """What came of a call of a world's tool."""
+
     result: WorldCallStatus
     content: Json
 
@@ -148,7 +150,9 @@ class WorldToolCaller:
     async def __aexit__(self, *_: object) -> None:
         await self._transport.close_shared()
 
-    async def call(self, world: BridgedWorld, tool: str, arguments: Mapping[str, object], timeout: float) -> WorldReply:
+    async def call_tool(
+        self, world: BridgedWorld, tool: str, arguments: Mapping[str, object], timeout: float
+    ) -> WorldReply:
         """Call a tool of a world, within ``timeout`` seconds.
 
         Errors become the reply, which never has the world's key.
@@ -161,7 +165,7 @@ class WorldToolCaller:
         return reply._replace(content=_redact_key(reply.content, world.key))
 
 
-def guarded_transport(guard: AddressGuard) -> httpx.AsyncBaseTransport:
+def make_guarded_transport(guard: AddressGuard) -> httpx.AsyncBaseTransport:
     """A pool of connections to addresses that the guard permits."""
     return GuardedTransport(guard, _POOL_LIMITS, load_client_tls_context())
 
@@ -270,8 +274,10 @@ async def read_user_messages(guard: AddressGuard, ues_url: str, key: str) -> str
 
     Raises ``UserMessagesUnavailable``.
     """
-    async with WorldToolCaller(guarded_transport(guard)) as calls:
-        reply = await calls.call(BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
+    async with WorldToolCaller(make_guarded_transport(guard)) as calls:
+        reply = await calls.call_tool(
+            BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS
+        )
     if reply.result is not WorldCallStatus.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")
     rows = objects_in(as_object(reply.content).get("messages"))

@@ -18,7 +18,7 @@ ASSESSED_WORLD_PATH = WORLDS_PATH + "{tenant}/{session}/{assessment}/mcp"
 _quote = partial(quote, safe="")
 
 
-def world_endpoint(base: str, tenant: str, session_id: str, assessment: str) -> str:
+def build_world_url(base: str, tenant: str, session_id: str, assessment: str) -> str:
     """The URL of an assessment's world as an MCP server. ``base``: the gateway's URL."""
     path = ASSESSED_WORLD_PATH.format(tenant=_quote(tenant), session=_quote(session_id), assessment=_quote(assessment))
     return base.rstrip("/") + path
@@ -80,17 +80,21 @@ class Operation(BaseModel):
 
 
 class MessageChange(Operation):
-    """A change of one mail or text message by the action that ``permission`` names; its result has ``expect``."""
+    """A change of one mail or text message. ``permission``: the name of the simulator's action; ``expect``: the fields
+    that a read shows after the change.
+    """
 
     message_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         modality, action = self.permission.split(":")
         endpoints = {"email": world.ues.email, "sms": world.ues.sms}[modality]
-        await world.carry_out_change(endpoints.post_action(action, message_ids=[self.message_id], **self.details()))
+        await world.carry_out_change(
+            endpoints.post_action(action, message_ids=[self.message_id], **self.list_further_fields())
+        )
         return {"message_id": self.message_id, **_replace_floats_by_decimals(self.expect)}
 
-    def details(self) -> dict[str, FieldValue]:
+    def list_further_fields(self) -> dict[str, FieldValue]:
         """The action's further fields as the server names them: by default the further arguments."""
         return self.model_dump(exclude={"message_id"})
 

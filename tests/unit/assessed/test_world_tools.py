@@ -222,7 +222,7 @@ async def _ask_bridge(url: str, headers: dict[str, str], arguments: JsonObject |
 @pytest.mark.promise("participant.world_failures")
 @pytest.mark.parametrize("url", ["https://xn--a.example/", "http://[", "http://a b/"])
 async def test_a_world_whose_url_is_none_was_certainly_not_asked(world: WorldStage, url: str) -> None:
-    reply = await world.calls.call(BridgedWorld(url, "key"), "send_chat_message", {"content": "Hello."}, 5.0)
+    reply = await world.calls.call_tool(BridgedWorld(url, "key"), "send_chat_message", {"content": "Hello."}, 5.0)
 
     assert reply.result is WorldCallStatus.NOT_MADE
 
@@ -239,9 +239,9 @@ async def test_an_argument_that_is_a_fraction_is_refused_by_its_name(world: Worl
 @pytest.mark.promise("I12.world_key")
 async def test_a_key_of_any_characters_is_taken_out_of_an_answers_texts_alone() -> None:
     async with WorldToolCaller(transport=Hostile(httpx.Response(400, json={"detail": 'it is a"key'}))) as calls:
-        refused = await calls.call(BridgedWorld(URL, 'a"key'), "get_chat", {}, 5.0)
+        refused = await calls.call_tool(BridgedWorld(URL, 'a"key'), "get_chat", {}, 5.0)
     async with WorldToolCaller(transport=Hostile(httpx.Response(200, json={"total_message_count": 11}))) as calls:
-        counted = await calls.call(BridgedWorld(URL, "1"), "get_chat", {}, 5.0)
+        counted = await calls.call_tool(BridgedWorld(URL, "1"), "get_chat", {}, 5.0)
 
     assert refused.content == "HTTP 400: it is (the key)"
     assert counted.content == {"total_message_count": 11, "conversation_count": 0}
@@ -259,7 +259,7 @@ async def test_a_world_that_repeats_the_key_or_breaks_off_with_it_in_its_words_d
     assert "(the key)" in dumps(said)
     key = str(world.keys.key)
     async with WorldToolCaller(transport=Hostile(None, key)) as calls:
-        reply = await calls.call(BridgedWorld(URL, key), "get_time", {}, 5.0)
+        reply = await calls.call_tool(BridgedWorld(URL, key), "get_time", {}, 5.0)
 
     assert (reply.result, key in str(reply.content)) == (WorldCallStatus.UNKNOWN, False)
 
@@ -282,7 +282,7 @@ class Hostile(httpx.AsyncBaseTransport):
 async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world: WorldStage, status: int) -> None:
     deep = httpx.Response(status, content=b"[" * 200_000)
     async with WorldToolCaller(transport=Hostile(deep)) as calls:
-        reply = await calls.call(BridgedWorld(URL, "key"), "get_time", {}, 5.0)
+        reply = await calls.call_tool(BridgedWorld(URL, "key"), "get_time", {}, 5.0)
 
     assert reply.result is not WorldCallStatus.DONE
 

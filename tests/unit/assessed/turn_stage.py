@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.core.session.context import Ports
-from services.gateway.features.participation import build_practice
+from services.gateway.features.participation import build_practice_run
 from services.gateway.features.tasks.views import list_artifacts
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
@@ -52,7 +52,7 @@ class TurnStage(Stage):
 
 
 def as_turn(record: TaskRecord, endpoint: str, number: int = 1) -> TaskRecord:
-    update = {"practice": build_practice(number, NOW, NOW), "tools_endpoint": endpoint}
+    update = {"practice": build_practice_run(number, NOW, NOW), "tools_endpoint": endpoint}
     return record.model_copy(update={"request": record.request.model_copy(update=update)})
 
 

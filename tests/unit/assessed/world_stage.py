@@ -15,7 +15,7 @@ from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.mcp_tools import McpTools
 from services.gateway.worlds.server import WorldsEndpoint
 from services.gateway.worlds.tool_calls import BridgedWorld, WorldCallStatus, WorldReply, WorldToolCaller
-from services.gateway.worlds.world import world_endpoint
+from services.gateway.worlds.world import build_world_url
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.tenant import Connection
@@ -76,7 +76,7 @@ class WorldStage(NamedTuple):
 
     @property
     def endpoint(self) -> str:
-        return world_endpoint(self.bridge, TENANT, SESSION, ASSESSMENT)
+        return build_world_url(self.bridge, TENANT, SESSION, ASSESSMENT)
 
     @property
     def connection(self) -> Connection:
@@ -84,7 +84,7 @@ class WorldStage(NamedTuple):
         return Connection(id="request", url=self.endpoint, from_request=True)
 
     async def call(self, tool: str, **arguments: Json) -> WorldReply:
-        return await self.calls.call(BridgedWorld(URL, str(self.keys.key)), tool, arguments, 5.0)
+        return await self.calls.call_tool(BridgedWorld(URL, str(self.keys.key)), tool, arguments, 5.0)
 
     async def said(self, tool: str, **arguments: Json) -> JsonObject:
         """The answer of a call that has to work."""

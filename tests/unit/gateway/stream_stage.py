@@ -9,7 +9,7 @@ from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation import refuse_assessments
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.tasks.intake import TimeAndFreshId
-from services.gateway.features.tasks.message import ClientMessage, read_message
+from services.gateway.features.tasks.message import ClientMessage, parse_message
 from services.gateway.features.tasks.service import MessageRules, TaskService
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
@@ -35,7 +35,7 @@ class Played:
 
     async def sent(self, text: str = "pay it", dialect: A2aVersion = A2aVersion.A2A_1_0) -> TaskRecord:
         """A task that has just been accepted."""
-        return (await self.service().submit(message(text, dialect), ANN)).record
+        return (await self.service().submit_message(message(text, dialect), ANN)).record
 
     async def tells(self, record: TaskRecord, kind: str, **data: object) -> None:
         """One event, the task staying as it is."""
@@ -64,8 +64,8 @@ class Played:
 def message(text: str, dialect: A2aVersion = A2aVersion.A2A_1_0, **more: str) -> ClientMessage:
     parts: JsonObject = {"parts": [{"text": text}], "messageId": f"m-{text}", **more}
     if dialect is A2aVersion.LEGACY:
-        return read_message({"id": "t1", "message": parts}, dialect)
-    return read_message({"message": parts}, dialect)
+        return parse_message({"id": "t1", "message": parts}, dialect)
+    return parse_message({"message": parts}, dialect)
 
 
 async def read(stream: TaskStream, most: int | None = None) -> list[NumberedUpdate]:

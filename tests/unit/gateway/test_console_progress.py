@@ -348,8 +348,8 @@ async def test_who_see_the_same_share_one_look_a_second() -> None:
     crowd = [_caller(f"dana {number}", Role.APPROVER) for number in range(50)]
     others = [_caller("olga", Role.OPERATOR), _caller("anna", Role.CLIENT), _caller("gina", Role.APPROVER, "globex")]
     for caller in [*crowd, *others]:
-        await glance.read(caller)
+        await glance.read_snapshot(caller)
     clock.now += timedelta(seconds=2)
-    await glance.read(crowd[0])
+    await glance.read_snapshot(crowd[0])
 
     assert store.asked == [("acme", None), ("acme", "anna"), ("globex", None), ("acme", None)]

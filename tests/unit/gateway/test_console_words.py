@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from services.gateway.features.audit import build_rows_from_record
 from services.gateway.features.console.pages import ASSETS_FOLDER
-from services.gateway.features.console.sessions import form_token, is_form_token_of, safe_destination
+from services.gateway.features.console.sessions import choose_safe_destination, derive_form_token, is_form_token_of
 from services.gateway.features.console.views.evidence import (
     build_policy_evidence,
     build_write_rows,
@@ -102,15 +102,16 @@ def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str)
     "/tasks",
 )
 def test_after_a_form_one_goes_on_where_one_was_and_nobody_is_led_away(wanted: str) -> None:
-    assert safe_destination(wanted) == "/console/"
-    assert safe_destination("/console/tasks/a%2Fb?page=2") == "/console/tasks/a%2Fb?page=2"
+    assert choose_safe_destination(wanted) == "/console/"
+    assert choose_safe_destination("/console/tasks/a%2Fb?page=2") == "/console/tasks/a%2Fb?page=2"
 
 
 @pytest.mark.promise("console.forms")
 def test_a_forms_token_is_that_of_its_secret_alone() -> None:
-    assert is_form_token_of("s", form_token("s"))
+    assert is_form_token_of("s", derive_form_token("s"))
     assert not any(
-        is_form_token_of(secret, token) for secret, token in [("s", form_token("t")), ("s", ""), ("", form_token(""))]
+        is_form_token_of(secret, token)
+        for secret, token in [("s", derive_form_token("t")), ("s", ""), ("", derive_form_token(""))]
     )
     assert not is_form_token_of("s", "\u00e9")
 

@@ -20,10 +20,10 @@ from services.gateway.features.webhooks.model import (
     TaskWebhook,
     build_legacy_webhook_view,
     build_webhook_view_1_0,
-    check_headers,
-    read_webhook,
+    parse_webhook,
+    require_valid_headers,
 )
-from services.gateway.features.webhooks.settings import PushSettings, read_secrets, sign_body
+from services.gateway.features.webhooks.settings import PushSettings, parse_master_secrets, sign_body
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import A2aVersion
 from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
@@ -46,7 +46,7 @@ class OneLine(RedisDeliveryQueue):
         self.settled: list[tuple[DeliveryProgress, deliveries.StepAfterDelivery, float]] = []
 
     @override
-    async def read(self, claim: deliveries.QueuedDelivery) -> deliveries.DeliveryWork | None:
+    async def read_claimed(self, claim: deliveries.QueuedDelivery) -> deliveries.DeliveryWork | None:
         return self.work
 
     @override
@@ -89,7 +89,7 @@ def _courier(lines: OneLine, post: deliveries.HttpPoster, luck: float = 1.0) -> 
 @each_row(("tries", "luck", "seconds"), [(0, 1.0, 5), (1, 1.0, 10), (2, 0.0, 10), (4, 1.0, 60)])
 async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: float, seconds: float) -> None:
     lines = OneLine(DeliveryProgress(tries=tries))
-    await _courier(lines, Answering(500), luck).deliver(CLAIM)
+    await _courier(lines, Answering(500), luck).deliver_claimed(CLAIM)
     assert [(progress.tries, step, pause) for progress, step, pause in lines.settled] == [
         (tries + 1, deliveries.StepAfterDelivery.RETRY, seconds)
     ]
@@ -106,7 +106,7 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
 )
 async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, seconds: float) -> None:
     lines = OneLine(DeliveryProgress())
-    await _courier(lines, Answering(429, said)).deliver(CLAIM)
+    await _courier(lines, Answering(429, said)).deliver_claimed(CLAIM)
     assert [(step, pause) for _, step, pause in lines.settled] == [(deliveries.StepAfterDelivery.RETRY, seconds)]
 
 
@@ -116,7 +116,7 @@ async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: deli
     """Another replica may have the key already; but nothing is tried for ever."""
     lines, post = OneLine(DeliveryProgress(tries=tries)), Answering(200)
     lines.work = deliveries.UnreadableDelivery(DeliveryProgress(tries=tries), "t1", "c1")
-    await _courier(lines, post).deliver(CLAIM)
+    await _courier(lines, post).deliver_claimed(CLAIM)
     (progress, made, _), *none = lines.settled
     assert (progress.tries, made, none, post.headers) == (tries + 1, step, [], [])
     assert "WEBHOOK_SECRET" in progress.error
@@ -126,7 +126,7 @@ async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: deli
 @each_row(("tries", "answer"), [(0, 410), (5, 500), (5, "no answer")])
 async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(tries: int, answer: int | str) -> None:
     lines = OneLine(DeliveryProgress(tries=tries))
-    await _courier(lines, Answering(answer)).deliver(CLAIM)
+    await _courier(lines, Answering(answer)).deliver_claimed(CLAIM)
     assert [(progress.disabled, step) for progress, step, _ in lines.settled] == [
         (True, deliveries.StepAfterDelivery.DISABLE)
     ]
@@ -165,7 +165,7 @@ URL = "https://hooks.example/a"
 
 
 def _read(change: JsonObject, dialect: A2aVersion = A2aVersion.LEGACY) -> TaskWebhook:
-    return read_webhook({"url": URL, **change}, "config", dialect)
+    return parse_webhook({"url": URL, **change}, "config", dialect)
 
 
 @pytest.mark.promise("push.secrets")
@@ -175,10 +175,10 @@ def test_what_is_shown_has_no_secret_and_what_was_kept_is_opened_after_a_change_
     assert "Bearer" in shown
     assert "t0k" not in shown
     assert "s3cret" not in shown
-    kept = SecretCipher(read_secrets(OLD).derive_sealing_keys()).encrypt("t0k")
-    assert SecretCipher(read_secrets(f"{NEW},{OLD}").derive_sealing_keys()).decrypt(kept) == "t0k"
+    kept = SecretCipher(parse_master_secrets(OLD).derive_sealing_keys()).encrypt("t0k")
+    assert SecretCipher(parse_master_secrets(f"{NEW},{OLD}").derive_sealing_keys()).decrypt(kept) == "t0k"
     with pytest.raises(CannotDecrypt):
-        SecretCipher(read_secrets(NEW).derive_sealing_keys()).decrypt(kept)
+        SecretCipher(parse_master_secrets(NEW).derive_sealing_keys()).decrypt(kept)
 
 
 @pytest.mark.promise("push.headers")
@@ -204,7 +204,7 @@ def test_what_would_forge_a_header_is_refused_by_its_name_and_without_its_value(
 @each_row("headers", [{"X Y": "a"}, {"X:": "a"}, {"X": "a\nb"}, {"X": "ä"}, {"": "a"}])
 def test_headers_of_a_notice_are_as_safe(headers: dict[str, str]) -> None:
     with pytest.raises(InvalidField):
-        check_headers(headers)
+        require_valid_headers(headers)
 
 
 OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
@@ -212,7 +212,7 @@ OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
 
 @pytest.mark.promise("push.signed")
 def test_a_receiver_verifies_with_its_tenants_secret_alone_and_with_the_old_one_after_a_change() -> None:
-    secrets = read_secrets(NEW)
+    secrets = parse_master_secrets(NEW)
     headers = sign_body("m1", '{"a":1}', secrets.derive_secrets("acme"), datetime.now(UTC))
     assert Webhook(secrets.derive_secrets("acme")[0]).verify(b'{"a":1}', headers) == {"a": 1}
     for forged, body in (
@@ -221,16 +221,16 @@ def test_a_receiver_verifies_with_its_tenants_secret_alone_and_with_the_old_one_
     ):
         with pytest.raises(WebhookVerificationError):
             Webhook(forged).verify(body, headers)
-    both, before = read_secrets(f"{NEW}, {OLD}"), read_secrets(OLD)
+    both, before = parse_master_secrets(f"{NEW}, {OLD}"), parse_master_secrets(OLD)
     headers = sign_body("m1", "{}", both.derive_secrets("acme"), datetime.now(UTC))
-    for secrets in (both, before, read_secrets(NEW)):
+    for secrets in (both, before, parse_master_secrets(NEW)):
         assert Webhook(secrets.derive_secrets("acme")[0]).verify(b"{}", headers) == {}
 
 
 @each_row("text", ["whsec_short", "not base64 at all, whatever its length may be", "ä" * 40])
 def test_what_is_no_secret_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="base64"):
-        read_secrets(text)
+        parse_master_secrets(text)
 
 
 @pytest.mark.promise("push.off")

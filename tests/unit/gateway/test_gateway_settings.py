@@ -7,7 +7,7 @@ from services.gateway.__main__ import main
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.throttle import (
     FailureThrottle,
-    client_address,
+    determine_client_address,
     parse_networks,
 )
 from services.gateway.settings import GatewaySettings
@@ -169,10 +169,13 @@ TRUSTED = parse_networks(["10.0.0.0/8", "2001:db8::/32", "127.0.0.1"])
     ("", "198.51.100.7", ""),  # a socket file
 )
 def test_the_source_is_the_nearest_hop_that_is_no_trusted_proxy(peer: str, forwarded: str, source: str) -> None:
-    assert client_address(peer, forwarded, TRUSTED) == source
+    assert determine_client_address(peer, forwarded, TRUSTED) == source
 
 
 def test_behind_a_proxy_that_nobody_named_no_address_can_be_told_and_what_is_no_network_is_refused() -> None:
-    assert (client_address("10.0.0.1", "203.0.113.7", ()), client_address("10.0.0.1", "", ())) == ("", "10.0.0.1")
+    assert (determine_client_address("10.0.0.1", "203.0.113.7", ()), determine_client_address("10.0.0.1", "", ())) == (
+        "",
+        "10.0.0.1",
+    )
     with pytest.raises(ValueError, match="proxy"):
         parse_networks(["proxy.example"])

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.a2a.schema import read_message_0_3
+from services.gateway.a2a.schema import parse_message_0_3
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.tasks.intake import (
@@ -15,7 +15,7 @@ from services.gateway.features.tasks.intake import (
     compute_fingerprint,
     decide_intake,
 )
-from services.gateway.features.tasks.message import ClientMessage, read_message
+from services.gateway.features.tasks.message import ClientMessage, parse_message
 from services.gateway.features.tasks.signals import TaskSignals
 from services.gateway.features.tasks.store import FoundTask, MessageKey
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
@@ -33,7 +33,7 @@ KEY = MessageKey("default", "t1")
 
 def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
     parts: JsonObject = {"parts": [{"text": text}]}
-    return read_message({"id": "t1", "message": parts, "metadata": {**metadata}}, A2aVersion.LEGACY)
+    return parse_message({"id": "t1", "message": parts, "metadata": {**metadata}}, A2aVersion.LEGACY)
 
 
 def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> TurnToAccept:
@@ -54,14 +54,14 @@ def _decide(message: ClientMessage, caller: Caller = BOSS) -> Turn:
 
 def _answer(named: Json, name: str = "approval_id") -> ClientMessage:
     answer: JsonObject = {"data": {"decision": "approve", name: named}}
-    return read_message({"id": "t1", "message": {"parts": [answer]}}, A2aVersion.LEGACY)
+    return parse_message({"id": "t1", "message": {"parts": [answer]}}, A2aVersion.LEGACY)
 
 
 @pytest.mark.promise("gateway.legacy_resend")
 def test_no_two_messages_without_an_id_are_one_and_legacy_content_is_the_same_turn_until_its_answer() -> None:
     params: JsonObject = {"message": {"parts": [{"text": "x"}]}}
     one, two = (
-        _accept(read_message(read_message_0_3(params), A2aVersion.A2A_0_3), fresh_id=fresh) for fresh in ("a", "b")
+        _accept(parse_message(parse_message_0_3(params), A2aVersion.A2A_0_3), fresh_id=fresh) for fresh in ("a", "b")
     )
     assert one.dedupe != two.dedupe
     waiting = _accept(_legacy())
@@ -97,7 +97,7 @@ async def _asked_to_cancel() -> tuple[MemoryTasks, "asyncio.Task[TaskRecord]"]:
     record = await played.sent()
     await played.tasks.turns.get()
     signals = TaskSignals(played.tasks, played.service(), played.moment, wait_seconds=0.2)
-    return played.tasks, asyncio.create_task(signals.cancel(record.task_id, ANN))
+    return played.tasks, asyncio.create_task(signals.cancel_task(record.task_id, ANN))
 
 
 @pytest.mark.promise("redis.tail_lost")

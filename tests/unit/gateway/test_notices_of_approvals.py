@@ -58,7 +58,7 @@ class OneApproval(Approvals):
         self.request = ApprovalRequest(approval, _record())
 
     @override
-    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
+    async def find_approval(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         return self.request if (tenant, approval_id) == ("acme", "a1") else None
 
 
@@ -71,11 +71,11 @@ class ListedNotices(DueNotices):
         self.due = list(due)
 
     @override
-    async def claim_due(self) -> Sequence[NoticeMember]:
+    async def claim_due_notices(self) -> Sequence[NoticeMember]:
         return list(self.due)
 
     @override
-    async def remove(self, due: NoticeMember) -> None:
+    async def remove_notice(self, due: NoticeMember) -> None:
         self.due.remove(due)
 
 
@@ -93,7 +93,7 @@ async def _told(
 ) -> tuple[list[SignedPost], ListedNotices]:
     notices, posts = ListedNotices(_due("a1", event)), HeardPosts()
     notifier = _notifier(notices, OneApproval(_approval(*targets)), posts, environ or {})
-    for due in await notices.claim_due():
+    for due in await notices.claim_due_notices():
         await notifier.enqueue_notice(due)
     return posts.heard, notices
 
@@ -188,10 +188,10 @@ class OneUnreadable(OneApproval):
     """Another version of the gateway wrote ``broken``."""
 
     @override
-    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
+    async def find_approval(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         if approval_id == "broken":
             raise ValueError("no approval that this version can read")
-        return await super().find(tenant, approval_id)
+        return await super().find_approval(tenant, approval_id)
 
 
 class TakenOnce(ListedNotices):
@@ -203,14 +203,14 @@ class TakenOnce(ListedNotices):
         self._taken: set[NoticeMember] = set()
 
     @override
-    async def claim_due(self) -> Sequence[NoticeMember]:
+    async def claim_due_notices(self) -> Sequence[NoticeMember]:
         fresh = [one for one in self.due if one not in self._taken]
         self._taken |= {*fresh}
         return fresh
 
     @override
-    async def remove(self, due: NoticeMember) -> None:
-        await super().remove(due)
+    async def remove_notice(self, due: NoticeMember) -> None:
+        await super().remove_notice(due)
         self.told.set()
 
 

@@ -50,7 +50,7 @@ async def _problems(judge: PolicyCheck, document: JsonObject) -> list[str]:
     reach = addresses_for_operators(())
     service = TenantRecordService(_NeverStored(), judge, reach, reach, lambda: datetime.now(UTC))
     with pytest.raises(BadRecord) as refused:
-        await service.put("acme", document, 0, "", OLGA)
+        await service.store_record("acme", document, 0, "", OLGA)
     return [one.field for one in refused.value.problems]
 
 

@@ -14,7 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
-from services.gateway.a2a.schema import read_by_schema, read_message_0_3, read_query
+from services.gateway.a2a.schema import parse_by_schema, parse_message_0_3, parse_query_by_schema
 from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.each_row import each_row
@@ -83,12 +83,12 @@ def test_both_spellings_of_every_field_mean_the_same_and_together_are_refused(
     message: Descriptor, field: FieldDescriptor
 ) -> None:
     value = _some(field)
-    snake, camel = read_by_schema({field.name: value}, message), read_by_schema({field.json_name: value}, message)
+    snake, camel = parse_by_schema({field.name: value}, message), parse_by_schema({field.json_name: value}, message)
     assert snake == camel
     assert list(snake) == [field.json_name]
     if field.name != field.json_name:
         with pytest.raises(InvalidField, match="twice"):
-            read_by_schema({field.name: value, field.json_name: value}, message)
+            parse_by_schema({field.name: value, field.json_name: value}, message)
 
 
 @pytest.mark.promise("gateway.schema")
@@ -97,7 +97,7 @@ def test_a_value_of_another_type_is_refused_by_name(message: Descriptor, field: 
     if (wrong := _wrong(field)) is None:
         return
     with pytest.raises(InvalidField) as refused:
-        read_by_schema({field.name: wrong}, message)
+        parse_by_schema({field.name: wrong}, message)
     assert str(refused.value).startswith(field.json_name)
 
 
@@ -110,11 +110,11 @@ def test_an_enum_is_taken_by_name_and_by_number(message: Descriptor, field: Fiel
     for one in field.enum_type.values:
         known: tuple[Json, ...] = (one.name, one.number, str(one.number))
         for said in known:
-            assert read_by_schema({field.name: said}, message) == {field.json_name: one.name}
+            assert parse_by_schema({field.name: said}, message) == {field.json_name: one.name}
     wrong: tuple[Json, ...] = ("NO_SUCH", 99, -1, True, [], {})
     for said in wrong:
         with pytest.raises(InvalidField, match="must be one of"):
-            read_by_schema({field.name: said}, message)
+            parse_by_schema({field.name: said}, message)
 
 
 @pytest.mark.promise("gateway.schema")
@@ -124,7 +124,7 @@ def test_an_enum_is_taken_by_name_and_by_number(message: Descriptor, field: Fiel
 def test_what_is_read_is_what_the_official_parser_reads(message: Descriptor, data: st.DataObject) -> None:
     said = data.draw(_bodies(message, 3))
     kind = GetMessageClass(message)
-    assert ParseDict(said, kind()) == ParseDict(read_by_schema(said, message), kind())
+    assert ParseDict(said, kind()) == ParseDict(parse_by_schema(said, message), kind())
 
 
 @cache
@@ -158,25 +158,25 @@ def _values(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Json]:
 def test_free_values_stay_as_they_came_a_part_holds_one_content_and_unknown_fields_are_left_out() -> None:
     data = '{"task_id": 0.10, "taskId": 12345678901234567890}'
     text = f'{{"message": {{"parts": [{{"data": {data}}}]}}, "metadata": {{"a_b": 1}}}}'
-    read = read_by_schema(loads_object(text), new.SendMessageRequest.DESCRIPTOR)
+    read = parse_by_schema(loads_object(text), new.SendMessageRequest.DESCRIPTOR)
     assert read == loads_object(text)
     assert str(read["message"]) == str(loads_object(text)["message"])
     with pytest.raises(InvalidField, match=r"message\.parts\[0\]: has text and url"):
-        read_by_schema({"message": {"parts": [{"text": "a", "url": "b"}]}}, new.SendMessageRequest.DESCRIPTOR)
-    assert read_by_schema({"id": "t", "draft_field": 1}, new.GetTaskRequest.DESCRIPTOR) == {"id": "t"}
+        parse_by_schema({"message": {"parts": [{"text": "a", "url": "b"}]}}, new.SendMessageRequest.DESCRIPTOR)
+    assert parse_by_schema({"id": "t", "draft_field": 1}, new.GetTaskRequest.DESCRIPTOR) == {"id": "t"}
 
 
 @each_row("said", ["\u2603", "a b", 5])
 def test_what_is_no_base64_is_refused(said: Json) -> None:
     with pytest.raises(InvalidField, match=r"parts\[0\]\.raw: must be"):
-        read_by_schema({"parts": [{"raw": said}]}, new.Message.DESCRIPTOR)
+        parse_by_schema({"parts": [{"raw": said}]}, new.Message.DESCRIPTOR)
 
 
 @each_row("said", ["x", "", 7.5, True, 2**31, "1e999999", "NaN"])
 def test_what_is_no_whole_number_is_refused(said: Json) -> None:
     value = json.loads(json.dumps(said), parse_float=Decimal)
     with pytest.raises(InvalidField, match="historyLength: must be"):
-        read_by_schema({"history_length": value}, new.GetTaskRequest.DESCRIPTOR)
+        parse_by_schema({"history_length": value}, new.GetTaskRequest.DESCRIPTOR)
 
 
 @pytest.mark.promise("gateway.schema")
@@ -184,7 +184,7 @@ def test_a_query_has_both_spellings_too() -> None:
     snake, camel = ("page_size", "include_artifacts", "TASK_STATE_WORKING"), ("pageSize", "includeArtifacts", "2")
     for page, flag, state in (snake, camel):
         query = [(page, "5"), (flag, "True"), ("status", state), ("A2A-Version", "1.0")]
-        read = read_query(query, new.ListTasksRequest.DESCRIPTOR)
+        read = parse_query_by_schema(query, new.ListTasksRequest.DESCRIPTOR)
         assert read == {"pageSize": 5, "includeArtifacts": True, "status": "TASK_STATE_WORKING"}
 
 
@@ -194,14 +194,14 @@ def test_a_query_has_both_spellings_too() -> None:
 )
 def test_a_query_that_says_a_thing_twice_or_wrongly_is_refused(query: list[tuple[str, str]]) -> None:
     with pytest.raises(InvalidField):
-        read_query(query, new.ListTasksRequest.DESCRIPTOR)
+        parse_query_by_schema(query, new.ListTasksRequest.DESCRIPTOR)
 
 
 def test_of_many_parts_that_are_none_the_first_is_named_and_the_others_are_not_looked_at() -> None:
     """A list of all their faults took seconds, in which the gateway answered nobody."""
     message: JsonObject = {"messageId": "m", "role": "user", "kind": "message", "parts": [{"kind": "none"}] * 1000}
     with pytest.raises(InvalidField, match=r"params\.message\.parts\[0\]") as refused:
-        read_message_0_3({"message": message})
+        parse_message_0_3({"message": message})
     faults = refused.value.__context__
     assert isinstance(faults, ValidationError)
     assert faults.error_count() < 10

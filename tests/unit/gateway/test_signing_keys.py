@@ -20,10 +20,10 @@ from services.gateway.features.identity.signing_keys import (
     HttpJwks,
     SigningKeys,
     may_fetch_keys_from,
-    usable_keys,
+    select_usable_keys,
 )
 from services.gateway.features.identity.store import RateMeter
-from services.gateway.features.identity.tokens import JwtIdentity, caller_from_claims
+from services.gateway.features.identity.tokens import JwtIdentity, build_caller_from_claims
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
@@ -50,13 +50,13 @@ class NobodysMeter(RateMeter):
         """It has no store."""
 
     @override
-    async def count_for_key(
+    async def count_request_of_key(
         self, key_id: str, digest: str, errand: LimitUse, default_allowance: RateAllowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         raise AssertionError("no key was presented")
 
     @override
-    async def count_for_bearer(
+    async def count_request_of_bearer(
         self, caller: Caller, errand: LimitUse, default_allowance: RateAllowance
     ) -> RateLimitStatus:
         raise AssertionError("nothing is limited")
@@ -91,33 +91,33 @@ def keys(issuer: TokenIssuer, clock: Clock) -> SigningKeys:
 async def test_many_that_miss_a_key_ask_once_and_strangers_ids_make_nobody_ask_more_often(
     keys: SigningKeys, issuer: TokenIssuer, clock: Clock
 ) -> None:
-    found = await asyncio.gather(*(keys.find("one", "ES256") for _ in range(50)))
+    found = await asyncio.gather(*(keys.find_key("one", "ES256") for _ in range(50)))
     assert all(found)
     assert issuer.asked == 1
-    await keys.find("one", "ES256")
+    await keys.find_key("one", "ES256")
     for number in range(20):
-        assert await keys.find(f"stranger-{number}", "ES256") is None
+        assert await keys.find_key(f"stranger-{number}", "ES256") is None
     assert issuer.asked == 1
     clock.now += 10
     issuer.add("two", "ES256")
-    assert await keys.find("two", "ES256") is not None
+    assert await keys.find_key("two", "ES256") is not None
     assert issuer.asked == 2
 
 
 @pytest.mark.promise("identity.issuer_away")
 async def test_known_keys_count_until_they_are_stale(keys: SigningKeys, issuer: TokenIssuer, clock: Clock) -> None:
-    await keys.find("one", "ES256")
+    await keys.find_key("one", "ES256")
     issuer.away = True
     clock.now += 3600 - 1
-    assert await keys.find("one", "ES256") is not None
+    assert await keys.find_key("one", "ES256") is not None
     with pytest.raises(IssuerUnavailable):  # it may be a new key: nobody can tell
-        await keys.find("two", "ES256")
+        await keys.find_key("two", "ES256")
     clock.now += 1
     with pytest.raises(IssuerUnavailable, match="cannot be had"):
-        await keys.find("one", "ES256")
+        await keys.find_key("one", "ES256")
     issuer.away = False
     clock.now += 10
-    assert await keys.find("one", "ES256") is not None
+    assert await keys.find_key("one", "ES256") is not None
 
 
 @pytest.mark.promise("identity.tokens")
@@ -135,15 +135,15 @@ async def test_keys_are_renewed_beside_the_requests(issuer: TokenIssuer, clock: 
             await asyncio.sleep(0)
         renewing.cancel()
     issuer.away = True
-    assert await keys.find("two", "ES256") is not None
-    assert await keys.find("one", "ES256") is None
+    assert await keys.find_key("two", "ES256") is not None
+    assert await keys.find_key("one", "ES256") is None
 
 
 async def test_a_token_may_leave_out_the_id_of_an_issuers_only_key(keys: SigningKeys, issuer: TokenIssuer) -> None:
-    assert await keys.find(None, "ES256") is not None
+    assert await keys.find_key(None, "ES256") is not None
     issuer.add("two", "ES256")
     both = SigningKeys(Published(issuer), Clock())
-    assert await both.find(None, "ES256") is None
+    assert await both.find_key(None, "ES256") is None
 
 
 def _jwk(**changes: Json) -> JsonObject:
@@ -166,7 +166,7 @@ def _jwk(**changes: Json) -> JsonObject:
     {},
 )
 def test_what_is_no_public_key_for_signatures_is_left_out(jwk: JsonObject) -> None:
-    assert usable_keys([jwk]) == ()
+    assert select_usable_keys([jwk]) == ()
 
 
 _PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
@@ -182,7 +182,7 @@ _NAMES = st.sampled_from(["kty", "crv", "alg", "use", "key_ops", "kid", "n", "e"
 def test_whatever_an_issuer_publishes_is_a_key_or_left_out(changes: dict[str, Json], algorithm: str) -> None:
     """The renewal goes on beside the requests: nothing that is published may end it."""
     spoilt = {**public_jwk(made_key(algorithm, "k"), algorithm, "k"), **changes}
-    for key in usable_keys([spoilt, changes]):
+    for key in select_usable_keys([spoilt, changes]):
         assert set(key.algorithms) <= {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES512", "EdDSA"}
 
 
@@ -289,7 +289,7 @@ async def test_keys_are_where_the_issuer_or_the_operator_says() -> None:
     found = {DISCOVERY: _json({"issuer": ISSUER, "jwks_uri": KEYS}), KEYS: _json({"keys": [{"kid": "a"}, "no key"]})}
     for url, answers in (("", found), (KEYS, {KEYS: found[KEYS]})):
         async with _client(answers) as http:
-            assert await HttpJwks(http, ISSUER, url).fetch() == [{"kid": "a"}]
+            assert await HttpJwks(http, ISSUER, url).fetch_keys() == [{"kid": "a"}]
 
 
 @pytest.mark.promise("identity.issuer_away")
@@ -307,7 +307,7 @@ async def test_keys_are_where_the_issuer_or_the_operator_says() -> None:
 async def test_what_is_no_description_or_key_set_is_said(answers: dict[str, Answer], said: str) -> None:
     async with _client(answers) as http:
         with pytest.raises(IssuerUnavailable, match=said):
-            await HttpJwks(http, ISSUER).fetch()
+            await HttpJwks(http, ISSUER).fetch_keys()
 
 
 GOOD: JsonObject = {"sub": "casey", "tenant": "acme", "roles": ["client"]}
@@ -318,7 +318,9 @@ def _with(**changes: Json) -> JsonObject:
 
 
 def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_path() -> None:
-    caller = caller_from_claims(_with(roles="approver client openid", levels=["Manager", "cfo"]), IdentitySettings())
+    caller = build_caller_from_claims(
+        _with(roles="approver client openid", levels=["Manager", "cfo"]), IdentitySettings()
+    )
     assert (caller.tenant, caller.principal.id, caller.principal.verified) == ("acme", "casey", True)
     assert caller.principal.roles == (Role.APPROVER, Role.CLIENT)
     assert caller.principal.levels == ("manager", "cfo")
@@ -328,9 +330,9 @@ def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_p
         jwt_principal_claim="preferred_username",
     )
     claims: JsonObject = {"https://acme.example/tenant": "acme", "realm_access": {"roles": ["operator"]}}
-    caller = caller_from_claims({**claims, "preferred_username": "olga"}, names)
+    caller = build_caller_from_claims({**claims, "preferred_username": "olga"}, names)
     assert (caller.tenant, caller.principal.id, caller.principal.roles) == ("acme", "olga", (Role.OPERATOR,))
-    assert caller_from_claims(_with(tenant="globex"), IdentitySettings(jwt_tenant="acme")).tenant == "acme"
+    assert build_caller_from_claims(_with(tenant="globex"), IdentitySettings(jwt_tenant="acme")).tenant == "acme"
 
 
 @pytest.mark.promise("identity.claims")
@@ -347,7 +349,7 @@ def test_claims_name_tenant_principal_roles_and_levels_also_by_an_address_or_a_p
 )
 def test_a_claim_that_is_missing_or_wrong_is_named(claims: JsonObject, said: str) -> None:
     with pytest.raises(NotEntitled) as refused:
-        caller_from_claims(claims, IdentitySettings())
+        build_caller_from_claims(claims, IdentitySettings())
     assert said in str(refused.value)
 
 

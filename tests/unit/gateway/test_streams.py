@@ -120,7 +120,7 @@ async def test_the_end_of_a_turn_after_which_others_ended_tells_its_status_alone
     record = await played.sent()
     await played.ends(record, await played.tasks.turns.get(), TaskState.INPUT_REQUIRED, answer="may I?")
     follow_up = message("go on", taskId=record.task_id)
-    await played.service().submit(follow_up, ANN)
+    await played.service().submit_message(follow_up, ANN)
     await played.ends(record, await played.tasks.turns.get(), TaskState.COMPLETED)
     told = await read(await subscribe_to_task(played.service(), record.task_id, ANN, "1-0", A2aVersion.A2A_1_0))
     assert [type(item.update) for item in told] == [StatusUpdate, ArtifactUpdate, StatusUpdate]

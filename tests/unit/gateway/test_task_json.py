@@ -132,8 +132,8 @@ def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
     if isinstance(event, TaskStatusUpdateEvent):
         event.final = flag
     old = event.model_dump(mode="json", by_alias=True, exclude_none=True)
-    assert json.loads(json.dumps(FORMAT_0_3.convert(payload, flag))) == old
-    assert FORMAT_0_3_REST.convert(payload, flag) == MessageToDict(ToProto.stream_response(event))
+    assert json.loads(json.dumps(FORMAT_0_3.convert_payload(payload, flag))) == old
+    assert FORMAT_0_3_REST.convert_payload(payload, flag) == MessageToDict(ToProto.stream_response(event))
 
 
 @pytest.mark.promise("gateway.task_json")

@@ -16,7 +16,7 @@ from services.gateway.features.approvals.views import ApprovalRequest, build_app
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, may_read
 from services.gateway.features.tasks.intake import TimeAndFreshId, build_signal
-from services.gateway.features.tasks.listing import parse_position
+from services.gateway.features.tasks.listing import parse_list_position
 from services.gateway.features.tasks.message import DECISION_WORDS, MessageDecision
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.credential import parse_secret_reference, why_not_own_secret
@@ -54,7 +54,7 @@ class Approvals(ScriptedStore):
         At most ``limit`` of them, all if it is None. ``page_token``: of the page before; empty for the first. Raises
         ``InvalidField`` for a wrong token.
         """
-        last_position = parse_position("token", *fields.decode_page_token(page_token)) if page_token else (0, "")
+        last_position = parse_list_position("token", *fields.decode_page_token(page_token)) if page_token else (0, "")
         positions = [row for row in await self._list_positions(caller.tenant) if row[0] > last_position]
         requests: list[ApprovalRequest] = []
         for start in range(0, len(positions), _READ_AT_ONCE):
@@ -82,7 +82,7 @@ class Approvals(ScriptedStore):
         ]
         return sorted(((deadline, member.approval_id), member) for deadline, member in members)
 
-    async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
+    async def find_approval(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         """The approval, decided or not; None if it does not exist, or is no longer stored."""
         names = (keys.approval_key(partition, tenant, approval_id) for partition in range(PARTITIONS))
         rows = cast("list[str | None]", await self._scripts.execute_commands(*(("GET", name) for name in names)))
@@ -110,7 +110,7 @@ def _parse_request(rows: tuple[str, str]) -> ApprovalRequest:
 _LONGEST_COMMENT = 2000
 
 
-def read_answer(body: JsonObject) -> MessageDecision:
+def parse_answer(body: JsonObject) -> MessageDecision:
     """Parse ``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
     word = fields.required_id_at(body, "decision").strip().lower()
     if word not in DECISION_WORDS:
@@ -135,7 +135,7 @@ class ApprovalService(Approvals):
 
     async def get_approval(self, approval_id: str, caller: Caller) -> ApprovalRequest:
         """One approval; decided ones too, as long as their tasks are stored. Raises ``NotFound``."""
-        request = await self.find(caller.tenant, approval_id)
+        request = await self.find_approval(caller.tenant, approval_id)
         if request is None or not may_read(caller.principal, request.record):
             raise NotFound(f"approval {approval_id!r} that you may see")
         return request
@@ -153,20 +153,20 @@ class ApprovalService(Approvals):
         request = await self.get_approval(approval_id, caller)
         if _has_answered(request.approval, answer, caller.principal):
             return request, True
-        _check_waiting(request)
-        turn = _build_turn(request, answer, caller, self._clock())
+        _require_waiting_approval(request)
+        turn = _build_answer_turn(request, answer, caller, self._clock())
         record = await self._send_signal(request.record, turn)
-        answered = await self.find(caller.tenant, approval_id) or request
+        answered = await self.find_approval(caller.tenant, approval_id) or request
         if _has_answered(answered.approval, answer, caller.principal):
             return answered._replace(record=record), True
-        _check_waiting(answered._replace(record=record))
+        _require_waiting_approval(answered._replace(record=record))
         if turn.turn_id in record.turns_done:
             reason = (record.reason or f"the task is {record.state.value}").partition("\n\n")[0]  # the question follows
             raise DecisionNotCounted(approval_id, reason)
         return answered, False
 
 
-def _check_waiting(request: ApprovalRequest) -> None:
+def _require_waiting_approval(request: ApprovalRequest) -> None:
     approval = request.approval
     if approval.status is ApprovalStatus.SUPERSEDED:
         raise DecisionNotCounted(approval.approval_id, _why_superseded(request))
@@ -191,7 +191,7 @@ def _has_answered(approval: Approval, answer: MessageDecision, principal: Princi
     return any(decision.by.id == principal.id and decision.approve is approves for decision in approval.decisions)
 
 
-def _build_turn(request: ApprovalRequest, answer: MessageDecision, caller: Caller, now: datetime) -> Turn:
+def _build_answer_turn(request: ApprovalRequest, answer: MessageDecision, caller: Caller, now: datetime) -> Turn:
     """The turn that carries an answer to its task. Equal answers with equal rights at one level have the same id."""
     approval, rights = request.approval, (*caller.principal.roles, *caller.principal.levels)
     subject = (caller.tenant, approval.timer_subject, answer.decision, caller.principal.id)
@@ -215,13 +215,13 @@ _CLAIM_MS = 30_000
 class DueNotices(ScriptedStore):
     """The notices about approvals that have not been queued yet. Every method may raise ``StoreUnavailable``."""
 
-    async def claim_due(self) -> Sequence[keys.NoticeMember]:
+    async def claim_due_notices(self) -> Sequence[keys.NoticeMember]:
         """Claim the due notices for a while; if this process dies, another claims them afterwards."""
         calls = [([partition.notices], [_MOST_CLAIMED, _CLAIM_MS]) for partition in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [keys.unpack_member(keys.NoticeMember, member) for row in rows for member in row]
 
-    async def remove(self, notice: keys.NoticeMember) -> None:
+    async def remove_notice(self, notice: keys.NoticeMember) -> None:
         notices = keys.partition_keys_of(notice.tenant, notice.session_id).notices
         await self._scripts.execute("ZREM", notices, keys.pack_member(notice))
 
@@ -230,7 +230,8 @@ _ENV_PREFIX = "env:"
 
 
 def resolve_env_reference(text: str, tenant: str, environ: Mapping[str, str] = os.environ) -> str:
-    """The value of the variable that a target's field refers to (``env:NAME``), else the field itself.
+    """The value of the environment variable that a target's field refers to (``env:NAME``); a field that refers to none
+    is returned as it is.
 
     Raises ``UnreadableReference``.
     """
@@ -276,6 +277,6 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
         decide, 404 if there is no such approval that the caller may see. The answer contains the approval and the state
         of its task.
         """
-        approval_id, answer = call.path_value("approval_id"), read_answer(call.body)
+        approval_id, answer = call.path_value("approval_id"), parse_answer(call.body)
         request, has_effect = await self._service.submit_answer(approval_id, answer, call.caller)
         return JSONResponse(self._service.show_request(request, call.caller), status_code=200 if has_effect else 202)

@@ -16,7 +16,7 @@ from services.gateway.features.approvals.approvals import (
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import SignedPost
-from services.gateway.features.webhooks.settings import derive_delivery_id, is_secret
+from services.gateway.features.webhooks.settings import derive_delivery_id, is_webhook_secret
 from shared.contracts.approval import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, loads_object, objects_in
@@ -39,7 +39,7 @@ _LONGEST_BLOCK = 2_900  # characters of a block; Slack refuses a message with a 
 
 
 class ApprovalNews(NamedTuple):
-    """An event of an approval to notify targets of. ``step``: how many levels the approval had passed by then."""
+    """A step of an approval that people are notified of. ``step``: how many levels the approval had passed by then."""
 
     event: NoticeEvent
     step: str
@@ -57,10 +57,10 @@ def build_signed_post(
     parts = (record.tenant, approval.approval_id, news.event.value, news.step, url)
     link = f"{public_url.rstrip('/')}/console/approvals/{approval.approval_id}"
     if target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
-        title = _escape_text(redact_text(_write_notice_headline(news)))
-        body: JsonObject = {"text": title, "blocks": [*_slack_blocks(news, title, link)]}
+        title = _escape_slack_text(redact_text(_write_notice_headline(news)))
+        body: JsonObject = {"text": title, "blocks": [*_build_slack_blocks(news, title, link)]}
     else:
-        body = {"type": news.event.value, "timestamp": now.isoformat(), "data": _notice_data(news, link)}
+        body = {"type": news.event.value, "timestamp": now.isoformat(), "data": _build_notice_data(news, link)}
     return SignedPost(
         tenant=record.tenant,
         delivery_id=derive_delivery_id(*parts),
@@ -89,33 +89,35 @@ def _write_notice_headline(news: ApprovalNews) -> str:
             return f"{subject} is {approval.status.value}{f' by {by}' if by else ''}."
 
 
-def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
+def _build_notice_data(news: ApprovalNews, link: str) -> JsonObject:
     """The notice's data, without what the privacy guard marks as personal."""
     approval, record = news.request
     view = build_approval_view(news.request)
     data = {
-        **_pick_fields(view, _COPIED_FIELDS),
+        **_select_fields(view, _COPIED_FIELDS),
         "summary": _write_notice_headline(news),
         "task": _redact_and_cut_text(record.request.text),
-        "decisions": [_pick_fields(row, _DECISION_FIELDS) for row in objects_in(view["decisions"])],
+        "decisions": [_select_fields(row, _DECISION_FIELDS) for row in objects_in(view["decisions"])],
         "escalated_from": [escalation.level for escalation in approval.escalations],
-        "calls": [_pick_fields(row, _CALL_FIELDS) for row in objects_in(view["calls"])[:_MOST_CALLS]],
+        "calls": [_select_fields(row, _CALL_FIELDS) for row in objects_in(view["calls"])[:_MOST_CALLS]],
         "url": link,
     }
     return loads_object(dumps(cast(JsonObject, redact_json(data))))
 
 
-def _pick_fields(fields: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
+def _select_fields(fields: Mapping[str, object], names: Sequence[str]) -> dict[str, object]:
     return {name: fields[name] for name in names}
 
 
-def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
+def _build_slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
     approval, record = news.request
-    calls = "\n".join(_call_line(call) for call in approval.plan.calls[:_MOST_CALLS])
-    reasons = "\n".join(f"• {_escape_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_MOST_CALLS])
+    calls = "\n".join(_describe_call(call) for call in approval.plan.calls[:_MOST_CALLS])
+    reasons = "\n".join(
+        f"• {_escape_slack_text(_redact_and_cut_text(reason))}" for reason in approval.reasons[:_MOST_CALLS]
+    )
     yield _build_section(f"*{title}*")
     if record.request.text.strip():
-        yield _build_section(_escape_text(_redact_and_cut_text(record.request.text)))
+        yield _build_section(_escape_slack_text(_redact_and_cut_text(record.request.text)))
     yield _build_section(f"*Calls*\n{calls}")
     if reasons:
         yield _build_section(f"*Because*\n{reasons}")
@@ -130,12 +132,12 @@ def _build_section(text: str) -> JsonObject:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text[:_LONGEST_BLOCK], "verbatim": True}}
 
 
-def _call_line(call: PlannedCall) -> str:
+def _describe_call(call: PlannedCall) -> str:
     arguments = _redact_and_cut_text(dumps(redact_json(call.arguments)))
-    return f"• `{_escape_text(call.tool)}` {_escape_text(arguments)}"
+    return f"• `{_escape_slack_text(call.tool)}` {_escape_slack_text(arguments)}"
 
 
-def _escape_text(text: str) -> str:
+def _escape_slack_text(text: str) -> str:
     """Escape Slack's control characters, so that the text can contain no mention and no link."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -176,7 +178,7 @@ class Notifier:
 
     async def _enqueue_due(self, _: asyncio.Event) -> float:
         """Queue the due notices; returns the seconds until the next look. One that fails does not stop the others."""
-        notices = await self._notices.claim_due()
+        notices = await self._notices.claim_due_notices()
         for notice in notices:
             try:
                 await self.enqueue_notice(notice)
@@ -188,13 +190,13 @@ class Notifier:
 
     async def enqueue_notice(self, notice: NoticeMember) -> None:
         """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""
-        request = await self._approvals.find(notice.tenant, notice.approval_id)
+        request = await self._approvals.find_approval(notice.tenant, notice.approval_id)
         if request is not None:
             news = ApprovalNews(NoticeEvent(notice.event), notice.step, request)
             for target in request.approval.notices:
                 if news.event in target.events:
                     await self._enqueue_for_target(target, news)
-        await self._notices.remove(notice)
+        await self._notices.remove_notice(notice)
 
     async def _enqueue_for_target(self, target: NoticeTarget, news: ApprovalNews) -> None:
         queue, tenant = self._queue, news.request.record.tenant
@@ -214,6 +216,6 @@ class Notifier:
         secret = self._resolve_env_reference(target.secret, tenant)
         if problem := why_url_refused(url, self._addresses):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
-        if secret and not is_secret(secret):
+        if secret and not is_webhook_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")
         return url, secret

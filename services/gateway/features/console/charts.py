@@ -61,18 +61,18 @@ def draw_line_chart(lines: Sequence[ChartLine], label: str, frame: ChartFrame) -
         chart.add_dots(points[-1:], radius=_DOT_RADIUS)
         tones += [line.tone, line.tone]
     chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
-    chart.add_x_axis(ticks=_QUARTER_TICKS, tick_formatter=_no_label)
+    chart.add_x_axis(ticks=_QUARTER_TICKS, tick_formatter=_format_no_label)
     _add_y_axis(chart, frame)
-    return _to_svg(chart, label, frame.width, frame.height, tones)
+    return _render_svg(chart, label, frame.width, frame.height, tones)
 
 
 def _draw_column_chart(rows: Sequence[tuple[str, float]], label: str, frame: ChartFrame) -> Markup:
     """A chart with a column for each (label, value). Its vertical axis is labelled; the page labels the columns."""
     chart = leather.Chart()
     chart.add_columns(rows)
-    chart.add_x_axis(tick_formatter=_no_label)
+    chart.add_x_axis(tick_formatter=_format_no_label)
     _add_y_axis(chart, frame)
-    return _to_svg(chart, label, frame.width, frame.height, ["s1"])
+    return _render_svg(chart, label, frame.width, frame.height, ["s1"])
 
 
 def choose_round_ticks(largest: float) -> tuple[float, ...]:
@@ -91,11 +91,11 @@ def _add_y_axis(chart: leather.Chart, frame: ChartFrame) -> None:
     chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.format_tick(value))
 
 
-def _no_label(_value: float, _number: int, _count: int) -> str:
+def _format_no_label(_value: float, _number: int, _count: int) -> str:
     return ""
 
 
-def _to_svg(chart: leather.Chart, label: str, width: int, height: int, tones: Sequence[str]) -> Markup:
+def _render_svg(chart: leather.Chart, label: str, width: int, height: int, tones: Sequence[str]) -> Markup:
     """The chart as SVG. ``label``: its label for screen readers; ``tones``: the CSS class of each series, in order."""
     head = f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}"'
     svg = _LONG_NUMBER_PATTERN.sub(r"\1", _LEGEND_MARKUP_PATTERN.sub("", chart.to_svg(width=width, height=height)))

@@ -12,15 +12,15 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.pages import PageLink, PageRenderer, redirect_to, visible_links_if_several
-from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
+from services.gateway.features.console.pages import PageLink, PageRenderer, redirect_to, select_visible_links
+from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_verified_form
 from services.gateway.features.console.views.approvals import select_answerable_requests
 from services.gateway.features.console.views.health import END_STATES
-from services.gateway.features.identity.model import Caller, check_operator
-from services.gateway.features.identity.throttle import Network, client_address
+from services.gateway.features.identity.model import Caller, require_operator_role
+from services.gateway.features.identity.throttle import Network, determine_client_address
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.services import FeatureServices
-from services.gateway.features.tasks.listing import TaskLists, TaskQuery, visible_owner_of
+from services.gateway.features.tasks.listing import TaskLists, TaskQuery, choose_visible_owner
 from services.gateway.features.tenants import DailySpending, TenantState
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
@@ -45,15 +45,17 @@ class InboxSnapshot:
 
 
 class InboxCache:
+    """Caches what each caller sees of the inbox (the approvals that wait)."""
+
     def __init__(
         self, approvals: ApprovalService, lists: TaskLists, learned: LearnedData, clock: Callable[[], datetime]
     ) -> None:
         self._approvals, self._lists, self._learned, self.clock = approvals, lists, learned, clock
         self._snapshots = LruCache[_CacheKey, InboxSnapshot](_MOST_SNAPSHOTS)
 
-    async def read(self, caller: Caller) -> InboxSnapshot:
+    async def read_snapshot(self, caller: Caller) -> InboxSnapshot:
         """What the caller sees of the inbox; raises ``StoreUnavailable``."""
-        key = _cache_key(caller)
+        key = _build_cache_key(caller)
         snapshot = self._snapshots.look_up(key) or self._snapshots.put(key, InboxSnapshot())
         async with snapshot.lock:
             now = self.clock()
@@ -74,13 +76,13 @@ class InboxCache:
         changes = [f"{record.task_id} {record.state} {record.updated_at}" for record in page.records]
         return " ".join([*changes, str(page.total), str(learned)])
 
-    def invalidate(self, caller: Caller) -> None:
+    def drop_snapshot(self, caller: Caller) -> None:
         """Drop the caller's cached approvals, after an answer or a cancel."""
-        self._snapshots.pop(_cache_key(caller), None)
+        self._snapshots.pop(_build_cache_key(caller), None)
 
 
-def _cache_key(caller: Caller) -> _CacheKey:
-    return caller.tenant, visible_owner_of(caller)
+def _build_cache_key(caller: Caller) -> _CacheKey:
+    return caller.tenant, choose_visible_owner(caller)
 
 
 ShowPage = Callable[[Visitor], Awaitable[Response]]
@@ -114,7 +116,7 @@ class ConsoleContext:
                 return _redirect_to_sign_in(request)
             request.state.visitor = visitor
             if requires_operator:
-                check_operator(visitor.caller)
+                require_operator_role(visitor.caller)
             return await show(visitor)
 
         return answer_page_request
@@ -126,7 +128,7 @@ class ConsoleContext:
         """
 
         async def check_form_and_act(visitor: Visitor) -> Response:
-            return await act(visitor, await read_form(visitor.request, visitor.secret))
+            return await act(visitor, await read_verified_form(visitor.request, visitor.secret))
 
         return self.make_page_handler(check_form_and_act, requires_operator=requires_operator)
 
@@ -153,10 +155,12 @@ class ConsoleContext:
         totals = [(await self.services.lists.list_tasks(query, caller)).total for query in (waiting, waiting_shortly)]
         return totals[0] > totals[1]
 
-    def client_address(self, request: Request) -> str:
+    def read_client_address(self, request: Request) -> str:
         """The IP address of the request's client; empty if it is unknown."""
         peer = request.client.host if request.client else ""
-        return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted_proxies)
+        return determine_client_address(
+            peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted_proxies
+        )
 
     async def render_page(
         self, visitor: Visitor, template: str, status: int = 200, tabs: Sequence[PageLink] = (), **values: object
@@ -166,17 +170,17 @@ class ConsoleContext:
         ``tabs``: those that the visitor may open are shown, if there are several.
         """
         inbox, caller = self.inbox_cache, visitor.caller
-        snapshot = await inbox.read(caller)
+        snapshot = await inbox.read_snapshot(caller)
         frame = {
             "badge": len(select_answerable_requests(snapshot.requests, caller.principal, inbox.clock())),
             "version": snapshot.version,
-            "tabs": visible_links_if_several(tabs, visitor),
+            "tabs": select_visible_links(tabs, visitor),
         }
         return self.pages.render(visitor.request, template, visitor, status, **frame, **values)
 
 
 class PageGroup:
-    """Base class of request handlers for related pages."""
+    """Base of classes that handle the requests for related pages of the console."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context

@@ -15,7 +15,7 @@ from services.gateway.features.console.pages import (
     OPERATIONS_TABS,
     WEBHOOKS_TAB,
     PageLink,
-    quote_id,
+    quote_id_for_url,
     redirect_to,
 )
 from services.gateway.features.console.sessions import Visitor
@@ -52,7 +52,7 @@ class _OperatorData(NamedTuple):
 class OverviewPages(PageGroup):
     async def show_overview(self, visitor: Visitor) -> Response:
         context, caller, now = self._context, visitor.caller, self._context.inbox_cache.clock()
-        waiting = (await context.inbox_cache.read(caller)).requests
+        waiting = (await context.inbox_cache.read_snapshot(caller)).requests
         answerable = select_answerable_requests(waiting, caller.principal, now)
         history = await context.services.learned.read_history(caller.tenant)
         operated = await self._read_operator_data(visitor)
@@ -95,7 +95,7 @@ class OverviewPages(PageGroup):
         services, caller, now = self._context.services, visitor.caller, self._context.inbox_cache.clock()
         if not visitor.has_any_role(Role.OPERATOR):
             return _OperatorData()
-        failing = await services.webhooks.list_failing_deliveries(caller) if services.webhooks.are_offered else ()
+        failing = await services.webhooks.list_failing_deliveries(caller) if services.webhooks.offers_webhooks else ()
         waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_COUNT_LIMIT))
         return _OperatorData(
             state=await services.tenants.read_state(caller.tenant, now),
@@ -183,7 +183,7 @@ class OperationsPages(PageGroup):
         return await self._context.render_page(
             visitor,
             "operations.html",
-            tabs=self._tabs,
+            tabs=self._list_tabs,
             stopped=state.stopped,
             figures=[
                 *health.build_load_tiles(state, is_stuck=await self._context.is_stuck(caller, state)),
@@ -202,24 +202,26 @@ class OperationsPages(PageGroup):
 
     async def show_failing_webhooks(self, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.list_failing_deliveries(visitor.caller)
-        return await self._context.render_page(visitor, "webhooks.html", tabs=self._tabs, failing=failing)
+        return await self._context.render_page(visitor, "webhooks.html", tabs=self._list_tabs, failing=failing)
 
     async def requeue_dead_letter(self, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Requeue a dead letter; if its task made writes, only when the operator has agreed to repeat them."""
         letter_id = visitor.request.path_params["letter_id"]
         try:
-            _, task_id = await self._context.services.dead_letters.requeue(
+            _, task_id = await self._context.services.dead_letters.requeue_letter(
                 visitor.caller.tenant, letter_id, repeats_writes=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
             return await self.show_dead_letters(visitor, _CANNOT_RERUN_TEXT, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
             return await self.show_dead_letters(visitor, f"Nothing was done: {fault}.", 409)
-        return redirect_to(f"/console/tasks/{quote_id(task_id)}" if task_id else f"{_DEAD_LETTERS_PATH}?done=requeued")
+        return redirect_to(
+            f"/console/tasks/{quote_id_for_url(task_id)}" if task_id else f"{_DEAD_LETTERS_PATH}?done=requeued"
+        )
 
     async def drop_dead_letter(self, visitor: Visitor, _: dict[str, str]) -> Response:
         try:
-            await self._context.services.dead_letters.drop(
+            await self._context.services.dead_letters.delete_letter(
                 visitor.caller.tenant, visitor.request.path_params["letter_id"]
             )
         except NotFound as fault:
@@ -229,9 +231,9 @@ class OperationsPages(PageGroup):
     async def show_dead_letters(self, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         letters = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _MOST_LETTERS)
         values = {"letters": letters, "problem": problem, "done": visitor.request.query_params.get("done", "")}
-        return await self._context.render_page(visitor, "letters.html", status, self._tabs, **values)
+        return await self._context.render_page(visitor, "letters.html", status, self._list_tabs, **values)
 
     @property
-    def _tabs(self) -> tuple[PageLink, ...]:
-        hooks = (WEBHOOKS_TAB,) if self._context.services.webhooks.are_offered else ()
+    def _list_tabs(self) -> tuple[PageLink, ...]:
+        hooks = (WEBHOOKS_TAB,) if self._context.services.webhooks.offers_webhooks else ()
         return *OPERATIONS_TABS, *hooks

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
-from services.gateway.features.console.sessions import Visitor, form_token
+from services.gateway.features.console.sessions import Visitor, derive_form_token
 from services.gateway.features.console.views import (
     approvals,
     assessments,
@@ -36,7 +36,7 @@ _STATIC_FILES = StaticFiles(directory=ASSETS_FOLDER)
 
 
 @cache
-def asset_urls() -> Mapping[str, str]:
+def build_asset_urls() -> Mapping[str, str]:
     """The URLs of the static files by name. All contain one hash, of all files, since files import each other."""
     files = sorted(path for path in ASSETS_FOLDER.iterdir() if path.is_file())
     version = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:12]
@@ -46,7 +46,7 @@ def asset_urls() -> Mapping[str, str]:
 async def serve_asset(request: Request) -> Response:
     version, name = request.path_params["version"], request.path_params["name"]
     reply = await _STATIC_FILES.get_response(name, request.scope)
-    is_current = asset_urls()[name].endswith(f"/{version}/{name}")
+    is_current = build_asset_urls()[name].endswith(f"/{version}/{name}")
     # during an update replicas differ
     reply.headers["Cache-Control"] = _CACHE_FOREVER_HEADER if is_current else "no-cache"
     return reply
@@ -75,7 +75,7 @@ OPERATIONS_TABS = (
 WEBHOOKS_TAB = PageLink("/console/webhooks", "Webhooks", requires_operator=True)
 
 
-def visible_links_if_several(links: Sequence[PageLink], visitor: Visitor) -> tuple[PageLink, ...]:
+def select_visible_links(links: Sequence[PageLink], visitor: Visitor) -> tuple[PageLink, ...]:
     """The links that the visitor may follow; empty if there is only one."""
     visible = tuple(link for link in links if visitor.has_any_role(Role.OPERATOR) or not link.requires_operator)
     return visible if len(visible) > 1 else ()
@@ -141,8 +141,8 @@ class PageRenderer:
             lstrip_blocks=True,
         )
         environment.filters["iso"] = methodcaller("isoformat", timespec="seconds")
-        environment.filters.update(path=quote_id, title=formatting.humanize_name)
-        environment.globals.update(assets=asset_urls(), **_TEMPLATE_GLOBALS)
+        environment.filters.update(path=quote_id_for_url, title=formatting.humanize_name)
+        environment.globals.update(assets=build_asset_urls(), **_TEMPLATE_GLOBALS)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             environment.globals[name] = environment.get_template(template).module
         return environment
@@ -151,7 +151,7 @@ class PageRenderer:
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
     ) -> Response:
         """Render a template to a response. ``values``: its variables, in addition to those of every page."""
-        frame = _frame_values(request, visitor, self._clock())
+        frame = _build_frame_values(request, visitor, self._clock())
         html = self._templates.get_template(template).render({**frame, **self._common_values, **values})
         return HTMLResponse(html, status, {**SECURITY_HEADERS, "Vary": "Cookie"})
 
@@ -161,22 +161,22 @@ def redirect_to(place: str) -> Response:
     return RedirectResponse(place, 303, SECURITY_HEADERS)
 
 
-def quote_id(task_id: str) -> str:
+def quote_id_for_url(task_id: str) -> str:
     """An id quoted for a URL's path."""
     return quote(task_id, safe="")
 
 
-def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
+def _build_frame_values(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
     theme = request.cookies.get(THEME_COOKIE, "auto")
     return {
         "path": request.url.path,
         "clock": formatting.PageClock(now, formatting.find_zone(unquote(request.cookies.get(ZONE_COOKIE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
-        "links": visible_links_if_several(_PAGE_LINKS, visitor) if visitor else (),
+        "links": select_visible_links(_PAGE_LINKS, visitor) if visitor else (),
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,
         "roles": [role for role in Role if visitor and visitor.has_any_role(role)],
-        "form": form_token(visitor.secret) if visitor else "",
+        "form": derive_form_token(visitor.secret) if visitor else "",
         "badge": 0,
         "version": "",
     }

@@ -12,8 +12,8 @@ from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
 from services.gateway.edge import errors
-from services.gateway.edge.replies import retry_headers
-from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, read_answer
+from services.gateway.edge.replies import build_retry_headers
+from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, parse_answer
 from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console import sessions
 from services.gateway.features.console.context import ConsoleContext, PageGroup
@@ -45,14 +45,17 @@ _LONGEST_KEY = 16 * 1024
 class SignInPages(PageGroup):
     async def show_form(self, request: Request) -> Response:
         """The sign-in form; visitors who are signed in are redirected to their destination."""
-        destination = sessions.safe_destination(request.query_params.get("next", ""))
+        destination = sessions.choose_safe_destination(request.query_params.get("next", ""))
         if await self._context.sessions.find_visitor(request) is not None:
             return redirect_to(destination)
         return await self._render_form(request, destination, "")
 
     async def sign_in(self, request: Request) -> Response:
-        fields = await sessions.read_form(request, request.cookies.get(_FORM_COOKIE, ""))
-        destination, address = sessions.safe_destination(fields.get("next", "")), self._context.client_address(request)
+        fields = await sessions.read_verified_form(request, request.cookies.get(_FORM_COOKIE, ""))
+        destination, address = (
+            sessions.choose_safe_destination(fields.get("next", "")),
+            self._context.read_client_address(request),
+        )
         if await self._context.sessions.is_throttled(address):
             minutes = REFUSED_SIGN_INS_SECONDS // 60
             problem = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
@@ -79,11 +82,11 @@ class SignInPages(PageGroup):
     async def set_theme(self, request: Request) -> Response:
         """Set the colour theme in a cookie: light, dark or the device's. It needs no sign-in; raises ``BadForm``."""
         cookies = request.cookies
-        fields = await sessions.read_form(
+        fields = await sessions.read_verified_form(
             request, cookies.get(sessions.SESSION_COOKIE, ""), cookies.get(_FORM_COOKIE, "")
         )
         theme = fields.get("theme", "")
-        reply = redirect_to(sessions.safe_destination(fields.get("next", "")))
+        reply = redirect_to(sessions.choose_safe_destination(fields.get("next", "")))
         if theme in THEMES:
             secure = self._context.has_secure_cookies
             reply.set_cookie(THEME_COOKIE, theme, _YEAR_SECONDS, path=_COOKIE_PATH, samesite="lax", secure=secure)
@@ -103,7 +106,12 @@ class SignInPages(PageGroup):
     async def _render_form(self, request: Request, place: str, problem: str, status: int = 200) -> Response:
         seed = request.cookies.get(_FORM_COOKIE) or token_urlsafe(24)
         requires_key = await self._context.sessions.requires_credentials()
-        values = {"form": sessions.form_token(seed), "next": place, "problem": problem, "checks_keys": requires_key}
+        values = {
+            "form": sessions.derive_form_token(seed),
+            "next": place,
+            "problem": problem,
+            "checks_keys": requires_key,
+        }
         reply = self._context.pages.render(request, "sign_in.html", None, status, **values)
         self._set_cookie(reply, _FORM_COOKIE, seed, 3600)
         if status == 429:
@@ -119,7 +127,7 @@ class InboxPages(PageGroup):
     async def show_list(self, visitor: Visitor) -> Response:
         """The waiting approvals: those that the visitor may answer, then the others."""
         now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
-        snapshot = await self._context.inbox_cache.read(visitor.caller)
+        snapshot = await self._context.inbox_cache.read_snapshot(visitor.caller)
         pages = [build_approval_page(approval, reader, now) for approval in snapshot.requests]
         for_visitor = [page for page in pages if not page.why_not_counted]
         for_others = [page for page in pages if page.why_not_counted]
@@ -136,7 +144,7 @@ class InboxPages(PageGroup):
         """Submit an answer. If it does not count, the page is shown again with the reason and the typed comment."""
         approval_id, comment = visitor.request.path_params["approval_id"], fields.get("comment", "")
         try:
-            answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
+            answer = parse_answer({"decision": fields.get("decision", ""), "comment": comment})
             _, has_effect = await self._context.services.approvals.submit_answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
             problem = f"Your answer does not count: {fault.reason}."
@@ -144,7 +152,7 @@ class InboxPages(PageGroup):
         except (errors.InvalidField, errors.MissingRole) as fault:
             return await self.show_approval(visitor, str(fault), comment, 400)
         finally:
-            self._context.inbox_cache.invalidate(visitor.caller)
+            self._context.inbox_cache.drop_snapshot(visitor.caller)
         outcome = "heard" if has_effect else "handed"
         return redirect_to(f"/console/approvals/{approval_id}?said={outcome}")
 
@@ -202,7 +210,9 @@ class AssessmentPages(PageGroup):
         )
 
     async def drop_assessment(self, visitor: Visitor, _: dict[str, str]) -> Response:
-        await self._context.services.assessments.delete(visitor.request.path_params["assessment_id"], visitor.caller)
+        await self._context.services.assessments.delete_assessment(
+            visitor.request.path_params["assessment_id"], visitor.caller
+        )
         return redirect_to(_ASSESSMENTS_PATH)
 
     async def _read_assessment(self, visitor: Visitor) -> KeptAssessment:
@@ -225,7 +235,7 @@ _STATUSES_TO_TRY_AGAIN = (429, 500, 503)
 _FAULTS = (BadForm, errors.GatewayRefusal, errors.IssuerUnavailable, StoreUnavailable, HTTPException, Exception)
 
 
-def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
+def build_exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
     async def render_error(request: Request, fault: Exception) -> Response:
         status, text = _describe_fault(fault)
         heading = (
@@ -234,7 +244,7 @@ def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, Exce
         may_try_again, visitor = status in _STATUSES_TO_TRY_AGAIN, getattr(request.state, "visitor", None)
         href, label = (request.url.path, "Try again") if may_try_again else ("/console/", "Go to the overview")
         reply = pages.render(request, "fault.html", visitor, status, heading=heading, text=text, href=href, label=label)
-        reply.headers.update(retry_headers(fault, status))
+        reply.headers.update(build_retry_headers(fault, status))
         return reply
 
     return dict.fromkeys(_FAULTS, render_error)
@@ -255,7 +265,7 @@ def _describe_fault(fault: Exception) -> tuple[int, str]:
             return 500, _BUG_TEXT
 
 
-def console_app(context: ConsoleContext) -> Starlette:
+def build_console_app(context: ConsoleContext) -> Starlette:
     make_page, make_form = context.make_page_handler, context.make_form_handler
     sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
     learning, assessment_pages, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
@@ -299,4 +309,4 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route("/static/{version}/{name}", serve_asset),
     ]
     compression = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]
-    return Starlette(routes=routes, middleware=compression, exception_handlers=exception_handlers(context.pages))
+    return Starlette(routes=routes, middleware=compression, exception_handlers=build_exception_handlers(context.pages))

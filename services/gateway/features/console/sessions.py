@@ -21,16 +21,16 @@ from shared.infra import keys
 from shared.infra.lua import ScriptedStore, bounded_redis_calls
 
 
-def form_token(secret: str) -> str:
+def derive_form_token(secret: str) -> str:
     """The anti-forgery token for forms of the session with that secret."""
     return hmac.digest(secret.encode(), b"purple console form", "sha256").hex()
 
 
 def is_form_token_of(secret: str, token: str) -> bool:
-    return bool(secret) and hmac.compare_digest(form_token(secret).encode(), token.encode())
+    return bool(secret) and hmac.compare_digest(derive_form_token(secret).encode(), token.encode())
 
 
-def safe_destination(path: str) -> str:
+def choose_safe_destination(path: str) -> str:
     """The path to redirect to: ``path`` itself if it is a page of the console, else the console's start page."""
     is_plain = path.isprintable() and "\\" not in path and "//" not in path
     return path if is_plain and path.startswith("/console/") else "/console/"
@@ -47,7 +47,7 @@ class BadForm(Exception):
         self.status = status
 
 
-async def read_form(request: Request, *secrets: str) -> dict[str, str]:
+async def read_verified_form(request: Request, *secrets: str) -> dict[str, str]:
     """The form's fields; raises ``BadForm`` unless it has the anti-forgery token of one of the session secrets."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise BadForm("The page did not send a form. Go back and try again.", 415)
@@ -81,11 +81,11 @@ class SignInCredential(NamedTuple):
     name: str = ""
 
 
-def _cookie_key(secret: str) -> str:
+def _build_session_key(secret: str) -> str:
     return keys.console_session_key(_derive_key(secret, b"name").hex())
 
 
-def _session_cipher(secret: str) -> Fernet:
+def _build_session_cipher(secret: str) -> Fernet:
     return Fernet(urlsafe_b64encode(_derive_key(secret, b"seal")))
 
 
@@ -131,12 +131,12 @@ class ConsoleSessions(ScriptedStore):
         """
         await self._find_caller(credential)
         secret = token_urlsafe(32)
-        sealed = _session_cipher(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
-        await self._scripts.execute("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SESSION_SECONDS)
+        sealed = _build_session_cipher(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
+        await self._scripts.execute("SET", _build_session_key(secret), sealed, "EX", keys.CONSOLE_SESSION_SECONDS)
         return secret
 
     async def sign_out(self, secret: str) -> None:
-        await self._scripts.execute("DEL", _cookie_key(secret))
+        await self._scripts.execute("DEL", _build_session_key(secret))
 
     async def is_throttled(self, address: str) -> bool:
         """Whether too many sign-ins from the address were refused lately; False for an unknown (empty) address."""
@@ -156,20 +156,20 @@ class ConsoleSessions(ScriptedStore):
         headers = {"authorization": f"Bearer {credential.token}"} if credential.token else {}
         authenticated = await self._identity.identify(headers)
         return self._identity.caller_of(
-            authenticated, {} if authenticated else {"principal": _claim_of_all_roles(credential.name)}
+            authenticated, {} if authenticated else {"principal": _build_claim_of_all_roles(credential.name)}
         )
 
     async def _find_credential(self, secret: str) -> SignInCredential | None:
-        sealed = await self._scripts.execute("GET", _cookie_key(secret))
+        sealed = await self._scripts.execute("GET", _build_session_key(secret))
         if sealed is None:
             return None
         try:
-            return SignInCredential(**json.loads(_session_cipher(secret).decrypt(str(sealed).encode())))
+            return SignInCredential(**json.loads(_build_session_cipher(secret).decrypt(str(sealed).encode())))
         except (InvalidToken, TypeError, ValueError):  # written by another version: sign in anew
             return None
 
 
-def _claim_of_all_roles(name: str) -> dict[str, Json]:
+def _build_claim_of_all_roles(name: str) -> dict[str, Json]:
     """The claim of a principal of that name with all roles and levels, for a gateway without authentication."""
     roles: list[Json] = [role.value for role in Role]
     levels: list[Json] = [level.word for level in EscalationLevel]

@@ -104,16 +104,16 @@ class DeliveryLoop:
         settings = self._settings
         due, next_in = await self._queue.list_due(settings.push_concurrency, settings.deliveries_per_tenant)
         chosen = choose_due_deliveries(due, self._busy, settings)
-        for claim in await self._queue.claim(chosen, settings.delivery_lease):
+        for claim in await self._queue.claim_deliveries(chosen, settings.delivery_lease):
             self._busy[claim.tenant] += 1
-            delivery = group.create_task(self._deliver(claim, wake_loop))
+            delivery = group.create_task(self._deliver_claimed(claim, wake_loop))
             running.add(delivery)
             delivery.add_done_callback(running.discard)
         return LOOK_WITHOUT_NEWS_SECONDS if next_in is None else min(next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
 
-    async def _deliver(self, claim: deliveries.QueuedDelivery, wake_loop: asyncio.Event) -> None:
+    async def _deliver_claimed(self, claim: deliveries.QueuedDelivery, wake_loop: asyncio.Event) -> None:
         try:
-            await self._service.deliver(claim)
+            await self._service.deliver_claimed(claim)
         except StoreUnavailable as error:
             log.warning("webhook_delivery_interrupted", tenant=claim.tenant, error=str(error))
         except Exception:  # the outermost edge of a delivery

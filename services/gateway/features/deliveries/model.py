@@ -99,18 +99,18 @@ def list_pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
     for event_id, event in work.events:
         is_last = ends_task(event)
         event_parts = updates.list_updates_of_event(event, work.record, is_final=is_last)
-        parts = list(_webhook_parts(event_parts, work, progress.state, is_last=is_last))
-        pending += _undelivered_parts(event_id, parts, progress)
+        parts = list(_number_updates_for_webhook(event_parts, work, progress.state, is_last=is_last))
+        pending += _list_undelivered_updates(event_id, parts, progress)
         progress = _advance_cursor(event_id, parts, progress)
     state = work.record.state
     if not work.events and state.is_terminal and progress.state != state.value:
         end_parts = updates.list_end_updates(work.record, state, work.record.updated_at, is_final=True)
-        parts = list(_webhook_parts(end_parts, work, progress.state, is_last=True))
-        pending += _undelivered_parts(_END_EVENT, parts, progress)
+        parts = list(_number_updates_for_webhook(end_parts, work, progress.state, is_last=True))
+        pending += _list_undelivered_updates(_END_EVENT, parts, progress)
     return pending
 
 
-def _undelivered_parts(
+def _list_undelivered_updates(
     event_id: str, parts: Sequence[_NumberedPart], progress: DeliveryProgress
 ) -> Iterator[WebhookUpdate]:
     """Yields the updates of an event that are not delivered yet; the last one's progress has the event as cursor."""
@@ -134,7 +134,7 @@ def _advance_cursor(event_id: str, parts: Sequence[_NumberedPart], progress: Del
     return progress.model_copy(update={"cursor": cursor, "part": part, "state": state})
 
 
-def _webhook_parts(
+def _number_updates_for_webhook(
     parts: Iterator[updates.UpdatePart], work: WebhookWork, state: str, *, is_last: bool
 ) -> Iterator[_NumberedPart]:
     """Yields an event's updates for the webhook, with numbers that are the same each time.

@@ -11,7 +11,7 @@ import structlog
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
-from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, check_headers
+from services.gateway.features.webhooks.model import DeliveryProgress, TaskWebhook, require_valid_headers
 from services.gateway.features.webhooks.settings import PushSettings, derive_delivery_id, sign_body
 
 _LONGEST_RETRY_AFTER = 64
@@ -53,7 +53,8 @@ class _PreparedPost(NamedTuple):
 
 
 class _PostOutcome(NamedTuple):
-    """The result of a request. ``error``: why it was not accepted, else empty. ``is_gone``: the receiver answered 410.
+    """What came of a POST. ``error``: why the receiver did not accept it, else empty. ``is_gone``: the receiver
+    answered 410.
 
     ``wait``: the seconds in its ``Retry-After``.
     """
@@ -79,9 +80,9 @@ class DeliveryService:
         self._settings, self._secrets = settings, settings.secrets
         self._clock, self._random_fraction = clock, random_fraction
 
-    async def deliver(self, claim: deliveries.QueuedDelivery) -> None:
+    async def deliver_claimed(self, claim: deliveries.QueuedDelivery) -> None:
         """Deliver the updates of a claimed webhook or notice; again later if this raises ``StoreUnavailable``."""
-        work = await self._queue.read(claim)
+        work = await self._queue.read_claimed(claim)
         if work is None:
             return
         if isinstance(work, deliveries.UnreadableDelivery):
@@ -95,12 +96,12 @@ class DeliveryService:
                 return
             claim, work = claim._replace(token=token), work._replace(progress=progress)
         await self._queue.store_result(
-            claim, work, _progress_after_delivering_all(work), deliveries.StepAfterDelivery.DONE, 0
+            claim, work, _compute_progress_after_all(work), deliveries.StepAfterDelivery.DONE, 0
         )
 
     async def count_internal_failure(self, claim: deliveries.QueuedDelivery) -> None:
         """Count an internal error of this process as a failed try, so that nothing is tried for ever."""
-        work = await self._queue.read(claim)
+        work = await self._queue.read_claimed(claim)
         if work is not None:
             progress = self._count_failure(work.progress, "the gateway failed on it; its log says how")
             await self._store_progress(claim, work, progress)
@@ -113,7 +114,7 @@ class DeliveryService:
         wait: float = 0,
     ) -> tuple[deliveries.StepAfterDelivery, str]:
         """Store the progress; returns what happens to the webhook or notice next, and the token of its claim."""
-        step = _step_after_delivery(progress, work)
+        step = _choose_step_after_delivery(progress, work)
         token = await self._queue.store_result(claim, work, progress, step, self._compute_pause(progress, step, wait))
         if step is deliveries.StepAfterDelivery.DISABLE:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=progress.tries, error=progress.error)
@@ -137,7 +138,7 @@ class DeliveryService:
     async def _send_post(self, prepared: _PreparedPost) -> _PostOutcome:
         signatures = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._clock())
         try:
-            headers = check_headers({**_JSON_HEADERS, **prepared.headers, **signatures})
+            headers = require_valid_headers({**_JSON_HEADERS, **prepared.headers, **signatures})
             status, retry_after = await self._post.post(prepared.url, headers, prepared.body.encode())
         except (deliveries.NoReceiverAnswer, InvalidField) as error:
             return _PostOutcome(str(error))
@@ -188,7 +189,9 @@ def choose_due_deliveries(
     return chosen
 
 
-def _step_after_delivery(progress: DeliveryProgress, work: deliveries.DeliveryWork) -> deliveries.StepAfterDelivery:
+def _choose_step_after_delivery(
+    progress: DeliveryProgress, work: deliveries.DeliveryWork
+) -> deliveries.StepAfterDelivery:
     if progress.disabled:
         return deliveries.StepAfterDelivery.DISABLE
     if progress.tries:
@@ -197,7 +200,7 @@ def _step_after_delivery(progress: DeliveryProgress, work: deliveries.DeliveryWo
     return deliveries.StepAfterDelivery.DONE if is_all else deliveries.StepAfterDelivery.KEEP_CLAIM
 
 
-def _progress_after_delivering_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:
+def _compute_progress_after_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:
     """The progress of delivery once everything that was read has been delivered."""
     if isinstance(work, deliveries.SignedPostWork) or not work.events:
         return work.progress

@@ -47,7 +47,7 @@ class RedisDeliveryQueue:
     async def enqueue(self, delivery: SignedPost) -> None:
         """Queue a post, which is tried until it is delivered or given up. It may be repeated."""
         member = keys.NoticeDeliveryMember(delivery.tenant, delivery.delivery_id)
-        delivery_keys = _keys_of_delivery(member)
+        delivery_keys = _choose_keys_of_delivery(member)
         sealed = self._seal.encrypt(delivery.model_dump_json())
         arguments = [keys.pack_member(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
         await self._scripts.run("put_delivery", [delivery_keys.hash, delivery_keys.deliveries], arguments)
@@ -74,25 +74,29 @@ class RedisDeliveryQueue:
         due_deliveries.sort(key=lambda delivery: int(delivery.token))
         return due_deliveries, min(waits) / 1000 if waits else None
 
-    async def claim(
+    async def claim_deliveries(
         self, due_deliveries: Sequence[deliveries.QueuedDelivery], seconds: float
     ) -> Sequence[deliveries.QueuedDelivery]:
         """Claims those deliveries that no other process has claimed, and returns them; a claim lasts ``seconds``."""
         lease_ms = round(1000 * seconds)
         calls: list[ScriptCall] = []
         for delivery in due_deliveries:
-            names = _keys_of_delivery(keys.unpack_delivery(delivery.member))
+            names = _choose_keys_of_delivery(keys.unpack_delivery(delivery.member))
             calls.append(([names.deliveries], [delivery.member, delivery.token, lease_ms]))
         tokens = cast("list[str]", await self._scripts.run_many("claim_delivery", calls))
         return [delivery._replace(token=token) for delivery, token in zip(due_deliveries, tokens, strict=True) if token]
 
-    async def read(self, claim: deliveries.QueuedDelivery) -> deliveries.DeliveryWork | None:
+    async def read_claimed(self, claim: deliveries.QueuedDelivery) -> deliveries.DeliveryWork | None:
         """Read what is to be delivered under the claim; None if its task is gone, or another version wrote it."""
         member = keys.unpack_delivery(claim.member)
-        delivery_keys = _keys_of_delivery(member)
+        delivery_keys = _choose_keys_of_delivery(member)
         text = await self._scripts.execute("HGET", delivery_keys.hash, claim.member)
         try:
-            work = None if text is None else await self._read_work(member, delivery_keys, rows.parse_row(str(text)))
+            work = (
+                None
+                if text is None
+                else await self._read_work(member, delivery_keys, rows.parse_delivery_row(str(text)))
+            )
         except ValueError as error:  # perhaps another replica can, or this one soon
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
@@ -116,8 +120,8 @@ class RedisDeliveryQueue:
         Returns the token of the claim; empty if another process has claimed the delivery by now, or it was removed.
         """
         if progress.tries or progress.disabled:  # before it is settled: what dies in between is tried, and noted, again
-            await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))
-        delivery_keys = _keys_of_delivery(keys.unpack_delivery(claim.member))
+            await self._failing.add_delivery(claim.tenant, claim.member, _build_failing_delivery(work, progress))
+        delivery_keys = _choose_keys_of_delivery(keys.unpack_delivery(claim.member))
         arguments = [
             *(claim.member, claim.token, step.value, round(1000 * seconds), progress.cursor),
             *(rows.pack_progress(progress), int(delivery_keys.is_removed_once_delivered)),
@@ -125,7 +129,7 @@ class RedisDeliveryQueue:
         key_names = [delivery_keys.deliveries, delivery_keys.hash, delivery_keys.events]
         token = str(await self._scripts.run("settle_delivery", key_names, arguments))
         if work.progress.tries and not (progress.tries or progress.disabled):
-            await self._failing.remove(claim.tenant, claim.member)
+            await self._failing.remove_delivery(claim.tenant, claim.member)
         if step is deliveries.StepAfterDelivery.DISABLE:
             self._meter.add(names.WEBHOOKS_DISABLED)
         return token
@@ -162,7 +166,7 @@ class RedisDeliveryQueue:
         return deliveries.WebhookWork(webhook, row.progress, parse_task_record(story.record), tuple(story.rows))
 
 
-def _keys_of_delivery(member: keys.WebhookMember | keys.NoticeDeliveryMember) -> _DeliveryKeys:
+def _choose_keys_of_delivery(member: keys.WebhookMember | keys.NoticeDeliveryMember) -> _DeliveryKeys:
     if isinstance(member, keys.NoticeDeliveryMember):
         partition = keys.partition_keys(partition_of(member.tenant, member.post_id))
         return _DeliveryKeys(partition.deliveries, partition.posts, partition.posts, "", True)
@@ -171,7 +175,7 @@ def _keys_of_delivery(member: keys.WebhookMember | keys.NoticeDeliveryMember) ->
     return _DeliveryKeys(queue, task.push, task.events, task.record, False)
 
 
-def _build_failing(work: deliveries.DeliveryWork, progress: DeliveryProgress) -> FailingDelivery:
+def _build_failing_delivery(work: deliveries.DeliveryWork, progress: DeliveryProgress) -> FailingDelivery:
     if isinstance(work, deliveries.UnreadableDelivery):
         subject, config_id, url = work.subject, work.config_id, ""
     elif isinstance(work, deliveries.SignedPostWork):

@@ -37,11 +37,11 @@ class ClientFile(NamedTuple):
         return {**content, **{name: value for name, value in details.items() if value}}
 
 
-def is_file(part: JsonObject) -> bool:
+def is_file_part(part: JsonObject) -> bool:
     return any(part.get(key) is not None for key in _FILE_KEYS)
 
 
-def read_file(part: JsonObject, path: str) -> ClientFile:
+def parse_file_part(part: JsonObject, path: str) -> ClientFile:
     """Parse a file part of any protocol version; raises ``InvalidField``."""
     is_nested = part.get("file") is not None
     fields = object_at(part, "file", f"{path}.file") if is_nested else part
@@ -119,9 +119,9 @@ class MessageFiles:
             history.append(message.model_copy(update={"parts": tuple(parts)}))
         return record.model_copy(update={"history": tuple(history)})
 
-    async def find(self, record: TaskRecord, file_id: str) -> tuple[str, bytes]:
+    async def find_file(self, record: TaskRecord, file_id: str) -> tuple[str, bytes]:
         """Name and content of a file of the task. Raises ``NoVisibleTask`` if not stored, and ``StoreUnavailable``."""
-        name = _file_names_by_id(record).get(file_id)
+        name = _collect_file_names_by_id(record).get(file_id)
         content = await self._read_content(record.tenant, file_id) if name is not None else None
         if name is None or content is None:
             raise NoVisibleTask(f"{record.task_id}/files/{file_id}")
@@ -147,7 +147,7 @@ class MessageFiles:
             raise StoreUnavailable(f"the task's files cannot be read: {error}") from error
 
 
-def _file_names_by_id(record: TaskRecord) -> dict[str, str]:
+def _collect_file_names_by_id(record: TaskRecord) -> dict[str, str]:
     """The names of a task's stored files by id, both sent and fetched ones."""
     names = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
     parts = (part for message in record.history for part in message.parts if FILE_ID_FIELD in part)

@@ -16,7 +16,7 @@ from services.gateway.edge.errors import InvalidField, NotFound, RateLimitStatus
 from services.gateway.edge.fields import object_at, required_id_at, short_text_at, whole_number_at
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
-from services.gateway.features.identity.middleware import check_rate_limits
+from services.gateway.features.identity.middleware import require_unused_limits
 from services.gateway.features.identity.settings import RateAllowance
 from services.gateway.features.identity.store import Keyring, RateMeter
 from shared.contracts.api_key import ApiKey
@@ -35,7 +35,7 @@ _KEY_FIELDS = frozenset({"principal", "roles", "levels", "label", "days", *LIMIT
 
 
 class KeyRequest(NamedTuple):
-    """The properties of a key that an operator asks for. ``label``: what the key is for."""
+    """The API key that an operator asks for. ``label``: what the key is for."""
 
     principal_id: str
     roles: tuple[Role, ...] = (Role.CLIENT,)
@@ -54,7 +54,7 @@ class CreatedKey(NamedTuple):
     token: str
 
 
-def make_key(request: KeyRequest, tenant: str, created_by: str, now: datetime | None = None) -> CreatedKey:
+def make_api_key(request: KeyRequest, tenant: str, created_by: str, now: datetime | None = None) -> CreatedKey:
     """A new key with an unused id and a random secret. ``now``: when it was made, if not at this moment."""
     properties, secret, created_at = request._asdict(), token_urlsafe(32), now or datetime.now(UTC)
     days = properties.pop("days")
@@ -70,7 +70,7 @@ def make_key(request: KeyRequest, tenant: str, created_by: str, now: datetime | 
     return CreatedKey(key, "_".join((PREFIX_OF_KEYS, key.key_id, secret)))
 
 
-def _split_token(token: str) -> tuple[str, str] | None:
+def _split_api_key(token: str) -> tuple[str, str] | None:
     """The key's id and the secret in a token; None if it has not the form of an API key."""
     parts = token.split("_", 2)
     if len(parts) != 3 or parts[0] != PREFIX_OF_KEYS or not parts[1].isalnum():
@@ -110,10 +110,10 @@ def _rate_limit_at(body: JsonObject, name: str) -> int | None:
 def build_key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
     """The key as JSON for operators, without the hash of its secret."""
     fields = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
-    return {**fields, "good": key.is_valid(now), "warning": _expiry_warning(key, now)}
+    return {**fields, "good": key.is_valid(now), "warning": _write_expiry_warning(key, now)}
 
 
-def _expiry_warning(key: ApiKey, now: datetime) -> str | None:
+def _write_expiry_warning(key: ApiKey, now: datetime) -> str | None:
     """A warning that the key expires soon; None if it does not."""
     if key.expires_at is None or not key.is_valid(now) or key.expires_at - now > _WARNING_BEFORE_EXPIRY:
         return None
@@ -131,13 +131,15 @@ def hash_secret(secret: str) -> str:
 
 
 class UnverifiedIdentity(identity.Identity):
+    """Identifies callers by what their requests claim, without authentication."""
+
     @override
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
         return identity.AdmittedCaller(None)
 
     @override
     def caller_of(self, authenticated_caller: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
-        return identity.Caller(DEFAULT_TENANT, identity.claimed_principal(metadata))
+        return identity.Caller(DEFAULT_TENANT, identity.parse_claimed_principal(metadata))
 
 
 _UNKNOWN_KEY_TEXT = "the API key is unknown, expired or revoked"
@@ -150,37 +152,39 @@ class KeyIdentity(identity.Identity):
         self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
-        bearer = identity.bearer_token(headers)
+        bearer = identity.read_bearer_token(headers)
         token = headers.get("x-api-key") if bearer is None else bearer
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
-        parts = _split_token(token)
+        parts = _split_api_key(token)
         if parts is None:
             raise Unauthenticated(_UNKNOWN_KEY_TEXT)
         key_id, digest = parts[0], hash_secret(parts[1])
-        key, rate_limits = await self._meter.count_for_key(key_id, digest, use, self._default_allowance)
+        key, rate_limits = await self._meter.count_request_of_key(key_id, digest, use, self._default_allowance)
         if key is None or not _is_valid_secret(key, parts[1], self._clock()):
             raise Unauthenticated(_UNKNOWN_KEY_TEXT)
         principal = Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True)
         return identity.AdmittedCaller(
             identity.Caller(key.tenant, principal),
-            check_rate_limits(rate_limits),
+            require_unused_limits(rate_limits),
             partial(self._count_message, key_id, digest),
         )
 
     async def _count_message(self, key_id: str, digest: str) -> RateLimitStatus:
-        _, rate_limits = await self._meter.count_for_key(
+        _, rate_limits = await self._meter.count_request_of_key(
             key_id, digest, identity.LimitUse.MESSAGE, self._default_allowance
         )
-        return check_rate_limits(rate_limits)
+        return require_unused_limits(rate_limits)
 
 
 class KeyOrTokenIdentity(identity.Identity):
+    """Identifies callers by API keys and by bearer tokens."""
+
     def __init__(self, keys: identity.Identity, tokens: identity.Identity) -> None:
         self._keys, self._tokens = keys, tokens
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
-        bearer = identity.bearer_token(headers)
+        bearer = identity.read_bearer_token(headers)
         if bearer is None and "x-api-key" not in headers:
             raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
         is_key = bearer is None or bearer.startswith(f"{PREFIX_OF_KEYS}_")
@@ -200,8 +204,8 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
         201 with the key and its token. The token is shown in this answer only.
         """
         request = parse_key_request(object_at(call.body, "key"))
-        created = make_key(request, call.caller.tenant, call.caller.principal.id)
-        await self._service.add(created.key)
+        created = make_api_key(request, call.caller.tenant, call.caller.principal.id)
+        await self._service.add_key(created.key)
         return JSONResponse(
             {**build_key_view(created.key, created.key.created_at), "token": created.token}, 201, _NO_STORE_HEADERS
         )
@@ -218,8 +222,8 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
     async def revoke(self, call: ApiCall) -> JsonValue:
         """Revoke an API key, which is refused from now on. May be repeated; 404 if there is no key of that id."""
         key_id, now = call.path_value("key_id"), datetime.now(UTC)
-        key = await self._service.find(key_id)
+        key = await self._service.find_key(key_id)
         if key is None or key.tenant != call.caller.tenant:
             raise NotFound(f"key {key_id!r}")
-        await self._service.revoke(key, now)  # a repeat changes nothing
-        return build_key_view(await self._service.find(key_id) or key, now)
+        await self._service.revoke_key(key, now)  # a repeat changes nothing
+        return build_key_view(await self._service.find_key(key_id) or key, now)

@@ -8,9 +8,9 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.errors import NotFound
-from services.gateway.edge.fields import object_at, read_object
-from services.gateway.features.identity.middleware import caller_of_request
-from services.gateway.features.identity.model import Caller, Identity, check_operator
+from services.gateway.edge.fields import object_at, read_json_object_body
+from services.gateway.features.identity.middleware import get_identified_caller
+from services.gateway.features.identity.model import Caller, Identity, require_operator_role
 from shared.domain.exact_json import JsonObject
 
 
@@ -37,6 +37,8 @@ OPERATORS_TEXT = "operators of the tenant"
 
 
 class _ApiPathMark(NamedTuple):
+    """The verb and path under which a method of ``ApiEndpoints`` answers."""
+
     verb: str
     path: str
     requires_operator: bool | None
@@ -69,36 +71,36 @@ class ApiEndpoints(Generic[Service]):
 _METHODS_OF_READS = ("GET", "HEAD")
 
 
-def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[object]) -> APIRouter:
+def build_api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[object]) -> APIRouter:
     """The routes of the marked methods. ``max_body_bytes``: the most bytes of a body."""
     router = APIRouter()
 
     def make_endpoint(handle: HandleApiCall, requires_operator: bool) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
+        async def answer_request(request: Request) -> Response:
             body = (
-                await read_object(request, max_body_bytes, may_lack_body=True)
+                await read_json_object_body(request, max_body_bytes, may_lack_body=True)
                 if request.method not in _METHODS_OF_READS
                 else {}
             )
-            caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata"))
+            caller = identity.caller_of(get_identified_caller(request), object_at(body, "metadata"))
             if requires_operator:
-                check_operator(caller)
+                require_operator_role(caller)
                 if (tenant := request.path_params.get("tenant", caller.tenant)) != caller.tenant:
                     raise NotFound(f"tenant {tenant!r} that you may see")
             answer = await handle(ApiCall(caller, body, request))
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
-        return endpoint
+        return answer_request
 
     for name, method in vars(type(endpoints)).items():
         marked_path: _ApiPathMark | None = getattr(method, "api_path", None)
         if marked_path is not None:
             own_rule = marked_path.requires_operator
             requires_operator = endpoints.requires_operator if own_rule is None else own_rule
-            endpoint = make_endpoint(getattr(endpoints, name), requires_operator)
+            answer_request = make_endpoint(getattr(endpoints, name), requires_operator)
             router.add_api_route(
                 marked_path.path,
-                endpoint,
+                answer_request,
                 methods=[marked_path.verb],
                 response_class=JSONResponse,
                 name=name,
@@ -106,5 +108,5 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
                 openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if requires_operator else None,
             )
             if marked_path.verb == "GET":  # the server leaves out the body of an answer to HEAD
-                router.add_api_route(marked_path.path, endpoint, methods=["HEAD"], include_in_schema=False)
+                router.add_api_route(marked_path.path, answer_request, methods=["HEAD"], include_in_schema=False)
     return router

@@ -13,10 +13,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge import errors
-from services.gateway.edge.replies import RETRY_LATER_HEADERS, TOO_MANY_REQUESTS, error_reply, rpc_error_reply
+from services.gateway.edge.replies import (
+    RETRY_LATER_HEADERS,
+    TOO_MANY_REQUESTS,
+    build_error_reply,
+    build_rpc_error_reply,
+)
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, LimitUse
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.identity.throttle import FailureThrottle, client_address, parse_networks
+from services.gateway.features.identity.throttle import FailureThrottle, determine_client_address, parse_networks
 from shared.ports.store import StoreUnavailable
 
 _MESSAGE_PATH_PATTERN = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
@@ -27,7 +32,7 @@ MESSAGE_METHODS = frozenset(
 )
 
 
-def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitStatus:
+def require_unused_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitStatus:
     """Raises ``TooManyRequests`` if a limit is used up; otherwise returns ``rate_limits``."""
     for measure in rate_limits.usages:
         if measure.name == rate_limits.used_up:
@@ -36,7 +41,7 @@ def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitSt
     return rate_limits
 
 
-def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
+def build_limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
     """The rate-limit headers of the IETF draft "RateLimit header fields for HTTP"."""
     if not rate_limits.usages:
         return {}
@@ -97,7 +102,7 @@ class CallerMiddleware:
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIAL_HEADERS]))
         peer = scope.get("client")
-        source = client_address(str(peer[0]) if peer else "", forwarded, self._trusted_proxies)
+        source = determine_client_address(str(peer[0]) if peer else "", forwarded, self._trusted_proxies)
         has_credential = any(name in headers for name in _CREDENTIAL_HEADERS)
         if has_credential and (wait := self._throttle.seconds_to_wait(source, credential)):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
@@ -114,7 +119,7 @@ class CallerMiddleware:
         return admitted
 
 
-def caller_of_request(request: Request) -> Caller | None:
+def get_identified_caller(request: Request) -> Caller | None:
     """The caller that the middleware has identified; None if there is no authentication."""
     admission = cast("AdmittedCaller | None", request.scope.get(_ADMISSION_SCOPE_KEY))
     return admission.caller if admission else None
@@ -132,33 +137,33 @@ def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
         case errors.TooManyRequests():
             return _answer_too_many(scope, fault)
         case errors.NotEntitled():
-            return error_reply(403, str(fault), _challenge_header("insufficient_scope"))
+            return build_error_reply(403, str(fault), _build_challenge_header("insufficient_scope"))
         case errors.Unauthenticated():
             in_vain = any(name in Headers(scope=scope) for name in _CREDENTIAL_HEADERS)
-            return error_reply(401, str(fault), _challenge_header("invalid_token" if in_vain else ""))
+            return build_error_reply(401, str(fault), _build_challenge_header("invalid_token" if in_vain else ""))
         case _:
-            return error_reply(503, str(fault), RETRY_LATER_HEADERS)
+            return build_error_reply(503, str(fault), RETRY_LATER_HEADERS)
 
 
-def _challenge_header(error: str) -> dict[str, str]:
+def _build_challenge_header(error: str) -> dict[str, str]:
     return {"WWW-Authenticate": f'{_BEARER_CHALLENGE}, error="{error}"' if error else _BEARER_CHALLENGE}
 
 
 def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
     """The 429 response: a JSON-RPC error on the JSON-RPC path (without call id, since the body was not read)."""
     if scope["path"] == JSON_RPC_PATH:
-        reply: Response = rpc_error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
+        reply: Response = build_rpc_error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
     else:
-        reply = error_reply(429, str(fault))
+        reply = build_error_reply(429, str(fault))
     reply.headers["Retry-After"] = str(fault.wait)
-    reply.headers.update(limit_headers(fault.rate_limits))
+    reply.headers.update(build_limit_headers(fault.rate_limits))
     return reply
 
 
 def _add_limit_headers(send: Send, admission: AdmittedCaller) -> Send:
     async def send_with_limit_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(limit_headers(admission.rate_limits))
+            MutableHeaders(scope=message).update(build_limit_headers(admission.rate_limits))
         await send(message)
 
     return send_with_limit_headers

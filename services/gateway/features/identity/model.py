@@ -6,13 +6,15 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from services.gateway.edge import errors
-from services.gateway.edge.fields import check_type, list_at, object_at, required_id_at
+from services.gateway.edge.fields import list_at, object_at, require_type, required_id_at
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import EscalationLevel, Role
 
 
 class Caller(NamedTuple):
+    """Who sent a request: a principal of a tenant."""
+
     tenant: str
     principal: Principal
 
@@ -82,7 +84,7 @@ _PRINCIPAL_FIELD_PATH = "metadata.principal"
 _ANONYMOUS_PRINCIPAL = Principal(id=ANONYMOUS)
 
 
-def claimed_principal(metadata: JsonObject) -> Principal:
+def parse_claimed_principal(metadata: JsonObject) -> Principal:
     """The unverified principal that ``metadata.principal`` claims; ``anonymous`` if it is absent.
 
     Raises ``InvalidField`` for a claim of a wrong form.
@@ -97,13 +99,13 @@ def claimed_principal(metadata: JsonObject) -> Principal:
     )
 
 
-def bearer_token(headers: Mapping[str, str]) -> str | None:
+def read_bearer_token(headers: Mapping[str, str]) -> str | None:
     """The token in ``Authorization: Bearer TOKEN``; None without this header, or for another scheme."""
     scheme, space, token = headers.get("authorization", "").partition(" ")
     return token.strip() if space and scheme.lower() == "bearer" else None
 
 
-def check_client(caller: Caller) -> None:
+def require_client_role(caller: Caller) -> None:
     """Raises ``NotAClient`` for a verified caller without the role client, which sending tasks requires."""
     if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
         raise errors.NotAClient("you do not have the role client, and may not send tasks")
@@ -160,10 +162,10 @@ def parse_escalation_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
 
 def _read_strings(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
     words = enumerate(list_at(claim, key, f"{path}.{key}"))
-    return tuple(check_type(word, str, f"{path}.{key}[{index}]") for index, word in words)
+    return tuple(require_type(word, str, f"{path}.{key}[{index}]") for index, word in words)
 
 
-def check_operator(caller: Caller) -> None:
+def require_operator_role(caller: Caller) -> None:
     """Raises ``NotAnOperator`` unless the caller has the role operator."""
     if Role.OPERATOR not in caller.principal.roles:
         raise errors.NotAnOperator("you do not have the role operator")

@@ -86,16 +86,16 @@ class IdentitySettings(Settings):
         if "jwt" not in self.auth_methods:
             return self
         if not self.jwt_issuer:
-            raise _bad_setting(
+            raise _build_setting_error(
                 "JWT_ISSUER must be set: AUTHENTICATION names jwt, and tokens are believed of one issuer."
             )
         if not self.jwt_audience:
-            raise _bad_setting(
+            raise _build_setting_error(
                 "JWT_AUDIENCE must be set: a token that is meant for another service opens nothing here."
             )
         name, url = ("JWT_JWKS_URL", self.jwt_jwks_url) if self.jwt_jwks_url else ("JWT_ISSUER", self.jwt_issuer)
         if not may_fetch_keys_from(url):
-            raise _bad_setting(f"{name} must be an https address; http is for this machine only.")
+            raise _build_setting_error(f"{name} must be an https address; http is for this machine only.")
         return self
 
     @property
@@ -113,5 +113,5 @@ class IdentitySettings(Settings):
         return RateAllowance(self.rate_requests, self.rate_messages, self.quota_messages)
 
 
-def _bad_setting(sentence: str) -> PydanticCustomError:
+def _build_setting_error(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("authentication", "{sentence}", {"sentence": sentence})

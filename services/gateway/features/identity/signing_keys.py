@@ -70,7 +70,7 @@ class SigningKeys:
         self._problem = "they were not fetched yet"
         self._fetch_lock = asyncio.Lock()
 
-    async def find(self, kid: str | None, algorithm: str) -> SigningKey | None:
+    async def find_key(self, kid: str | None, algorithm: str) -> SigningKey | None:
         """The key with that id and algorithm; an unknown one is fetched from the issuer. None if there is none.
 
         Without ``kid`` it is the only key for that algorithm, if there is just one. Raises ``IssuerUnavailable`` if the
@@ -78,10 +78,10 @@ class SigningKeys:
         """
         if algorithm not in _ALL_ALGORITHMS:
             return None
-        key = self._find_known(kid, algorithm) if self._are_fresh() else None
+        key = self._find_known_key(kid, algorithm) if self._are_fresh() else None
         if key is None:
             await self._renew_if_missing(kid, algorithm)
-            key = self._find_known(kid, algorithm)
+            key = self._find_known_key(kid, algorithm)
             if not self._are_fresh() or (key is None and self._problem):
                 raise IssuerUnavailable("tokens cannot be verified for now: the issuer's keys cannot be had")
         return key
@@ -90,26 +90,26 @@ class SigningKeys:
         """Renew the keys regularly, for ever, so that no request has to wait for them."""
         while True:
             async with self._fetch_lock:
-                await self._fetch()
+                await self._fetch_keys()
             await asyncio.sleep(self._interval if self._problem == "" else _RETRY_SECONDS)
 
     async def _renew_if_missing(self, kid: str | None, algorithm: str) -> None:
         """Fetch the keys if the key is still unknown: once for all waiting requests, and not before the retry pause."""
         async with self._fetch_lock:
-            is_missing = not self._are_fresh() or self._find_known(kid, algorithm) is None
+            is_missing = not self._are_fresh() or self._find_known_key(kid, algorithm) is None
             if is_missing and (self._tried_at is None or self._clock() - self._tried_at >= _RETRY_SECONDS):
-                await self._fetch()
+                await self._fetch_keys()
 
-    async def _fetch(self) -> None:
+    async def _fetch_keys(self) -> None:
         self._tried_at = self._clock()
         try:
-            self._keys = usable_keys(await self._fetch_published())
+            self._keys = select_usable_keys(await self._fetch_published())
             self._renewed_at, self._problem = self._clock(), ""
         except IssuerUnavailable as error:
             self._problem = str(error)
             log.warning("signing_keys_not_renewed", error=self._problem, known=len(self._keys))
 
-    def _find_known(self, kid: str | None, algorithm: str) -> SigningKey | None:
+    def _find_known_key(self, kid: str | None, algorithm: str) -> SigningKey | None:
         matches = [key for key in self._keys if algorithm in key.algorithms and kid in (None, key.kid)]
         return matches[0] if len(matches) == 1 or (matches and kid) else None
 
@@ -117,13 +117,13 @@ class SigningKeys:
         return self._renewed_at is not None and self._clock() - self._renewed_at < self._max_age
 
 
-def usable_keys(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
+def select_usable_keys(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:
     """The published keys that are public, meant for signatures, and long enough."""
     return tuple(filter(None, (_parse_jwk(jwk) for jwk in published[:_MOST_KEYS])))
 
 
 def _parse_jwk(jwk: Mapping[str, object]) -> SigningKey | None:
-    algorithms, operations = _permitted_algorithms(jwk), jwk.get("key_ops")
+    algorithms, operations = _list_permitted_algorithms(jwk), jwk.get("key_ops")
     may_verify = operations is None or (isinstance(operations, list) and "verify" in operations)
     if not algorithms or "d" in jwk or jwk.get("use", "sig") != "sig" or not may_verify:
         return None
@@ -138,7 +138,7 @@ def _parse_jwk(jwk: Mapping[str, object]) -> SigningKey | None:
     return SigningKey(str(jwk.get("kid") or ""), algorithms, key)
 
 
-def _permitted_algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
+def _list_permitted_algorithms(jwk: Mapping[str, object]) -> Sequence[str]:
     permitted: Sequence[str] = ()
     if jwk.get("kty") == "RSA":
         permitted = _RSA_ALGORITHMS
@@ -157,7 +157,7 @@ class HttpJwks:
     def __init__(self, http: httpx.AsyncClient, issuer: str, url: str = "") -> None:
         self._http, self._issuer, self._url = http, issuer, url
 
-    async def fetch(self) -> list[JsonObject]:
+    async def fetch_keys(self) -> list[JsonObject]:
         published = await self._fetch_object(self._url or await self._discover_keys_url())
         keys = published.get("keys")
         if not isinstance(keys, list):

@@ -21,7 +21,7 @@ _MICROS_PER_SECOND = 1_000_000
 class RateMeter(ScriptedStore):
     """Counts requests and messages of callers over all replicas. Both methods may raise ``StoreUnavailable``."""
 
-    async def count_for_key(
+    async def count_request_of_key(
         self, key_id: str, digest: str, use: identity.LimitUse, default_allowance: RateAllowance
     ) -> tuple[ApiKey | None, RateLimitStatus]:
         """Count a request for a key; returns the key, None if there is none, and its rate limits afterwards.
@@ -33,7 +33,7 @@ class RateMeter(ScriptedStore):
         reply = await self._count_request(names, use, default_allowance, digest)
         return _read_stored_key(reply[0], reply[1], reply[2]), _parse_rate_limits(reply[3:])
 
-    async def count_for_bearer(
+    async def count_request_of_bearer(
         self, caller: identity.Caller, use: identity.LimitUse, default_allowance: RateAllowance
     ) -> RateLimitStatus:
         names = keys.rate_keys_of_bearer(caller.tenant, caller.principal.id)
@@ -74,26 +74,26 @@ def _parse_rate_limits(reply: Sequence[str]) -> RateLimitStatus:
 
 
 class Keyring(ScriptedStore):
-    """The API keys. All methods may raise ``StoreUnavailable`` and may be repeated."""
+    """The API keys of all tenants, in Redis. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def find(self, key_id: str) -> ApiKey | None:
+    async def find_key(self, key_id: str) -> ApiKey | None:
         """The key of that id, also a revoked one; None if there is none."""
-        return (await self._find_all([key_id]))[0]
+        return (await self._find_keys([key_id]))[0]
 
     async def list_keys(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.tenant_api_keys_key(tenant)))
-        found_keys = await self._find_all(ids) if ids else []
+        found_keys = await self._find_keys(ids) if ids else []
         if missing_ids := [key_id for key_id, key in zip(ids, found_keys, strict=True) if key is None]:
             await self._scripts.execute("SREM", keys.tenant_api_keys_key(tenant), *missing_ids)
         return [key for key in found_keys if key is not None]
 
-    async def _find_all(self, key_ids: Sequence[str]) -> list[ApiKey | None]:
+    async def _find_keys(self, key_ids: Sequence[str]) -> list[ApiKey | None]:
         """The keys with these ids, in one round trip; None for one that does not exist."""
         commands = (("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at") for key_id in key_ids)
         rows = cast("list[tuple[str | None, str | None, str | None]]", await self._scripts.execute_commands(*commands))
         return [_read_stored_key(*row) for row in rows]
 
-    async def add(self, key: ApiKey) -> None:
+    async def add_key(self, key: ApiKey) -> None:
         """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""
         redis_key = keys.api_key(key.key_id)
         own_limits = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)  # as the counting script reads
@@ -104,7 +104,7 @@ class Keyring(ScriptedStore):
         if key.expires_at:
             await self._expire_at(redis_key, key.expires_at)
 
-    async def revoke(self, key: ApiKey, time: datetime) -> None:
+    async def revoke_key(self, key: ApiKey, time: datetime) -> None:
         """Revoke a key as of ``time``; a repeat does not change the time."""
         redis_key = keys.api_key(key.key_id)
         await self._scripts.execute("HSETNX", redis_key, "revoked_at", time.isoformat())

@@ -55,14 +55,14 @@ def parse_networks(words: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ip_network(word, strict=False) for word in words)
 
 
-def client_address(peer: str, forwarded: str, trusted_proxies: Sequence[Network]) -> str:
+def determine_client_address(peer: str, forwarded: str, trusted_proxies: Sequence[Network]) -> str:
     """The client's address: the nearest hop that is no trusted proxy. Hops before it may be forged by the client.
 
     An IPv6 address is replaced by its /64 network. Empty if the address is unknown: for a peer on a Unix socket, and
     for one behind a proxy that no setting trusts, where all clients would share one address.
     """
     if not forwarded:
-        return _address_text(_parse_address(peer))
+        return _format_address(_parse_address(peer))
     if not trusted_proxies:
         return ""
     address = _parse_address(peer)
@@ -73,7 +73,7 @@ def client_address(peer: str, forwarded: str, trusted_proxies: Sequence[Network]
         if previous is None:
             break
         address = previous
-    return _address_text(address)
+    return _format_address(address)
 
 
 @lru_cache(_MOST_CACHED_ADDRESSES)
@@ -90,7 +90,7 @@ def _parse_address(text: str) -> Address | None:
 
 
 @lru_cache(_MOST_CACHED_ADDRESSES)
-def _address_text(address: Address | None) -> str:
+def _format_address(address: Address | None) -> str:
     if isinstance(address, IPv6Address):
         return str(ip_network((address, _IPV6_NETWORK_BITS), strict=False))
     return "" if address is None else str(address)

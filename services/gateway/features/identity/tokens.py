@@ -10,7 +10,7 @@ from jwt import exceptions as faults
 from services.gateway.edge.errors import NotEntitled, RateLimitStatus, Unauthenticated
 from services.gateway.edge.fields import MAX_ID_LENGTH
 from services.gateway.features.identity import model as identity
-from services.gateway.features.identity.middleware import check_rate_limits
+from services.gateway.features.identity.middleware import require_unused_limits
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.identity.signing_keys import SigningKeys
 from services.gateway.features.identity.store import RateMeter
@@ -19,15 +19,15 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import EscalationLevel, Role
 
 
-def caller_from_claims(claims: JsonObject, settings: IdentitySettings) -> identity.Caller:
+def build_caller_from_claims(claims: JsonObject, settings: IdentitySettings) -> identity.Caller:
     """The caller that a token's claims name; raises ``NotEntitled``, which names a missing or wrong claim."""
-    tenant = settings.jwt_tenant or _claim_text(claims, settings.jwt_tenant_claim, "tenant")
-    principal_id = _claim_text(claims, settings.jwt_principal_claim, "principal")
+    tenant = settings.jwt_tenant or _read_text_claim(claims, settings.jwt_tenant_claim, "tenant")
+    principal_id = _read_text_claim(claims, settings.jwt_principal_claim, "principal")
     roles, levels = _read_roles(claims, settings), _read_escalation_levels(claims, settings)
     return identity.Caller(tenant, Principal(id=principal_id, roles=roles, levels=levels, verified=True))
 
 
-def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
+def _read_text_claim(claims: JsonObject, name: str, meaning: str) -> str:
     value = _find_claim(claims, name)
     if isinstance(value, str) and 0 < len(value) <= MAX_ID_LENGTH and value.isprintable():
         return value
@@ -38,7 +38,7 @@ def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
 def _read_roles(claims: JsonObject, settings: IdentitySettings) -> tuple[Role, ...]:
     """This product's roles in the token's roles; raises ``NotEntitled`` if there are none."""
     roles_by_word = {f"{settings.jwt_roles_prefix}{role.value}": role for role in Role}
-    words = _claim_words(claims, settings.jwt_roles_claim)
+    words = _read_words_claim(claims, settings.jwt_roles_claim)
     roles = tuple(dict.fromkeys(roles_by_word[word] for word in words if word in roles_by_word))
     if not roles:
         claim = f"its claim {settings.jwt_roles_claim!r} must name one of {', '.join(roles_by_word)}"
@@ -50,13 +50,15 @@ def _read_escalation_levels(claims: JsonObject, settings: IdentitySettings) -> t
     """The levels at which the token's holder may approve. Raises ``NotEntitled`` for an unknown level."""
     try:
         return tuple(
-            dict.fromkeys(EscalationLevel.parse(word).word for word in _claim_words(claims, settings.jwt_levels_claim))
+            dict.fromkeys(
+                EscalationLevel.parse(word).word for word in _read_words_claim(claims, settings.jwt_levels_claim)
+            )
         )
     except ValueError as error:
         raise NotEntitled(f"the token's claim {settings.jwt_levels_claim!r} cannot be used: {error}") from None
 
 
-def _claim_words(claims: JsonObject, name: str) -> list[str]:
+def _read_words_claim(claims: JsonObject, name: str) -> list[str]:
     """The words in a claim: a list of texts, or one text with spaces, like ``scope``. Raises ``NotEntitled``."""
     value = _find_claim(claims, name)
     if isinstance(value, str):
@@ -99,7 +101,7 @@ class JwtIdentity(identity.Identity):
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
         """Admit a bearer token's caller; also raises ``NotEntitled`` and ``IssuerUnavailable``."""
-        token = identity.bearer_token(headers)
+        token = identity.read_bearer_token(headers)
         if token is None:
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
         caller = await self.caller_of_token(token)
@@ -108,18 +110,18 @@ class JwtIdentity(identity.Identity):
 
     async def caller_of_token(self, token: str) -> identity.Caller:
         """Verify a token and return its caller; raises as ``admit`` does."""
-        algorithm, kid = _read_header(token)
-        key = await self._keys.find(kid, algorithm)
+        algorithm, kid = _read_token_header(token)
+        key = await self._keys.find_key(kid, algorithm)
         if key is None:
             raise Unauthenticated("the token is signed by a key or an algorithm that its issuer does not publish")
-        return caller_from_claims(self._verify(token, key.key, algorithm), self._settings)
+        return build_caller_from_claims(self._verify_token(token, key.key, algorithm), self._settings)
 
     async def _count_request(self, caller: identity.Caller, use: identity.LimitUse) -> RateLimitStatus:
         if use is identity.LimitUse.UNCOUNTED or not any(self._default_allowance):
             return RateLimitStatus()
-        return check_rate_limits(await self._meter.count_for_bearer(caller, use, self._default_allowance))
+        return require_unused_limits(await self._meter.count_request_of_bearer(caller, use, self._default_allowance))
 
-    def _verify(self, token: str, key: object, algorithm: str) -> JsonObject:
+    def _verify_token(self, token: str, key: object, algorithm: str) -> JsonObject:
         """Verify a token's signature, issuer, audience and times; returns its claims. Raises ``Unauthenticated``."""
         try:
             claims = jwt.decode(
@@ -139,7 +141,7 @@ class JwtIdentity(identity.Identity):
         return cast(JsonObject, claims)
 
 
-def _read_header(token: str) -> tuple[str, str | None]:
+def _read_token_header(token: str) -> tuple[str, str | None]:
     """The algorithm and key id in a token's unverified header; raises ``Unauthenticated``."""
     if len(token) > _LONGEST_TOKEN:
         raise Unauthenticated(f"the token is longer than {_LONGEST_TOKEN} characters")

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.keep_alive import sse_frame, sse_response
-from services.gateway.edge.replies import RETRY_LATER_HEADERS, add_probe_route, asks_for_1_0, file_reply
-from services.gateway.features.identity.middleware import caller_of_request
+from services.gateway.edge.keep_alive import build_sse_response, encode_sse_frame
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, add_probe_route, asks_for_1_0, build_file_reply
+from services.gateway.features.identity.middleware import get_identified_caller
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
 from services.gateway.features.tasks.service import TaskService
@@ -23,7 +23,7 @@ from shared.ports.tasks import EventsLost, TaskSnapshot, parse_stream_id
 log = structlog.get_logger()
 
 
-async def _event_frames(
+async def _stream_event_frames(
     tasks: TaskService, task_snapshot: TaskSnapshot, seen: updates.SeenEvents | None, model_notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yields a task's events after ``seen`` as SSE frames, to the end of the current turn or, if ``follow``, the task.
@@ -34,9 +34,9 @@ async def _event_frames(
         resumption = updates.find_resumption(seen, task_snapshot)
         while True:
             if resumption.lost_after is not None:
-                yield _gap_frame(task_snapshot, resumption.lost_after, model_notice)
+                yield _build_gap_frame(task_snapshot, resumption.lost_after, model_notice)
             try:
-                async with aclosing(_later_frames(tasks, task_snapshot, resumption, follow=follow)) as frames:
+                async with aclosing(_stream_later_frames(tasks, task_snapshot, resumption, follow=follow)) as frames:
                     async for frame in frames:
                         yield frame
                 return
@@ -48,7 +48,7 @@ async def _event_frames(
         yield sse_frame(json.dumps({"error": str(fault)}), event="error")
 
 
-async def _later_frames(
+async def _stream_later_frames(
     tasks: TaskService, task_snapshot: TaskSnapshot, resumption: updates.Resumption, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     record = task_snapshot.record
@@ -61,7 +61,7 @@ async def _later_frames(
     async with aclosing(tasks.watch(record, start.stream_id_to_read_after)) as events:
         async for stream_id, event in events:
             data = event.model_dump_json(include={"kind", "at", "data"})
-            yield sse_frame(data, event_id=stream_id, event=event.kind)
+            yield encode_sse_frame(data, event_id=stream_id, event=event.kind)
             is_of_past_turn = event.data.get("turn_id") in past_turns
             if ends_task(event) or (updates.leaves_task_waiting(event) and not follow and not is_of_past_turn):
                 return
@@ -69,13 +69,13 @@ async def _later_frames(
                 return
 
 
-def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, model_notice: str) -> bytes:
+def _build_gap_frame(task_snapshot: TaskSnapshot, lost_after: str, model_notice: str) -> bytes:
     data = {
         "kind": "snapshot",
         "gap": {"lost_after": lost_after},
         "task": build_public_view(task_snapshot.record, model_notice),
     }
-    return sse_frame(json.dumps(data), event_id=task_snapshot.newest or "0-0", event="snapshot")
+    return encode_sse_frame(json.dumps(data), event_id=task_snapshot.newest or "0-0", event="snapshot")
 
 
 GetTaskIn1_0 = Callable[[Request], Awaitable[Response]]
@@ -128,14 +128,16 @@ class TaskAndProbeEndpoints:
         task_snapshot = await self._tasks.read_snapshot(
             await self._tasks.get_task(task_id, self._identify_caller(request))
         )
-        return sse_response(_event_frames(self._tasks, task_snapshot, last_event_id, self._model_notice, follow=follow))
+        return build_sse_response(
+            _stream_event_frames(self._tasks, task_snapshot, last_event_id, self._model_notice, follow=follow)
+        )
 
     async def download_file(self, task_id: str, file_id: str, request: Request) -> Response:
         """Download a file of the task's messages. 404 if there is no such task that the caller may see, or no such
         file.
         """
         record = await self._tasks.get_task(task_id, self._identify_caller(request))
-        return file_reply(*await self._tasks.files.find(record, file_id))
+        return build_file_reply(*await self._tasks.files.find_file(record, file_id))
 
     async def report_health(self) -> dict[str, JsonValue]:
         """Whether the process is alive, without asking any other service."""
@@ -148,4 +150,4 @@ class TaskAndProbeEndpoints:
         return JSONResponse({"status": "ready"})
 
     def _identify_caller(self, request: Request) -> Caller:
-        return self._identity.caller_of(caller_of_request(request), {})
+        return self._identity.caller_of(get_identified_caller(request), {})

@@ -89,7 +89,7 @@ class TaskStream:
                 if start.is_whole_stream:
                     return
             try:
-                async with aclosing(self._later_updates(start)) as tail:
+                async with aclosing(self._stream_later_updates(start)) as tail:
                     async for numbered in tail:
                         yield numbered
                 return
@@ -98,7 +98,7 @@ class TaskStream:
                 resumption = Resumption(None, lost.after)
                 start = _find_start(resumption, task_snapshot, is_over=self.end.has_passed(task_snapshot.record))
 
-    async def _later_updates(self, start: StreamStart) -> AsyncGenerator[NumberedUpdate, None]:
+    async def _stream_later_updates(self, start: StreamStart) -> AsyncGenerator[NumberedUpdate, None]:
         async with aclosing(self.tasks.watch(self.record, start.seen.stream_id_to_read_after)) as events:
             async for stream_id, event in events:
                 record = None
@@ -107,7 +107,7 @@ class TaskStream:
                 is_final = self.end.is_reached_by(event, record)
                 for number, update in updates.list_updates_of_event(event, record, is_final=is_final):
                     if not start.seen.includes_update(stream_id, number):
-                        yield NumberedUpdate(updates.event_id(stream_id, number), update)
+                        yield NumberedUpdate(updates.format_event_id(stream_id, number), update)
                 if is_final or (start.last and parse_stream_id(stream_id) >= start.last):
                     return
 
@@ -127,13 +127,13 @@ async def send_and_stream(
     ``last_event_id``: the last event that the client has seen of a message sent before, if it repeats one.
     """
     seen_events = updates.parse_last_event_id(last_event_id)
-    accepted = await tasks.submit(message, caller)
+    accepted = await tasks.submit_message(message, caller)
     if accepted.is_reply:
         start = StreamStart(NumberedUpdate("0-0", TasklessReply(accepted.record)), SeenEvents((0, 0)))
         return TaskStream(tasks, accepted.record, accepted.shown_id, start, StreamEnd(), accepted)
     task_snapshot = await tasks.read_snapshot(accepted.record)
     end, resumption = StreamEnd(accepted.turn_id), updates.find_resumption(seen_events, task_snapshot)
-    start = _start_of_new_task(accepted.record, task_snapshot, resumption) or _find_start(
+    start = _find_start_of_new_task(accepted.record, task_snapshot, resumption) or _find_start(
         resumption, task_snapshot, is_over=end.has_passed(task_snapshot.record)
     )
     return TaskStream(tasks, task_snapshot.record, accepted.shown_id, start, end, accepted)
@@ -159,7 +159,9 @@ async def subscribe_to_task(
     return TaskStream(tasks, task_snapshot.record, task_id, start, end)
 
 
-def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, resumption: Resumption) -> StreamStart | None:
+def _find_start_of_new_task(
+    record: TaskRecord, task_snapshot: TaskSnapshot, resumption: Resumption
+) -> StreamStart | None:
     """The start of a stream that begins with the task as accepted; None if the task has moved on, the client resumes a
     stream, or the first events are gone.
     """

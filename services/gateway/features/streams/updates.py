@@ -49,7 +49,7 @@ class SeenEvents(NamedTuple):
 
     @property
     def event_id(self) -> str:
-        return event_id(format_position(self.position), self.part)
+        return format_event_id(format_position(self.position), self.part)
 
     def includes_update(self, stream_id: str, part: int | None) -> bool:
         """Whether the client has the update ``part`` of an event; None is the event's last update."""
@@ -58,7 +58,7 @@ class SeenEvents(NamedTuple):
         return part is not None and part <= self.part
 
 
-def event_id(stream_id: str, part: int | None) -> str:
+def format_event_id(stream_id: str, part: int | None) -> str:
     return stream_id if part is None else f"{stream_id}.{part}"
 
 
@@ -169,7 +169,7 @@ def list_updates_of_event(event: TaskEvent, record: TaskRecord | None, *, is_fin
         case "turn_finished":
             yield from _list_turn_end_updates(event, record, is_final=is_final)
         case _:
-            if (status := _progress_status(event)) is not None:
+            if (status := _build_progress_update(event)) is not None:
                 yield UpdatePart(None, status)
 
 
@@ -180,16 +180,16 @@ def ends_newest_ended_turn(event: TaskEvent, record: TaskRecord) -> bool:
 
 def is_at_rest(record: TaskRecord) -> bool:
     """Whether the task has ended, or waits for a person or for a time."""
-    return record.state.is_terminal or _is_waiting(record.state, record.metadata.get("waits_until"))
+    return record.state.is_terminal or _is_waiting_state(record.state, record.metadata.get("waits_until"))
 
 
-def _is_waiting(state: object, until: object) -> bool:
+def _is_waiting_state(state: object, until: object) -> bool:
     return state == TaskState.INPUT_REQUIRED or bool(until)
 
 
 def leaves_task_waiting(event: TaskEvent) -> bool:
     """Whether the event ends a turn that leaves its task waiting for a person or for a time."""
-    return event.kind == "turn_finished" and _is_waiting(event.data.get("state"), event.data.get("waits_until"))
+    return event.kind == "turn_finished" and _is_waiting_state(event.data.get("state"), event.data.get("waits_until"))
 
 
 def _list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
@@ -223,7 +223,7 @@ def list_end_updates(record: TaskRecord, state: TaskState, at: datetime, *, is_f
     yield UpdatePart(None, StatusUpdate(state, at, record.reason, record=record, is_final=is_final))
 
 
-def _progress_status(event: TaskEvent) -> StatusUpdate | None:
+def _build_progress_update(event: TaskEvent) -> StatusUpdate | None:
     data = event.data
     match event.kind:
         case "phase":
@@ -235,7 +235,7 @@ def _progress_status(event: TaskEvent) -> StatusUpdate | None:
         case "approval" if "by" in data:
             return _describe_progress(event, f"The approval was {data.get('status')} by {data.get('by')}")
         case "status":
-            return _status_between_turns(event)
+            return _build_status_between_turns(event)
         case _:
             return None
 
@@ -244,7 +244,7 @@ def _describe_progress(event: TaskEvent, text: str) -> StatusUpdate:
     return StatusUpdate(TaskState.WORKING, event.at, text, {"progress": {"kind": event.kind, **event.data}})
 
 
-def _status_between_turns(event: TaskEvent) -> StatusUpdate | None:
+def _build_status_between_turns(event: TaskEvent) -> StatusUpdate | None:
     """The status update of an event between turns; None for a status that the end of the turn repeats."""
     state = TaskState(str(event.data["state"]))
     if state not in (TaskState.SUBMITTED, TaskState.WORKING):

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.ids import derive_id
-from services.gateway.features.identity.model import Caller, check_client, may_decide, may_read
+from services.gateway.features.identity.model import Caller, may_decide, may_read, require_client_role
 from services.gateway.features.tasks.message import ClientMessage, MessageDecision, parse_decision
 from services.gateway.features.tasks.store import FoundTask
 from shared.contracts.task import HistoryMessage, SentFile, TaskRecord, TaskRequest, Turn, TurnKind
@@ -69,10 +69,10 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
-    record, dedupe = found_task.record, _dedupe_key(message, found_task, moment.fresh_id)
+    record, dedupe = found_task.record, _derive_repeat_key(message, found_task, moment.fresh_id)
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if record is None:
-        check_client(caller)
+        require_client_role(caller)
         return incoming.build_new_task(*_choose_ids_of_new_task(incoming, found_task))
     if incoming.turn_id in (*record.turns_done, found_task.signalled_turn_id):
         return TurnToAwait(record, incoming.turn_id)
@@ -80,20 +80,20 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     if not (decision and may_decide(caller.principal, record)):
         _check_is_requester(message, caller, record)
     if not decision:
-        check_client(caller)
+        require_client_role(caller)
     if record.state.is_terminal:
         return incoming.build_new_task(*_choose_ids_of_new_task(incoming, found_task))
     if message.session_id not in (None, record.session_id):
         cause = f"task {message.task_id!r} belongs to session {record.session_id!r}"
-        raise InvalidField(session_field_of(message.dialect), cause)
-    turn = incoming.build_turn(record.task_id).model_copy(update={"files": _sent_files(message)})
+        raise InvalidField(name_session_field(message.dialect), cause)
+    turn = incoming.build_turn(record.task_id).model_copy(update={"files": _list_sent_files(message)})
     if decision:
         return TurnToSignal(record, _make_decision_turn(turn, decision, record))
     return TurnToAccept(record, turn, incoming.dedupe)
 
 
 class _IncomingMessage(NamedTuple):
-    """A message with its sender. ``dedupe``: the key by which a repeat of it is recognised."""
+    """A message with its sender. ``dedupe``: a key that is equal for a repeat of the same message."""
 
     message: ClientMessage
     caller: Caller
@@ -130,7 +130,7 @@ class _IncomingMessage(NamedTuple):
                 tools_endpoint=message.tools_endpoint,
                 metadata=message.request_metadata,
                 solver=message.solver,
-                files=_sent_files(message),
+                files=_list_sent_files(message),
                 practice=message.practice,
             ),
             history=(first_message,),
@@ -140,7 +140,7 @@ class _IncomingMessage(NamedTuple):
         return TurnToAccept(record, turn, self.dedupe)
 
 
-def _dedupe_key(message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
+def _derive_repeat_key(message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
     """The key by which a repeat of the message is recognised: its id; without one, no message is a repeat.
 
     Messages of the early protocol have no ids: there an equal message with the same task id is a repeat until the
@@ -167,7 +167,9 @@ def _choose_ids_of_new_task(incoming: _IncomingMessage, found_task: FoundTask) -
         if record is not None:
             return incoming.moment.fresh_id, message.session_id or record.session_id
         alias = found_task.key.alias
-        return alias, message.session_id or (caller_scoped_id(alias, caller) if caller.principal.verified else alias)
+        return alias, message.session_id or (
+            derive_caller_scoped_id(alias, caller) if caller.principal.verified else alias
+        )
     if record is not None:
         raise TaskHasEnded(record.task_id, record.state.value)
     if message.task_id:
@@ -175,12 +177,12 @@ def _choose_ids_of_new_task(incoming: _IncomingMessage, found_task: FoundTask) -
     return incoming.moment.fresh_id, message.session_id or derive_id("session", caller.tenant, incoming.dedupe)
 
 
-def session_field_of(dialect: A2aVersion) -> str:
+def name_session_field(dialect: A2aVersion) -> str:
     """The field in which a message of that protocol names its session."""
     return "metadata.session_id" if dialect is A2aVersion.LEGACY else "message.contextId"
 
 
-def caller_scoped_id(task_id: str, caller: Caller) -> str:
+def derive_caller_scoped_id(task_id: str, caller: Caller) -> str:
     """An id that replaces a client's task id if a task that the client may not see has that id already.
 
     So clients that number their tasks do not collide, and no answer reveals that an id is taken.
@@ -206,7 +208,7 @@ def _make_decision_turn(turn: Turn, decision: MessageDecision, record: TaskRecor
     return turn.model_copy(update=decision_fields)
 
 
-def _sent_files(message: ClientMessage) -> tuple[SentFile, ...]:
+def _list_sent_files(message: ClientMessage) -> tuple[SentFile, ...]:
     return tuple(file.file for file in message.files)
 
 

@@ -21,7 +21,9 @@ _EVERY_STATE = tuple(TaskState)
 
 
 class TaskListPosition(NamedTuple):
-    """A task's place in the list: when it last changed (microseconds), and its member in the store's lists."""
+    """A task's place in a list of tasks, after which the next page begins: when the task last changed (microseconds),
+    and its member in the store's lists.
+    """
 
     micros: int
     member: str
@@ -75,7 +77,7 @@ class TaskLists(ScriptedStore):
         since = str(int(query.since.timestamp() * 1_000_000)) if query.since else "-inf"
         arguments: list[Argument] = [query.size + 1, *place, since]
         calls: list[ScriptCall] = [
-            (_task_list_keys(tenant, owner, query, partition), arguments) for partition in partitions
+            (_list_task_list_keys(tenant, owner, query, partition), arguments) for partition in partitions
         ]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         places = (
@@ -91,8 +93,8 @@ class TaskLists(ScriptedStore):
 
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
-        position = parse_position("pageToken", *decode_page_token(query.page_token)) if query.page_token else None
-        page = await self.read_page(caller.tenant, query, position, visible_owner_of(caller))
+        position = parse_list_position("pageToken", *decode_page_token(query.page_token)) if query.page_token else None
+        page = await self.read_page(caller.tenant, query, position, choose_visible_owner(caller))
         visible = [record for record in page.records if may_read(caller.principal, record)]
         if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)
@@ -104,7 +106,7 @@ class TaskLists(ScriptedStore):
         for task in tasks:
             partition, member = partition_of(task.tenant, task.session_id), keys.pack_member((task.task_id,))
             query = TaskQuery(session_id=session_id, states=(task.state,))
-            commands += [("ZSCORE", name, member) for name in _task_list_keys(task.tenant, None, query, partition)]
+            commands += [("ZSCORE", name, member) for name in _list_task_list_keys(task.tenant, None, query, partition)]
             commands.append(("HEXISTS", keys.task_record_key_of_list_member(partition, task.tenant, member), "json"))
         answers = await self._scripts.execute_commands(*commands) if commands else []
         rows = zip(tasks, answers[::2], answers[1::2], strict=True)
@@ -125,19 +127,19 @@ class TaskLists(ScriptedStore):
         return [record for _, record in parsed if record], unreadable_ids
 
 
-def visible_owner_of(caller: Caller) -> str | None:
+def choose_visible_owner(caller: Caller) -> str | None:
     """The owner whose tasks the caller may see; None if it may see all (approvers, operators, unverified callers)."""
     return None if may_see_all_tasks(caller.principal) else caller.principal.id
 
 
-def parse_position(field: str, micros: str, member: str) -> TaskListPosition:
+def parse_list_position(field: str, micros: str, member: str) -> TaskListPosition:
     """The place in a token of the client's; raises ``InvalidField``."""
     if not (micros.isascii() and micros.isdecimal() and len(micros) <= _MOST_DIGITS and member):
         raise InvalidField(field, "is none that this server gave")
     return TaskListPosition(int(micros), member)
 
 
-def _task_list_keys(tenant: str, owner: str | None, query: TaskQuery, partition: int) -> list[str]:
+def _list_task_list_keys(tenant: str, owner: str | None, query: TaskQuery, partition: int) -> list[str]:
     """The store's lists of a partition's tasks, one for each state."""
     stems = keys.task_list_prefixes(partition, tenant, owner or "", query.session_id or "")
     stem = stems.tenant if owner is None else stems.owner

@@ -8,17 +8,17 @@ from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import (
-    check_type,
     id_at,
-    json_type_name,
     list_at,
+    name_json_type,
     object_at,
+    require_type,
     required_id_at,
     text_at,
     to_invalid_field,
 )
-from services.gateway.features.files.service import ClientFile, is_file, read_file
-from services.gateway.features.webhooks.model import TaskWebhook, read_webhook_of_message
+from services.gateway.features.files.service import ClientFile, is_file_part, parse_file_part
+from services.gateway.features.webhooks.model import TaskWebhook, parse_webhook_of_message
 from shared.contracts.task import PracticeRun, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins
 from shared.domain.words import A2aVersion
@@ -68,14 +68,14 @@ class ClientMessage(NamedTuple):
     @property
     def request_metadata(self) -> dict[str, JsonValue]:
         """The client's metadata, without the entries that are fields of the task's request."""
-        return to_json_values(self.other_metadata)
+        return convert_to_json_values(self.other_metadata)
 
     @property
     def other_metadata(self) -> JsonObject:
         return {key: value for key, value in self.metadata.items() if key not in _REQUEST_FIELDS}
 
 
-def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
+def parse_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
     """Parse the parameters of ``tasks/send`` (early), ``message/send`` (0.3) or ``SendMessage`` (1.0).
 
     Raises ``InvalidField``.
@@ -89,7 +89,7 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
         message_id = required_id_at(message, "messageId", "message.messageId")
         task_id = id_at(message, "taskId", "message.taskId")
         session = id_at(message, "contextId", "message.contextId")
-    metadata, parts = merged_metadata(params), list_at(message, "parts", "message.parts")
+    metadata, parts = merge_metadata(params), list_at(message, "parts", "message.parts")
     text, data, files = _split_parts_by_kind(parts)
     return ClientMessage(
         dialect=dialect,
@@ -98,18 +98,18 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
         message_id=message_id,
         text=text,
         data=data,
-        policy_doc=read_policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
+        policy_doc=convert_policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
-        practice=_read_practice(metadata),
+        practice=_parse_practice(metadata),
         part_count=len(parts),
-        parts=_parts_for_history(parts, files) if data or files else (),
+        parts=_select_parts_for_history(parts, files) if data or files else (),
         files=files,
-        webhook=read_webhook_of_message(params, dialect),
+        webhook=parse_webhook_of_message(params, dialect),
     )
 
 
-def merged_metadata(params: JsonObject) -> JsonObject:
+def merge_metadata(params: JsonObject) -> JsonObject:
     """The metadata of the message, overridden by that of the request: clients use either.
 
     Raises ``InvalidField`` for a wrong type, and for a name in both spellings.
@@ -127,11 +127,11 @@ def normalize_field_spelling(fields: JsonObject, path: str) -> JsonObject:
     return {_OTHER_SPELLINGS.get(key, key): value for key, value in fields.items()}
 
 
-def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
+def convert_to_json_values(value: JsonObject) -> dict[str, JsonValue]:
     return cast(dict[str, JsonValue], to_builtins(value))
 
 
-def _read_practice(metadata: JsonObject) -> PracticeRun | None:
+def _parse_practice(metadata: JsonObject) -> PracticeRun | None:
     """Parse ``practice``: true, or an object with ``current_time`` and ``instructions``; None if false or absent.
 
     Raises ``InvalidField`` for anything else.
@@ -140,9 +140,9 @@ def _read_practice(metadata: JsonObject) -> PracticeRun | None:
     if practice in (None, False):
         return None
     if practice is not True and not isinstance(practice, dict):
-        raise InvalidField("metadata.practice", f"must be true or an object, not {json_type_name(practice)}")
+        raise InvalidField("metadata.practice", f"must be true or an object, not {name_json_type(practice)}")
     try:
-        fields = {} if practice is True else {**to_json_values(practice), "turn": 0}
+        fields = {} if practice is True else {**convert_to_json_values(practice), "turn": 0}
         return PracticeRun.model_validate(fields)
     except ValidationError as error:
         raise to_invalid_field(error, "metadata.practice") from None
@@ -172,9 +172,9 @@ def _split_parts_by_kind(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...]
     files: list[ClientFile] = []
     for index, part_value in enumerate(parts):
         path = f"message.parts[{index}]"
-        part = check_type(part_value, dict, path)
-        if is_file(part):
-            files.append(read_file(part, path))
+        part = require_type(part_value, dict, path)
+        if is_file_part(part):
+            files.append(parse_file_part(part, path))
         elif part.get("text") is not None:
             texts.append(text_at(part, "text", f"{path}.text") or "")
         elif part.get("data") is not None:
@@ -187,25 +187,25 @@ def _split_parts_by_kind(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...]
     return text, tuple(data), tuple(files)
 
 
-def _parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[dict[str, JsonValue], ...]:
+def _select_parts_for_history(parts: list[Json], files: Sequence[ClientFile]) -> tuple[dict[str, JsonValue], ...]:
     """The parts as the task's history stores them: with known fields only, and files without their bytes."""
     stored_parts, file = [], iter(files)
     for part in parts:
         if isinstance(part, dict):
-            fields = to_json_values({key: value for key, value in part.items() if key in _PART_FIELDS})
-            stored_parts.append({**fields, **next(file).stored_part} if is_file(part) else fields)
+            fields = convert_to_json_values({key: value for key, value in part.items() if key in _PART_FIELDS})
+            stored_parts.append({**fields, **next(file).stored_part} if is_file_part(part) else fields)
     return tuple(stored_parts)
 
 
-def read_policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
+def convert_policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
     """The policy document as sent, or as JSON text if floats would change its numbers; None for an empty one. Raises
     ``InvalidField`` if it is no text and no object.
     """
     if isinstance(value, dict):
-        return to_json_values(value) if _is_exact_as_float(value) else dumps(value)
+        return convert_to_json_values(value) if _is_exact_as_float(value) else dumps(value)
     if value is None or isinstance(value, str):
         return value or None
-    raise InvalidField(path, f"must be a string or an object, not {json_type_name(value)}")
+    raise InvalidField(path, f"must be a string or an object, not {name_json_type(value)}")
 
 
 def _is_exact_as_float(value: Json) -> bool:

@@ -41,7 +41,7 @@ class MessageRules(NamedTuple):
     webhooks: WebhookService = WebhookService()
     ids_mark_repeats: bool = True
 
-    async def check(self, message: ClientMessage, caller: Caller) -> None:
+    async def require_permitted_message(self, message: ClientMessage, caller: Caller) -> None:
         """Check a message's tool server, webhook and files.
 
         Raises ``InvalidField``, ``PushUnsupported`` and ``UnsupportedContent``.
@@ -51,10 +51,10 @@ class MessageRules(NamedTuple):
         if url and problem and not await self._has_connection(caller.tenant, url):
             raise InvalidField("metadata.tools_endpoint", problem)
         if message.webhook is not None:
-            self.webhooks.check(message.webhook)
+            self.webhooks.require_permitted_url(message.webhook)
         self.files.check_files(message.files)
 
-    def check_size(self, message: ClientMessage) -> None:
+    def require_permitted_size(self, message: ClientMessage) -> None:
         """Raises ``InvalidField`` if the message exceeds a limit, which the error names."""
         parts = "task" if message.solver else "message.parts"
         if message.part_count > self.most_parts:
@@ -117,14 +117,14 @@ class TaskService:
         self._wait_seconds, self._shutdown = wait_seconds, shutdown
         self._handle_assessor_message = handle_assessor_message
 
-    async def submit(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
+    async def submit_message(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Store a message durably, a repeated one only once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
-        self._rules.check_size(message)
+        self._rules.require_permitted_size(message)
         message = message._replace(is_always_new=not self._rules.ids_mark_repeats)
         task_message = await self._handle_assessor_message(message, caller)
         if isinstance(task_message, TaskRecord):
             return AcceptedMessage(task_message, "", task_message.task_id, is_reply=True)
-        await self._rules.check(task_message, caller)
+        await self._rules.require_permitted_message(task_message, caller)
         with suppress(TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
             return await self._submit_once(task_message, caller)
         try:
@@ -133,7 +133,7 @@ class TaskService:
             raise TaskHasEnded(str(task_message.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             cause = f"session {task_message.session_id or task_message.task_id!r} belongs to another principal"
-            raise InvalidField(intake.session_field_of(task_message.dialect), cause) from None
+            raise InvalidField(intake.name_session_field(task_message.dialect), cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Find the message's task, store what the message becomes, and record where the client's task id leads.
@@ -242,10 +242,10 @@ class TaskService:
 
     async def _find_task(self, key: MessageKey, caller: Caller) -> FoundTask:
         """Find the task with a client's id; one that the caller may not see is skipped."""
-        found_task = await self._client_ids.find(key)
+        found_task = await self._client_ids.find_task(key)
         if found_task.record is None or may_read(caller.principal, found_task.record):
             return found_task
-        return await self._client_ids.find(key._replace(alias=intake.caller_scoped_id(key.alias, caller)))
+        return await self._client_ids.find_task(key._replace(alias=intake.derive_caller_scoped_id(key.alias, caller)))
 
     async def _register_webhook(
         self, record: TaskRecord, message: ClientMessage, caller: Caller, *, includes_past: bool = False
@@ -258,4 +258,4 @@ class TaskService:
         if message.webhook:
             if not may_set_webhooks(caller.principal, record):
                 raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
-            await self._webhooks.register(record, message.webhook, includes_past=includes_past)
+            await self._webhooks.register_webhook(record, message.webhook, includes_past=includes_past)

@@ -15,7 +15,7 @@ from services.gateway.edge.errors import NotCancelable, NothingToResolve, NoVisi
 from services.gateway.edge.fields import choice_at, required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
-from services.gateway.features.identity.model import Caller, check_operator, may_stop
+from services.gateway.features.identity.model import Caller, may_stop, require_operator_role
 from services.gateway.features.tasks.intake import TimeAndFreshId, build_signal
 from services.gateway.features.tasks.service import TaskService
 from services.gateway.features.tasks.views import build_public_view
@@ -58,7 +58,7 @@ class TaskSignals:
         self._tasks, self._service, self._wait_seconds = tasks, service, wait_seconds
         self._take_time_and_id = take_time_and_id
 
-    async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
+    async def cancel_task(self, task_id: str, caller: Caller) -> TaskRecord:
         """Cancel a task and wait a little for its end, which the returned record may still lack. Raises
         ``NotCancelable`` if the task had ended, ``NoVisibleTask`` if the caller may not stop it.
 
@@ -79,13 +79,13 @@ class TaskSignals:
             raise NotCancelable(task_id, signalled.state.value)
         return signalled
 
-    async def resolve(self, task_id: str, resolution: WriteResolution, caller: Caller) -> tuple[TaskRecord, bool]:
+    async def resolve_write(self, task_id: str, resolution: WriteResolution, caller: Caller) -> tuple[TaskRecord, bool]:
         """Send an operator's decision on a write in doubt to its task, and wait a little.
 
         Returns the task, and whether the decision has taken effect yet. A repeat of the decision by the same operator
         is the same turn. Raises ``NotAnOperator``, ``NoVisibleTask`` and ``NothingToResolve``.
         """
-        check_operator(caller)
+        require_operator_role(caller)
         record = await self._service.get_task(task_id, caller)
         doubt = _find_doubt(record, resolution.call_id)
         if doubt is None:
@@ -131,7 +131,7 @@ def _build_resolution_turn(
 
 def _is_latest_recorded_decision(record: TaskRecord, resolution: WriteResolution, caller: Caller) -> bool:
     """Whether the last recorded decision on the call is this one, by this operator."""
-    last = _last_resolution(record, resolution.call_id)
+    last = _find_last_resolution(record, resolution.call_id)
     return last is not None and (last.get("resolution"), last.get("by")) == (
         resolution.resolution.value,
         caller.principal.id,
@@ -140,7 +140,7 @@ def _is_latest_recorded_decision(record: TaskRecord, resolution: WriteResolution
 
 def _check_still_resolvable(record: TaskRecord, turn: Turn, resolution: WriteResolution) -> None:
     """Raises ``NothingToResolve``, with the reason, if the operator's decision can no longer take effect."""
-    last = _last_resolution(record, resolution.call_id)
+    last = _find_last_resolution(record, resolution.call_id)
     if record.state.is_terminal or (last is not None and last.get("doubt") == turn.data["doubt"]):
         raise NothingToResolve(record.task_id, resolution.call_id, _why_not_resolvable(record, resolution.call_id))
     if turn.turn_id in record.turns_done:
@@ -152,13 +152,13 @@ def _find_doubt(record: TaskRecord, call_id: str) -> str | None:
     return next((str(doubt["doubt"]) for doubt in doubts if doubt.get("call_id") == call_id), None)
 
 
-def _last_resolution(record: TaskRecord, call_id: str) -> JsonObject | None:
+def _find_last_resolution(record: TaskRecord, call_id: str) -> JsonObject | None:
     resolutions = reversed(objects_in(record.metadata.get("resolutions")))
     return next((resolution for resolution in resolutions if resolution.get("call_id") == call_id), None)
 
 
 def _why_not_resolvable(record: TaskRecord, call_id: str) -> str:
-    last = _last_resolution(record, call_id)
+    last = _find_last_resolution(record, call_id)
     if last is not None:
         return f"{last.get('by')} said {last.get('resolution')!r} of it at {last.get('at')}"
     if record.state.is_terminal:
@@ -178,5 +178,5 @@ class ResolutionEndpoints(ApiEndpoints[TaskSignals]):
         409 if no such call of the task is in doubt, 404 if there is no such task that the caller may see.
         """
         resolution = parse_resolution(call.body)
-        record, has_effect = await self._service.resolve(call.path_value("task_id"), resolution, call.caller)
+        record, has_effect = await self._service.resolve_write(call.path_value("task_id"), resolution, call.caller)
         return JSONResponse(build_public_view(record, self._model_notice), status_code=200 if has_effect else 202)

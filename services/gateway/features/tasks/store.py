@@ -53,7 +53,7 @@ class _CachedTask(NamedTuple):
     record: TaskRecord | None = None
 
 
-def _hash_fields_of_message(fingerprint: str) -> list[str]:
+def _name_message_fields(fingerprint: str) -> list[str]:
     """The fields, in the hash of a client's task id, that tell what became of the message with this fingerprint."""
     return [_TASK_FIELD, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
 
@@ -66,14 +66,14 @@ class RedisClientIds(ScriptedStore):
         self._tasks = tasks
         self._cached_tasks = LruCache[tuple[str, str], _CachedTask](_MOST_CACHED_TASKS)
 
-    async def find(self, key: MessageKey) -> FoundTask:
+    async def find_task(self, key: MessageKey) -> FoundTask:
         """The newest task with the id; one round trip for a task that this process has cached."""
         tenant, alias, fingerprint = key
         cached = self._cached_tasks.look_up((tenant, alias))
         if cached is None:
             return await self._find_uncached(key)
         fields, place, record_json = await self._scripts.execute_commands(
-            ("HMGET", client_task_key(tenant, alias), *_hash_fields_of_message(fingerprint)),
+            ("HMGET", client_task_key(tenant, alias), *_name_message_fields(fingerprint)),
             ("GET", keys.task_location_key(tenant, alias)),
             ("HGET", keys.task_keys(tenant, cached.session_id, alias).record, "json"),
         )
@@ -85,19 +85,19 @@ class RedisClientIds(ScriptedStore):
         if cached.record is not None and record_json == cached.record_json:
             return FoundTask(key, cached.record, signalled_turn_id, answered_turn_id)
         record = parse_task_record(record_json)
-        self._cache(record, record_json)
+        self._cache_task(record, record_json)
         return FoundTask(key, record, signalled_turn_id, answered_turn_id)
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
         name = client_task_key(key.tenant, key.alias)
-        fields = await self._scripts.execute("HMGET", name, *_hash_fields_of_message(key.fingerprint))
+        fields = await self._scripts.execute("HMGET", name, *_name_message_fields(key.fingerprint))
         task_id, signalled_turn_id, answered_turn_id = cast("list[str | None]", fields)
         record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
-            self._cache(record, "")
+            self._cache_task(record, "")
         return FoundTask(key, record, signalled_turn_id or "", answered_turn_id or "")
 
-    def _cache(self, record: TaskRecord, record_json: str) -> None:
+    def _cache_task(self, record: TaskRecord, record_json: str) -> None:
         """Cache a task's place, and its record unless it is large."""
         cached = (record_json, record) if 0 < len(record_json) <= _LARGEST_CACHED_RECORD else ()
         self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, *cached))

@@ -117,15 +117,15 @@ def build_legacy_view(
         "id": shown_id,
         "sessionId": record.session_id,
         "status": build_legacy_status(record.state, record.reason, record.updated_at),
-        "artifacts": _legacy_artifacts(record),
-        "history": [{"role": message.role, "parts": [_text_part(message.text)]} for message in messages],
+        "artifacts": _build_legacy_artifacts(record),
+        "history": [{"role": message.role, "parts": [_build_text_part(message.text)]} for message in messages],
         "metadata": build_client_metadata(record, model_notice),
     }
 
 
 def build_legacy_status(state: TaskState, text: str | None, at: datetime) -> dict[str, JsonValue]:
     status: dict[str, JsonValue] = {"state": _LEGACY_STATES.get(state, state).value, "timestamp": at.isoformat()}
-    return {**status, "message": {"role": "agent", "parts": [_text_part(text)]}} if text else status
+    return {**status, "message": {"role": "agent", "parts": [_build_text_part(text)]}} if text else status
 
 
 def build_public_view(record: TaskRecord, model_notice: str) -> dict[str, JsonValue]:
@@ -136,11 +136,11 @@ def build_public_view(record: TaskRecord, model_notice: str) -> dict[str, JsonVa
     return {**view, "request": {"text": record.request.text}, "metadata": build_client_metadata(record, model_notice)}
 
 
-def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
+def _build_legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
     answer = build_answer_text(record)
     artifacts: list[JsonValue] = []
     if answer:
-        artifacts.append({"name": ANSWER_NAME, "index": 0, "parts": [_text_part(answer.text)]})
+        artifacts.append({"name": ANSWER_NAME, "index": 0, "parts": [_build_text_part(answer.text)]})
     for index, artifact in enumerate(list_artifacts(record), start=len(artifacts)):
         artifacts.append(build_legacy_artifact(index, artifact))
     return artifacts
@@ -150,7 +150,7 @@ def build_legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue
     """An artifact as JSON of the early protocol; ``index``: its place among the task's artifacts."""
     parts: list[JsonValue] = []
     if artifact.text is not None:
-        parts.append(_add_media_type(_text_part(artifact.text), artifact.media_type))
+        parts.append(_add_media_type(_build_text_part(artifact.text), artifact.media_type))
     if artifact.data is not None:
         parts.append(_add_media_type({"type": "data", "data": artifact.data}, "application/json"))
     if (file := artifact.file) is not None:
@@ -163,5 +163,5 @@ def _add_media_type(part: dict[str, JsonValue], media_type: str | None) -> dict[
     return {**part, "metadata": {"mimeType": media_type}} if media_type else part
 
 
-def _text_part(text: str) -> dict[str, JsonValue]:
+def _build_text_part(text: str) -> dict[str, JsonValue]:
     return {"type": "text", "text": text}

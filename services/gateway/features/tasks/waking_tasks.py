@@ -116,6 +116,8 @@ _TIMEOUT_SECONDS = 1.0
 
 
 class BestEffortWakes(ArqWakes):
+    """A queue of wakes whose failures are only logged: the reaper of the executors wakes the session later."""
+
     @override
     async def wake(self, tenant: str, session_id: str) -> None:
         try:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import check_type, id_at, list_at, object_at, text_at
+from services.gateway.edge.fields import id_at, list_at, object_at, require_type, text_at
 from shared.contracts.base import Contract
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import A2aVersion
@@ -49,6 +49,8 @@ class DeliveryProgress(Contract):
 
 
 class RegisteredWebhook(NamedTuple):
+    """A webhook of a task, with the progress of its deliveries."""
+
     webhook: TaskWebhook
     progress: DeliveryProgress = DeliveryProgress()
 
@@ -99,7 +101,7 @@ def _check_header_value(text: str, path: str) -> str:
     return text
 
 
-def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def require_valid_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Returns the headers if their names and values are valid; raises ``InvalidField``, without the values."""
     for name, value in headers.items():
         if not _HEADER_NAME_PATTERN.fullmatch(name):
@@ -116,18 +118,18 @@ _WEBHOOK_KEYS = {
 }
 
 
-def read_webhook_of_message(params: JsonObject, dialect: A2aVersion) -> TaskWebhook | None:
+def parse_webhook_of_message(params: JsonObject, dialect: A2aVersion) -> TaskWebhook | None:
     """Parse the webhook in a message's parameters; None if there is none. Raises ``InvalidField``."""
     is_early = dialect is A2aVersion.LEGACY
     member = "params" if is_early else "configuration"
     source = params if is_early else object_at(params, member, member)
     shown_id = id_at(params, "id", "params.id") if is_early else None
     paths = {name: f"{member}.{name}" for name in _WEBHOOK_KEYS[dialect] if source.get(name) is not None}
-    webhooks = [read_webhook(object_at(source, name, path), path, dialect, shown_id) for name, path in paths.items()]
+    webhooks = [parse_webhook(object_at(source, name, path), path, dialect, shown_id) for name, path in paths.items()]
     return webhooks[0] if webhooks else None
 
 
-def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: str | None = None) -> TaskWebhook:
+def parse_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: str | None = None) -> TaskWebhook:
     """Parse a webhook; raises ``InvalidField``.
 
     If it has no id, one is derived from its URL, so that a repeat is the same webhook; in 0.3 it is left empty, and
@@ -168,7 +170,7 @@ def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     1.0 has one scheme; of the list in older protocols, the first is used.
     """
     authentication = object_at(config, "authentication", path)
-    scheme = text_at(authentication, "scheme", f"{path}.scheme") or _first_offered_scheme(authentication, path)
+    scheme = text_at(authentication, "scheme", f"{path}.scheme") or _choose_first_scheme(authentication, path)
     credentials = text_at(authentication, "credentials", f"{path}.credentials") or ""
     if credentials and not scheme:
         raise InvalidField(f"{path}.scheme", "is required with credentials")
@@ -177,8 +179,8 @@ def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     return scheme, _check_header_value(credentials, f"{path}.credentials")
 
 
-def _first_offered_scheme(authentication: JsonObject, path: str) -> str:
+def _choose_first_scheme(authentication: JsonObject, path: str) -> str:
     if authentication.get("schemes") is None:
         return ""
     scheme = next(iter(list_at(authentication, "schemes", f"{path}.schemes")), "")
-    return check_type(scheme, str, f"{path}.schemes[0]")
+    return require_type(scheme, str, f"{path}.schemes[0]")

@@ -32,31 +32,35 @@ class WebhookService:
         self._secrets, self._most_webhooks = secrets, most_webhooks
 
     @property
-    def are_offered(self) -> bool:
+    def offers_webhooks(self) -> bool:
         return self._webhooks is not None
 
-    def check(self, webhook: model.TaskWebhook) -> None:
+    def require_permitted_url(self, webhook: model.TaskWebhook) -> None:
         """Raises ``InvalidField`` for a URL that the gateway may not call."""
         self._require_webhooks()
         if problem := why_url_refused(webhook.url, self._addresses):
             raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
-    async def register(self, record: TaskRecord, webhook: model.TaskWebhook, *, includes_past: bool = False) -> None:
+    async def register_webhook(
+        self, record: TaskRecord, webhook: model.TaskWebhook, *, includes_past: bool = False
+    ) -> None:
         """Register a webhook for updates from now on, or from the task's start. It replaces the task's webhook of the
         same id; a webhook without id gets the task's. Raises ``InvalidField`` for its URL, or if the task has too many.
         """
-        self.check(webhook)
+        self.require_permitted_url(webhook)
         identified = webhook.model_copy(update={"config_id": webhook.config_id or record.task_id})
         limit = self._most_webhooks
         try:
-            await self._require_webhooks().put(record, identified, includes_past=includes_past, limit=limit)
+            await self._require_webhooks().register_webhook(
+                record, identified, includes_past=includes_past, limit=limit
+            )
         except model.TooManyWebhooks:
             raise InvalidField(_CONFIG_PATH, f"a task has at most {limit} webhooks") from None
 
     async def list_webhooks(self, record: TaskRecord) -> Sequence[model.RegisteredWebhook]:
         return await self._require_webhooks().list_webhooks(record)
 
-    async def find(self, record: TaskRecord, config_id: str | None, shown_id: str) -> model.TaskWebhook:
+    async def find_webhook(self, record: TaskRecord, config_id: str | None, shown_id: str) -> model.TaskWebhook:
         """The webhook with that id, or the task's first if the id is None; raises ``UnknownWebhook``.
 
         ``shown_id``: the task's id as the client knows it.
@@ -66,9 +70,9 @@ class WebhookService:
                 return registered.webhook
         raise UnknownWebhook(f"task {shown_id!r} has no webhook{f' {config_id!r}' if config_id else ''}")
 
-    async def remove(self, record: TaskRecord, config_id: str) -> None:
+    async def remove_webhook(self, record: TaskRecord, config_id: str) -> None:
         """Remove a webhook, if it exists."""
-        await self._require_webhooks().drop(record, config_id)
+        await self._require_webhooks().delete_webhook(record, config_id)
 
     async def list_failing_deliveries(self, caller: Caller) -> Sequence[model.FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""

@@ -33,7 +33,7 @@ class WebhookMasterSecrets(NamedTuple):
         return tuple(base64.urlsafe_b64encode(secret).decode() for secret in derived)
 
 
-def read_secrets(text: str) -> WebhookMasterSecrets:
+def parse_master_secrets(text: str) -> WebhookMasterSecrets:
     """Parse secrets separated by commas, each base64 with or without ``whsec_``; raises ``ValueError``."""
     return WebhookMasterSecrets(tuple(_decode_secret(part.strip()) for part in text.split(",") if part.strip()))
 
@@ -50,7 +50,7 @@ def derive_delivery_id(*parts: str) -> str:
     return f"msg_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
 
 
-def is_secret(text: str) -> bool:
+def is_webhook_secret(text: str) -> bool:
     try:
         _decode_secret(text)
     except ValueError:
@@ -76,7 +76,7 @@ class PushSettings(Settings):
     a2a_push: Literal["", "on", "off"] = Field(
         default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"
     )
-    webhook_secret: Annotated[str, make_validator(read_secrets)] = Field(
+    webhook_secret: Annotated[str, make_validator(parse_master_secrets)] = Field(
         default="",
         repr=False,
         description="what signs webhooks and encrypts their settings: the newest first, commas between",
@@ -104,7 +104,7 @@ class PushSettings(Settings):
 
     @property
     def secrets(self) -> WebhookMasterSecrets:
-        return read_secrets(self.webhook_secret)
+        return parse_master_secrets(self.webhook_secret)
 
     @property
     def push_offered(self) -> bool:

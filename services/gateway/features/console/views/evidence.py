@@ -80,7 +80,7 @@ def build_policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
     verdict = as_object(record.metadata.get("verdict"))
     if not verdict:
         return None
-    rules = tuple(_rule_row(rule) for rule in objects_in(verdict.get("triggeredRules")))
+    rules = tuple(_build_rule_row(rule) for rule in objects_in(verdict.get("triggeredRules")))
     undecided_rules, problems = texts_or_empty(verdict.get("indeterminate")), texts_or_empty(verdict.get("problems"))
     return PolicyEvidence(verdict_badge(verdict), rules, undecided_rules, problems)
 
@@ -119,8 +119,8 @@ def sum_usage_by_tier(events: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsag
 
 def _sum_tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
     costs = [cost for call in calls if (cost := call.get("nanos")) is not None]
-    price = format_nanos_as_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
-    token_sums = (sum(_int_or_zero(call.get(key)) for call in calls) for key in ("input", "output"))
+    price = format_nanos_as_dollars(sum(_convert_to_int_or_zero(cost) for cost in costs)) if costs else ""
+    token_sums = (sum(_convert_to_int_or_zero(call.get(key)) for call in calls) for key in ("input", "output"))
     input_tokens, output_tokens = (f"{number:,}" if number else "" for number in token_sums)
     return TierUsage(humanize_name(tier), len(calls), input_tokens, output_tokens, price)
 
@@ -168,7 +168,7 @@ def _describe_write_source(source: JsonObject | None, grounds: Grounds) -> str:
     return describe_source(text_or_empty(source.get("source")), source_text)
 
 
-def _rule_row(rule: JsonObject) -> RuleRow:
+def _build_rule_row(rule: JsonObject) -> RuleRow:
     action, level = text_or_empty(rule.get("action")), text_or_empty(rule.get("level"))
     asks = f"{humanize_name(action)}{f' by {level}' if level else ''}"
     return RuleRow(
@@ -180,5 +180,5 @@ def _rule_row(rule: JsonObject) -> RuleRow:
     )
 
 
-def _int_or_zero(value: object) -> int:
+def _convert_to_int_or_zero(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0

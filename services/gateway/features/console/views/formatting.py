@@ -110,10 +110,10 @@ def format_json(value: Json) -> str:
         return "nothing"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "\n".join(_nested_lines(value)) if isinstance(value, dict | list) else dumps(value)
+    return "\n".join(_format_nested_lines(value)) if isinstance(value, dict | list) else dumps(value)
 
 
-def _nested_lines(value: Json, depth: int = 0) -> list[str]:
+def _format_nested_lines(value: Json, depth: int = 0) -> list[str]:
     """A nested value as indented lines."""
     pad = "  " * depth
     if isinstance(value, dict):
@@ -126,7 +126,7 @@ def _nested_lines(value: Json, depth: int = 0) -> list[str]:
     for label, item in rows:
         is_nested = isinstance(item, dict | list) and bool(item)
         text = "none" if item in ({}, []) else format_json(item)
-        lines += [label, *_nested_lines(item, depth + 1)] if is_nested else [f"{label} {text}"]
+        lines += [label, *_format_nested_lines(item, depth + 1)] if is_nested else [f"{label} {text}"]
     return lines
 
 

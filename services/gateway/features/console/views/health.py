@@ -97,17 +97,17 @@ def build_error_rate_tile(totals: Mapping[TaskState, int]) -> Tile:
     total = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
     remark = f"{failed} of {count_with_noun(total, 'task')} that were not canceled"
-    return Tile("Failed", _format_percent(failed, total) or "none", remark, tone=_failure_tone(failed, total))
+    return Tile("Failed", _format_percent(failed, total) or "none", remark, tone=_choose_failure_tone(failed, total))
 
 
-def _failure_tone(failed: int, total: int) -> str:
+def _choose_failure_tone(failed: int, total: int) -> str:
     return "" if not failed else "bad" if failed * 5 > total else "warn"
 
 
 def build_duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
     """Percentiles of durations from message to end, apart for tasks with an approval and those without."""
-    without_approval = sorted(_duration_of(record) for record in records if not _has_had_approval(record))
-    with_approval = sorted(_duration_of(record) for record in records if _has_had_approval(record))
+    without_approval = sorted(_compute_duration(record) for record in records if not _has_had_approval(record))
+    with_approval = sorted(_compute_duration(record) for record in records if _has_had_approval(record))
     figures = (
         ("Half of the tasks took", without_approval, 50, f"{len(without_approval)} without an approval"),
         ("19 in 20 took at most", without_approval, 95, "from message to end"),
@@ -123,7 +123,7 @@ def build_duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
 def count_failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:
     """The five most frequent reasons why tasks failed."""
     failed = [record for record in records if record.state is TaskState.FAILED]
-    causes = [_failure_cause(record) for record in failed]
+    causes = [_describe_failure_cause(record) for record in failed]
     first_ids = {cause: record.task_id for cause, record in zip(reversed(causes), reversed(failed), strict=True)}
     return tuple(FailureCause(cause, count, first_ids[cause]) for cause, count in Counter(causes).most_common(5))
 
@@ -149,14 +149,14 @@ def compute_mean_cost_of_tasks(spent: Sequence[DailySpending], days: Sequence[Da
     return round(sum(day.nanos for day in spent) / tasks) if tasks else 0
 
 
-def _failure_cause(record: TaskRecord) -> str:
+def _describe_failure_cause(record: TaskRecord) -> str:
     part = record.metadata.get("failed_part")
     if isinstance(part, str) and part in _PART_NAMES:
         return f"It broke at {_PART_NAMES[part]}"
     return (record.reason or "No reason was given").partition("\n")[0][:160]
 
 
-def _duration_of(record: TaskRecord) -> timedelta:
+def _compute_duration(record: TaskRecord) -> timedelta:
     return max(record.updated_at - record.accepted_at, timedelta(0))
 
 
@@ -204,7 +204,7 @@ def build_working_tile(
     other_counts = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), running]
     remark = f"completed, of those that completed or failed in 24 h: {', '.join(other_counts)}"
     judged = completed + failed
-    return Tile(question, f"{completed} of {judged}", remark, href, _failure_tone(failed, judged) or "good")
+    return Tile(question, f"{completed} of {judged}", remark, href, _choose_failure_tone(failed, judged) or "good")
 
 
 def build_quality_tile(trend: QualityTrend | None) -> Tile:
@@ -226,7 +226,9 @@ def build_waiting_tile(waiting: WaitingCounts, for_others: int, deadline: dateti
     nouns = ("approval", "write in doubt", "dead letter", "lost webhook")
     parts = tuple(count_with_noun(count, noun) for count, noun in zip(waiting, nouns, strict=True) if count)
     due_remark = f"; first due {relative_time(deadline, now)}" if deadline else ""
-    return Tile(question, str(waiting.total), f"{join_in_prose(parts)}{due_remark}", _path_of_waiting(waiting), "warn")
+    return Tile(
+        question, str(waiting.total), f"{join_in_prose(parts)}{due_remark}", _choose_path_of_waiting(waiting), "warn"
+    )
 
 
 def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
@@ -246,7 +248,7 @@ def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], t
     return Tile(question, format_nanos_as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
 
 
-def _path_of_waiting(waiting: WaitingCounts) -> str:
+def _choose_path_of_waiting(waiting: WaitingCounts) -> str:
     if waiting.approvals:
         return _INBOX_PATH
     if waiting.tasks_in_doubt:

@@ -56,6 +56,8 @@ class ArmRow(NamedTuple):
 
 
 class ProcessCard(NamedTuple):
+    """What the page on learning shows of one process type: its strategies, and the course of their rewards."""
+
     process: str
     title: str
     tasks: int
@@ -73,11 +75,11 @@ def compute_quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
         return None
     last = points[-1]
     if last.n < _FEWEST_TASKS:
-        mean = _mean_between(_BEFORE_FIRST_TASK, last)
+        mean = _compute_mean_between(_BEFORE_FIRST_TASK, last)
         return QualityTrend("", "", mean, f"after {count_with_noun(last.n, 'task')}; a few more tell where it goes")
-    middle = _point_at_task(points, last.n - min(max(_FEWEST_TASKS, last.n // 10), last.n // 2, _MOST_LATE_TASKS))
-    start = _point_at_task(points, 2 * middle.n - last.n)
-    recent_mean, earlier = _mean_between(middle, last), _mean_between(start, middle)
+    middle = _find_point_at_task(points, last.n - min(max(_FEWEST_TASKS, last.n // 10), last.n // 2, _MOST_LATE_TASKS))
+    start = _find_point_at_task(points, 2 * middle.n - last.n)
+    recent_mean, earlier = _compute_mean_between(middle, last), _compute_mean_between(start, middle)
     tasks = last.n - middle.n
     text = f"over the last {count_with_noun(tasks, 'task')}; {earlier:.2f} over the {middle.n - start.n} before"
     # of the difference between two means over so many tasks each
@@ -93,13 +95,15 @@ def build_quality_history(points: Sequence[TrendPoint]) -> QualityHistory | None
     if len(points) < 2:
         return None
     window = max(10, -(-points[-1].n // 10))
-    starts = [_point_at_task(points, max(0, point.n - window)) for point in points]
-    rolling = [point._replace(recent=_mean_between(start, point)) for start, point in zip(starts, points, strict=True)]
+    starts = [_find_point_at_task(points, max(0, point.n - window)) for point in points]
+    rolling = [
+        point._replace(recent=_compute_mean_between(start, point)) for start, point in zip(starts, points, strict=True)
+    ]
     return QualityHistory(
         recent=[(point.at_ms, point.recent) for point in rolling],
         mean=[(point.at_ms, point.mean) for point in rolling],
         window=window,
-        samples=_sample_rows(rolling),
+        samples=_select_sample_rows(rolling),
         first=points[0].at,
         last=points[-1].at,
     )
@@ -126,16 +130,19 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
         tasks=tasks,
         arms=rows,
         lines=tuple(
-            (_get_color_of_strategy(name), _mean_line(points, all_points[-1].at_ms)) for name, points in drawn.items()
+            (_get_color_of_strategy(name), _build_mean_line(points, all_points[-1].at_ms))
+            for name, points in drawn.items()
         ),
-        samples=tuple((strategy_title(name), row) for name, points in drawn.items() for row in _sample_rows(points)),
+        samples=tuple(
+            (strategy_title(name), row) for name, points in drawn.items() for row in _select_sample_rows(points)
+        ),
         first=all_points[0].at if all_points else None,
         last=all_points[-1].at if all_points else None,
         label=f"Mean quality by strategy over time: {means}",
     )
 
 
-def _mean_line(points: Sequence[TrendPoint], until_ms: int) -> LinePoints:
+def _build_mean_line(points: Sequence[TrendPoint], until_ms: int) -> LinePoints:
     """The points (ms, mean so far), the last mean repeated at ``until_ms``."""
     return [*((point.at_ms, point.mean) for point in points), (until_ms, points[-1].mean)]
 
@@ -158,16 +165,16 @@ def _get_color_of_strategy(name: str) -> str:
     return _STRATEGY_TONES.get(name, _OTHER_TONE)
 
 
-def _point_at_task(points: Sequence[TrendPoint], n: int) -> TrendPoint:
+def _find_point_at_task(points: Sequence[TrendPoint], n: int) -> TrendPoint:
     """The last point at or before the ``n``-th task."""
     return max((point for point in points if point.n <= n), key=lambda point: point.n, default=_BEFORE_FIRST_TASK)
 
 
-def _mean_between(start: TrendPoint, end: TrendPoint) -> float:
+def _compute_mean_between(start: TrendPoint, end: TrendPoint) -> float:
     return (end.mean * end.n - start.mean * start.n) / max(1, end.n - start.n)
 
 
-def _sample_rows(rows: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
+def _select_sample_rows(rows: Sequence[TrendPoint]) -> tuple[TrendPoint, ...]:
     """At most 12 of the rows, evenly spaced, including the last."""
     step = -(-len(rows) // _MOST_ROWS)
     return tuple(rows[::-1][::step][::-1]) if rows else ()

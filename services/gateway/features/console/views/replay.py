@@ -67,13 +67,13 @@ def _describe_action(entry: ActionLogEntry) -> str:
 
 def _summarize_parameters(parameters: JsonObject, titles: Mapping[str, str]) -> str:
     main_texts = [value for name in _GIST_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
-    subject = main_texts or list(_referenced_names(parameters, titles))
+    subject = main_texts or list(_find_referenced_titles(parameters, titles))
     other_texts = [format_value(value) for name in _OTHER_PARAMETERS if not is_empty(value := parameters.get(name))]
     line = " ".join(" · ".join([*subject, *other_texts]).split())
     return line if len(line) <= _LONGEST_SUMMARY_LINE else f"{line[:_LONGEST_SUMMARY_LINE]}…"
 
 
-def _referenced_names(parameters: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
+def _find_referenced_titles(parameters: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
     """Yields the titles of the rows whose ids are among the parameters; the id itself if its title is unknown."""
     for name, value in parameters.items():
         if name.endswith(("_id", "_ids")):
@@ -132,7 +132,7 @@ class ReplayedTurn(NamedTuple):
 
 def list_timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     """All turns of a run as the time line shows them, in order."""
-    worlds, begins = {world.turn: world for world in run.results.world}, _turn_starts(run)
+    worlds, begins = {world.turn: world for world in run.results.world}, _read_turn_starts(run)
     log, failed_turns = run.results.action_log, map(_read_turn_number, run.results.failed_turns)
     action_counts = Counter(entry.turn for entry in log)
     wrong = {*failed_turns, *(entry.turn for entry in log if not entry.success)}
@@ -156,7 +156,7 @@ def build_replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) 
     world, world_before = worlds.get(turn), worlds.get(turn - 1)
     all_changes = (change for world in run.results.world for change in world.changes)
     titles = {change.key: change.title for change in all_changes if change.title}
-    update_badges = map(_describe_update, _updates_of_turn(run, turn)) if turn else ()
+    update_badges = map(_describe_update, _select_updates_of_turn(run, turn)) if turn else ()
     return ReplayedTurn(
         timeline_turn=all_turns[turn],
         began=all_turns[turn - 1].at if turn else None,
@@ -164,16 +164,16 @@ def build_replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) 
         counts=_count_rows(world, world_before),
         actions=build_action_rows([entry for entry in run.results.action_log if entry.turn == turn], titles),
         updates=tuple(badge for badge in update_badges if badge is not None),
-        notes=_notes_or_prompt(run, turn),
+        notes=_read_notes_or_prompt(run, turn),
     )
 
 
-def sorted_criteria(run: Run) -> list[CriterionResult]:
+def sort_criteria_by_share(run: Run) -> list[CriterionResult]:
     """The criteria, those with the smallest share of points first, unjudged ones last."""
     return sorted(run.results.criteria_results, key=lambda result: (result.unjudged, result.score / result.max_score))
 
 
-def _turn_starts(run: Run) -> Mapping[int, datetime]:
+def _read_turn_starts(run: Run) -> Mapping[int, datetime]:
     """When each turn began, by the assessor's updates; for results without the world's state."""
     starts: dict[int, datetime] = {}
     for update in run.updates:
@@ -183,7 +183,7 @@ def _turn_starts(run: Run) -> Mapping[int, datetime]:
     return starts
 
 
-def _updates_of_turn(run: Run, turn: int) -> list[JsonObject]:
+def _select_updates_of_turn(run: Run, turn: int) -> list[JsonObject]:
     """What the assessor said in a turn, until the next or the evaluation begins; in turn 0, before the first."""
     updates: list[JsonObject] = []
     current_turn = 0
@@ -201,9 +201,9 @@ def _read_turn_number(update: JsonObject) -> int:
     return _read_int(update, "turn_number", -1)
 
 
-def _notes_or_prompt(run: Run, turn: int) -> str:
+def _read_notes_or_prompt(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
-    texts = [update.get(field) for update in _updates_of_turn(run, turn) if update.get("message_type") == kind]
+    texts = [update.get(field) for update in _select_updates_of_turn(run, turn) if update.get("message_type") == kind]
     return next((text[:_LONGEST_NOTES] for text in texts if isinstance(text, str)), "")
 
 

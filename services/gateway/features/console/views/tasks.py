@@ -21,6 +21,8 @@ RESOLUTION_CHOICES = (
 
 
 class WriteInDoubt(NamedTuple):
+    """A write of which it is unknown whether it took hold, as an operator sees it."""
+
     call_id: str
     title: str
     tool: str
@@ -71,6 +73,8 @@ DRY_RUN_REMARK = "Dry run: nothing is written."
 
 
 class TaskFilter(NamedTuple):
+    """A choice of task states by which the list of tasks can be filtered."""
+
     name: str
     text: str
     states: tuple[TaskState, ...]
@@ -120,17 +124,17 @@ def remark_on_task(record: TaskRecord) -> str:
 def build_task_page(record: TaskRecord, now: datetime) -> TaskPage:
     answer = build_answer_text(record) if record.state.is_terminal else None
     asks = record.metadata.get("approval_id")
-    facts = tuple(_fact_rows(record, now))
+    facts = tuple(_build_fact_rows(record, now))
     return TaskPage(
         answer=answer.text if answer else "",
         facts=facts,
         brief=" · ".join(filter(None, ("dry run" if record.request.is_dry_run else "", _summarize_facts(facts)))),
-        files=tuple(_file_rows(record)),
+        files=tuple(_build_file_rows(record)),
         asks=asks if record.state is TaskState.INPUT_REQUIRED and isinstance(asks, str) else "",
     )
 
 
-def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
+def _build_file_rows(record: TaskRecord) -> Iterator[FileRow]:
     """Yields the files that were sent with the task, with type, size, and the problem if one could not be read."""
     read_files = objects_in(record.metadata.get("files"))
     for index, file in enumerate(record.request.files):
@@ -161,7 +165,7 @@ def format_nanos_as_dollars(nanos: int) -> str:
     return f"${amount:.2g}" if amount < Decimal("0.0001") else f"${amount:.4f}"
 
 
-def _fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
+def _build_fact_rows(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     """Facts about the task as (name, value, remark); unknown ones are left out."""
     data, spend = record.metadata, as_object(record.metadata.get("spend"))
     verdict = as_object(data.get("verdict"))

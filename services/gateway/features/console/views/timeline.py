@@ -40,6 +40,8 @@ class TimelineState(NamedTuple):
 
 
 class StepDescription(NamedTuple):
+    """What the time line says of one event: a title, details and a tone."""
+
     icon: str
     tone: str
     title: str
@@ -48,6 +50,8 @@ class StepDescription(NamedTuple):
 
 
 class TaskStep(NamedTuple):
+    """One event of a task on the time line."""
+
     step_id: str
     at: datetime
     description: StepDescription
@@ -65,7 +69,7 @@ class TimelineStage(NamedTuple):
 
 def build_timeline_states(events: EventsWithIds, record: TaskRecord) -> tuple[TimelineState, ...]:
     """The row of states, in order: those that the task has visited, skipped, is in, or has ahead."""
-    visited = _visited_states(events, record)
+    visited = _list_visited_states(events, record)
     last = visited[-1] if visited else None
     end_states = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
     states = [*_STATES_ALWAYS_SHOWN, *end_states]
@@ -85,6 +89,8 @@ def build_timeline_states(events: EventsWithIds, record: TaskRecord) -> tuple[Ti
 
 
 class _StageSteps(NamedTuple):
+    """The steps of one state or phase, while they are collected."""
+
     stage_id: str
     state_name: str
     steps: list[TaskStep]
@@ -125,7 +131,7 @@ def _build_stage(group: _StageSteps, end: datetime) -> TimelineStage:
 _ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
 
 
-def _visited_states(events: EventsWithIds, record: TaskRecord) -> list[FsmState]:
+def _list_visited_states(events: EventsWithIds, record: TaskRecord) -> list[FsmState]:
     names = [event.data.get("state") for _, event in events if event.kind == "state"]
     stored_names = record.metadata.get("states")
     if not names and isinstance(stored_names, list):
@@ -157,11 +163,11 @@ def _describe_tool_step(event: TaskEvent) -> StepDescription:
         return StepDescription("shield", "bad", f"Refused to call {tool}", str(refused))
     is_ok = event.data.get("ok") is not False
     title = f"Called {tool}" if is_ok else f"{tool} answered with an error"
-    text = str(event.data.get("error") or "") or _arguments_line(event.data.get("asked"))
+    text = str(event.data.get("error") or "") or _format_arguments(event.data.get("asked"))
     return StepDescription("read", "info" if is_ok else "warn", title, text)
 
 
-def _arguments_line(arguments: JsonValue) -> str:
+def _format_arguments(arguments: JsonValue) -> str:
     """A call's arguments in one line; the raw text if it is not valid JSON, since it was shortened."""
     text = arguments if isinstance(arguments, str) else ""
     try:
@@ -206,7 +212,7 @@ def _describe_approval_step(event: TaskEvent) -> StepDescription:
         return StepDescription("person", "warn", "Waits for an operator: a write is in doubt")
     if status == "waiting":
         return StepDescription("person", "warn", f"Waits for {level or 'an approver'}")
-    return StepDescription("person", "info", f"Approval: {status}", rows=_data_rows(event.data, "status"))
+    return StepDescription("person", "info", f"Approval: {status}", rows=_build_data_rows(event.data, "status"))
 
 
 def _describe_status_step(event: TaskEvent) -> StepDescription:
@@ -220,7 +226,7 @@ def _describe_status_step(event: TaskEvent) -> StepDescription:
 def _describe_note_step(event: TaskEvent) -> StepDescription:
     data = event.data
     if problem := data.get("problem"):
-        return StepDescription("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
+        return StepDescription("dot", "warn", str(problem), rows=_build_data_rows(data, "problem"))
     if strategy := data.get("strategy"):
         title = f"Strategy: {formatting.strategy_title(str(strategy))}"
         return StepDescription("dot", "mute", title, str(data.get("chosen_because") or ""))
@@ -228,12 +234,14 @@ def _describe_note_step(event: TaskEvent) -> StepDescription:
         return StepDescription("dot", "mute", f"Kind of process: {formatting.humanize_name(str(process))}")
     for key, title_format in _NOTE_TITLES.items():
         if key in data:
-            title = title_format.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
-            return StepDescription("dot", "mute", title, rows=_data_rows(data))
+            title = title_format.format_map(
+                defaultdict(str, {name: _join_items(value) for name, value in data.items()})
+            )
+            return StepDescription("dot", "mute", title, rows=_build_data_rows(data))
     return _describe_other_step(event)
 
 
-def _join_list(value: JsonValue) -> str:
+def _join_items(value: JsonValue) -> str:
     return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
 
 
@@ -252,10 +260,10 @@ _NOTE_TITLES = {
 
 def _describe_other_step(event: TaskEvent) -> StepDescription:
     """A step for an event of any other kind: its fields and their values."""
-    return StepDescription("dot", "mute", formatting.humanize_name(event.kind), rows=_data_rows(event.data))
+    return StepDescription("dot", "mute", formatting.humanize_name(event.kind), rows=_build_data_rows(event.data))
 
 
-def _data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tuple[str, str], ...]:
+def _build_data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tuple[str, str], ...]:
     values = {name: value for name, value in data.items() if name not in skipped_names and value is not None}
     return tuple((name, formatting.format_json(to_exact(value))) for name, value in values.items())
 
