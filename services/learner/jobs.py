@@ -65,7 +65,7 @@ class MemoryJobs:
     async def run(self, learner: Learner, every_seconds: float, stop: asyncio.Event) -> None:
         """Runs until ``stop`` is set. A model call in progress is then abandoned, and its task searched again later."""
         async with asyncio.TaskGroup() as group:
-            finding = group.create_task(self._find_facts(stop))
+            finding = group.create_task(self._keep_finding_facts(stop))
             group.create_task(keep_doing_due_work(self.forgetter.carry_out_next, 1, stop, "forgetting"))
             group.create_task(keep_following(self.follower, self.outcomes, learner, every_seconds, stop))
             await stop.wait()
@@ -81,7 +81,7 @@ class MemoryJobs:
         if self.worker is None or self.close is None:
             return
         try:
-            await keep_doing_due_work(self.worker.run_once, TASKS_AT_ONCE, stop, "fact search")
+            await keep_doing_due_work(self.worker.search_next_tasks, TASKS_AT_ONCE, stop, "fact search")
         finally:
             await self.close()
 
@@ -172,7 +172,7 @@ class FolderBackup:
         if request.file is LearningFile.SYNTHESIZED:  # the executor keeps processes
             await RpcQueue(self._redis, "executor").post_request(request.model_dump_json(), _PROCESS_REQUEST_SECONDS)
             return
-        report = await self._importer.carry_out(request)
+        report = await self._importer.import_file(request)
         log.info("learning_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
 
     async def _try_to_sync(self) -> None:

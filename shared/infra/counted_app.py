@@ -143,7 +143,7 @@ def _log_response(scope: Scope, status: int, ms: float) -> None:
         log.debug("response_sent", method=method, route=route, status=status, ms=ms)
 
 
-def _request_id(scope: Scope) -> str:
+def _choose_request_id(scope: Scope) -> str:
     for name, value in scope["headers"]:
         if name == _REQUEST_ID_HEADER and _REQUEST_ID_PATTERN.fullmatch(value):
             return bytes(value).decode()

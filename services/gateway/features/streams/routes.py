@@ -45,7 +45,7 @@ async def _stream_event_frames(
                 resumption = updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("stream_interrupted", task_id=task_snapshot.record.task_id, error=str(fault))
-        yield sse_frame(json.dumps({"error": str(fault)}), event="error")
+        yield encode_sse_frame(json.dumps({"error": str(fault)}), event="error")
 
 
 async def _stream_later_frames(
