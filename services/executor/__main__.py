@@ -17,7 +17,7 @@ from services.executor.core.turn.worker import Worker
 from services.executor.settings import ExecutorSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_start_problem, read_settings
 from shared.infra.tracing import open_tracer
 from shared.ports.store import StoreUnavailable
 

@@ -13,7 +13,7 @@ from services.learner.bootstrap import run_learner
 from services.learner.settings import LearnerSettings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
-from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_start_problem, read_settings
 from shared.infra.tracing import open_tracer
 from shared.ports.store import StoreUnavailable
 
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     if arguments and arguments[0] == "report":
         from services.learner.reporting import run_report_command  # only whoever reads reports needs it
 
-        return report_command(arguments[1:])
+        return run_report_command(arguments[1:])
     build_service_parser("learner", "Learns from ended tasks.", _COMMANDS).parse_args(arguments)
     try:
         settings = read_settings(LearnerSettings)

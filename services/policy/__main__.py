@@ -17,7 +17,7 @@ from shared.infra.counted_app import CountedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import configure_logging
-from shared.infra.starting import CannotStart, build_service_parser, print_problem, read_settings
+from shared.infra.starting import CannotStart, build_service_parser, print_start_problem, read_settings
 from shared.infra.traced_app import trace_requests
 from shared.infra.tracing import open_tracer
 

@@ -136,7 +136,7 @@ class TaskStore(Tasks):
         is_fresh = await self._claim_alias(record)
         reply = await self._run_accept_script(record, turn, message)
         if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
-            await self._scripts.execute("SET", alias, _alias_value(record))
+            await self._scripts.execute("SET", alias, _build_alias_value(record))
         if reply[0] in ("other", "ended", "stopped", "full", "crowded") and is_fresh:
             await self._release_alias(record)
         accepted = await self._read_acceptance(record, turn, reply)

@@ -46,7 +46,7 @@ class RedisTenantRecords(ScriptedStore):
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
         """The version with that number; None if it is not kept. Raises ``BadRecord`` if this release cannot read it."""
-        text = await self._read_field(tenant, str(number))
+        text = await self._read_record_field(tenant, str(number))
         try:
             return None if text is None else TenantVersion.model_validate_json(cast(str, text))
         except ValidationError as error:

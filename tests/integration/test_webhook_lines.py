@@ -341,7 +341,7 @@ class SetAnewWhileRead(RedisDeliveryQueue):
     async def _look_and_set_again(self, *command: Argument) -> object:
         reply = await self._look(*command)
         if command[0] == "HGET":
-            await self._webhooks.put(self._record, HOOK, includes_past=True, limit=10)
+            await self._webhooks.register_webhook(self._record, HOOK, includes_past=True, limit=10)
         return reply
 
 
@@ -352,8 +352,8 @@ async def test_a_webhook_that_is_set_anew_while_a_removed_one_is_cleared_away_st
     record, webhooks = a_record(), RedisWebhooks(redis, SEAL)
     await task_store.accept(record, a_turn(record), dedupe=None)
     queue = SetAnewWhileRead(redis, webhooks, record)
-    await webhooks.put(record, HOOK, includes_past=True, limit=10)
+    await webhooks.register_webhook(record, HOOK, includes_past=True, limit=10)
     claim = await claim_of(queue)
-    await webhooks.drop(record, HOOK.config_id)
-    assert await queue.read(claim) is None
+    await webhooks.delete_webhook(record, HOOK.config_id)
+    assert await queue.read_claimed(claim) is None
     assert len(await webhooks.list_webhooks(record)) == 1

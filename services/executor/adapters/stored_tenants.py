@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.ports.services import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, TenantVersion, complete_connections, read_tenant_record
+from shared.contracts.tenant_document import BadRecord, TenantVersion, complete_connections, parse_tenant_record
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.starting import require_readable_url

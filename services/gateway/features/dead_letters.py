@@ -168,7 +168,7 @@ class DeadLetters(ScriptedStore):
             names = keys.partition_keys(address.partition)
             arguments = [address.entry_id, keys.OUTCOME_GROUP]
             if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], arguments) != 1:
-                raise _letter_not_found(letter_id)
+                raise _build_letter_not_found(letter_id)
             return letter, None
         dead = DeadTurn.parse_row(letter.content)
         if dead is None:

@@ -38,7 +38,7 @@ class OutcomeFollower:
         if outcomes.deliveries:
             own_groups = ("", self._outcomes.group_name)
             await self._apply_deliveries([delivery for delivery in outcomes.deliveries if delivery.group in own_groups])
-            partitions_to_claim = await self._outcomes.settle(outcomes.deliveries)
+            partitions_to_claim = await self._outcomes.settle_outcomes(outcomes.deliveries)
         self._expected = frozenset(outcomes.partitions_with_more).union(partitions_to_claim)
         return len(outcomes.deliveries)
 
