@@ -59,6 +59,13 @@ class Connection(Contract):
             return self.url
         return f"{self.url} {self.author_tenant} {self.credential.model_dump_json()}"
 
+    @property
+    def session_key(self) -> str:
+        """The key under which calls may share an MCP session, in which a server may keep state: ``server_key``, and the
+        tenant whose connection it is.
+        """
+        return f"{self.author_tenant} {self.server_key}"
+
     def session_id_for(self, tenant: str, session_id: str) -> str:
         """The id by which the server knows a tenant's session.
 

@@ -330,6 +330,16 @@ async def test_idle_sessions_make_room_for_new_ones(tmp_path: Path) -> None:
         assert len(servers._links) == 3
 
 
+@pytest.mark.promise("tools.session_of_a_tenant")
+async def test_no_two_tenants_share_a_session_of_a_server_that_both_connect_to(tmp_path: Path) -> None:
+    """A server may keep state with it."""
+    async with old_server(tmp_path, 0) as url, McpTools() as servers:
+        connection = Connection(id="erp", url=url, author_tenant="acme")
+        for caller in (connection, connection, connection.model_copy(update={"author_tenant": "globex"})):
+            await servers.call(caller, "get_expense", ARGUMENTS, 10)
+        assert len(servers._links) == 2
+
+
 def _free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]

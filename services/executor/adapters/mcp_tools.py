@@ -567,12 +567,12 @@ class McpTools(ToolServers):
         return mcp_content.to_tool_answer(tool, result)
 
     def _get_or_open_link(self, connection: Connection) -> McpLink:
-        link = self._links.pop(connection.server_key, None)
+        link = self._links.pop(connection.session_key, None)
         if link is None or not link.is_usable:
             self._close_longest_idle()
             link = McpLink(connection.url, McpTransport(connection, self._credentials, self._guard))
             self._group.create_task(link.run())
-        self._links[connection.server_key] = link  # the latest used stands last
+        self._links[connection.session_key] = link  # the latest used stands last
         return link
 
     def _close_longest_idle(self) -> None:
@@ -582,7 +582,7 @@ class McpTools(ToolServers):
             self._links.pop(idle[0]).close()
 
     async def _get_or_fetch_listing(self, connection: Connection) -> _CachedToolList:
-        link, listing = self._get_or_open_link(connection), self._listings.get(connection.server_key)
+        link, listing = self._get_or_open_link(connection), self._listings.get(connection.session_key)
         clock = asyncio.get_running_loop().time
         if listing is not None and listing.link is link and clock() < listing.until:
             return listing
@@ -591,17 +591,17 @@ class McpTools(ToolServers):
         except SessionExpired:  # a list may be asked for again, unlike a call
             link = self._get_or_open_link(connection)
             tool_list = await _list_tools(link)
-        listing = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
+        listing = self._listings.get(connection.session_key)  # others may have asked meanwhile, and compiled the same
         until = clock() + min(self._list_seconds, tool_list.seconds)
         if listing is not None and listing.listed == tool_list.tools:
             listing.link, listing.until = link, until
         else:
             listing = _CachedToolList(link, tool_list.tools, until)
-        return self._listings.put(connection.server_key, listing)
+        return self._listings.put(connection.session_key, listing)
 
     def _expire_listing(self, connection: Connection) -> None:
         """Marks the server's tool list as outdated, so that the next task fetches it again."""
-        if listing := self._listings.get(connection.server_key):
+        if listing := self._listings.get(connection.session_key):
             listing.until = 0.0
 
 

@@ -177,5 +177,6 @@ def test_behind_a_proxy_that_nobody_named_no_address_can_be_told_and_what_is_no_
         "",
         "10.0.0.1",
     )
+    assert determine_client_address("8.8.8.8", "1.2.3.4", ()) == "8.8.8.8"  # who comes from outside chooses no address
     with pytest.raises(ValueError, match="proxy"):
         parse_networks(["proxy.example"])

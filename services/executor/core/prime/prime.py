@@ -310,7 +310,7 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
     if endpoint is None:
         return tenant.connections
     matching = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
-    return matching or [Connection(id="request", url=endpoint, from_request=True)]
+    return matching or [Connection(id="request", url=endpoint, from_request=True, author_tenant=tenant.id)]
 
 
 async def _list_tools_or_say_why(

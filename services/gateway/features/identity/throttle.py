@@ -59,13 +59,14 @@ def determine_client_address(peer: str, forwarded: str, trusted_proxies: Sequenc
     """The client's address: the nearest hop that is no trusted proxy. Hops before it may be forged by the client.
 
     An IPv6 address is replaced by its /64 network. Empty if the address is unknown: for a peer on a Unix socket, and
-    for one behind a proxy that no setting trusts, where all clients would share one address.
+    for one of a private network that forwards for others and that no setting trusts, since all clients of such a proxy
+    would share one address. A peer of the internet is no proxy of ours, whatever it says that it forwards.
     """
-    if not forwarded:
-        return _format_address(_parse_address(peer))
-    if not trusted_proxies:
-        return ""
     address = _parse_address(peer)
+    if not forwarded:
+        return _format_address(address)
+    if not trusted_proxies:
+        return _format_address(address) if address is not None and address.is_global else ""
     for hop in reversed(forwarded.split(",")):
         if address is None or not any(address in network for network in trusted_proxies):
             break
