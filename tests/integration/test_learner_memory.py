@@ -41,6 +41,20 @@ class Forgetful(RedisKnowledge):
         raise StoreUnavailable("killed")
 
 
+class BreaksOn(RedisKnowledge):
+    """A store that has a bug which one event meets."""
+
+    def __init__(self, redis: Redis, event_id: str) -> None:
+        super().__init__(redis)
+        self._event_id = event_id
+
+    @override
+    async def store_change(self, change: MemoryChange, version: str) -> bool:
+        if self._event_id in change.event_ids:
+            raise KeyError(self._event_id)
+        return await super().store_change(change, version)
+
+
 class DiesAfterKeeping(RedisFactRepository):
     """A book whose learner has stored a task's facts, and dies before it says so."""
 
@@ -129,6 +143,18 @@ async def test_an_outcome_that_is_requeued_for_the_learner_is_not_remembered_a_s
     assert (await stage.entities())["Initech Ltd"] == 1
     await stage.learns()
     assert (await hash_of(redis, keys.learned_keys("acme").counts))["events"] == 1
+
+
+@pytest.mark.promise("memory.beside")
+async def test_an_outcome_that_meets_a_bug_does_not_take_those_beside_it_along(redis: Redis) -> None:
+    outcomes = [an_outcome_of(_TEXT, number) for number in range(5)]
+    await leave(redis, outcomes)
+    rememberer = Rememberer(BreaksOn(redis, outcomes[2].event_id), wants_facts=True)
+    streams = RedisOutcomes(redis, "one", LEASE, REMEMBERING_GROUP)
+    follower = OutcomeFollower(streams, rememberer.apply, _everywhere)
+    follower.expect_outcomes_in(range(PARTITIONS))
+    await _rounds(follower)
+    assert (rememberer.counts.remembered, rememberer.counts.passed) == (4, 1)
 
 
 @pytest.mark.promise("memory.beside")

@@ -144,9 +144,9 @@ class Rememberer:
             )
         except UnreadableOutcome:
             self.counts.passed += 1
-        except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same
+        except Exception as error:  # the edge of one message: the others are remembered all the same
             self.counts.passed += 1
-            log.error("outcome_not_remembered", entry=delivery.entry_id, error=type(error).__name__)
+            log.exception("outcome_not_remembered", entry=delivery.entry_id, error=type(error).__name__)
         return None
 
     async def _remember_batch(self, tenant: str, memos: Sequence[OutcomeEntities]) -> None:
@@ -158,9 +158,13 @@ class Rememberer:
             return
         except (MemoryContended, StoreUnavailable):
             raise
-        except Exception as error:  # noqa: BLE001  # the edge of one tenant: whatever is stored there stops no other
-            self.counts.passed += len(memos)
-            log.error("outcome_not_remembered", tenant=tenant, events=len(memos), error=type(error).__name__)
+        except Exception as error:  # the edge of one tenant: whatever is stored there stops no other
+            if len(memos) > 1:  # one of them is to blame; the others are remembered
+                for memo in memos:
+                    await self._remember_batch(tenant, [memo])
+                return
+            self.counts.passed += 1
+            log.exception("outcome_not_remembered", tenant=tenant, entry=memos[0].event_id, error=type(error).__name__)
             return
         self.counts.remembered += new_count
         self.counts.known += len(memos) - new_count
