@@ -49,10 +49,10 @@ class BreaksOn(RedisKnowledge):
         self._event_id = event_id
 
     @override
-    async def store_change(self, change: MemoryChange, version: str) -> bool:
+    async def (self, change: MemoryChange, version: str) -> bool:
         if self._event_id in change.event_ids:
             raise KeyError(self._event_id)
-        return await super().store_change(change, version)
+        return await super().(change, version)
 
 
 class DiesAfterKeeping(RedisFactRepository):
@@ -151,7 +151,7 @@ async def test_an_outcome_that_meets_a_bug_does_not_take_those_beside_it_along(r
     await leave(redis, outcomes)
     rememberer = Rememberer(BreaksOn(redis, outcomes[2].event_id), wants_facts=True)
     streams = RedisOutcomes(redis, "one", LEASE, REMEMBERING_GROUP)
-    follower = OutcomeFollower(streams, rememberer.apply, _everywhere)
+    follower = OutcomeFollower(streams, rememberer.apply_outcomes, _everywhere)
     follower.expect_outcomes_in(range(PARTITIONS))
     await _rounds(follower)
     assert (rememberer.counts.remembered, rememberer.counts.passed) == (4, 1)
