@@ -49,10 +49,10 @@ class BreaksOn(RedisKnowledge):
         self._event_id = event_id
 
     @override
-    async def (self, change: MemoryChange, version: str) -> bool:
+    async def store_memory_change(self, change: MemoryChange, version: str) -> bool:
         if self._event_id in change.event_ids:
             raise KeyError(self._event_id)
-        return await super().(change, version)
+        return await super().store_memory_change(change, version)
 
 
 class DiesAfterKeeping(RedisFactRepository):
