@@ -150,8 +150,13 @@ def _build_services(
     """The services that several groups of routes use."""
     state, archive = opened.state, settings.open_task_archive()
     resend_window = settings.message_id_window or DEDUPE_SECONDS
-    waiting_limits = (settings.max_waiting_sessions, settings.max_waiting_messages)
-    stored = TaskStore(state, opened.listener, resend_window, *waiting_limits)
+    stored = TaskStore(
+        state,
+        opened.listener,
+        resend_window,
+        most_waiting=settings.max_waiting_sessions,
+        most_in_session=settings.max_waiting_messages,
+    )
     wakes = BestEffortWakes(opened.queue)
     store = WakingTasks(stored, wakes, opened.metrics, tracer)
     rules = MessageRules(

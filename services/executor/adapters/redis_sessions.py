@@ -121,17 +121,25 @@ class RedisSessions(Sessions):
         except ValueError as error:
             task_id = turn.task_id if turn else _guess_task_id(str(turn_text))
             packed_record, *_ = claim_reply.record or await self._read_packed_record(lease, task_id)
-            details = (
-                str(turn_id),
-                task_id,
-                int(str(attempts)),
-                read_store_time(claim_reply.stop_state),
-                turn,
-                _unpack_record(packed_record),
-            )
-            raise UnreadableTurn(_describe_error(error), *details) from error
-        numbers = (int(str(attempts)), int(str(waits)), int(version), str(problem))
-        return TurnWork(turn, record, *numbers, claim_reply, record.state.is_terminal and not outcome)
+            raise UnreadableTurn(
+                _describe_error(error),
+                turn_id=str(turn_id),
+                task_id=task_id,
+                attempts=int(str(attempts)),
+                now=read_store_time(claim_reply.stop_state),
+                turn=turn,
+                record=_unpack_record(packed_record),
+            ) from error
+        return TurnWork(
+            turn,
+            record,
+            attempts=int(str(attempts)),
+            waited_us=int(str(waits)),
+            version=int(version),
+            last_error=str(problem),
+            claimed=claim_reply,
+            lacks_outcome=record.state.is_terminal and not outcome,
+        )
 
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         chunks = list(_split_leases(leases))
@@ -191,9 +199,17 @@ class RedisSessions(Sessions):
             raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
-        turn_parts = (self._lease_ms, lambda: self._is_halted, heartbeat, self._archive)
-        is_cluster = isinstance(self._redis, ClusterRedis)
-        return RedisTurnStore(self._scripts, self._shared, lease, work, *turn_parts, is_cluster=is_cluster)
+        return RedisTurnStore(
+            self._scripts,
+            self._shared,
+            lease,
+            work,
+            lease_ms=self._lease_ms,
+            is_halted=lambda: self._is_halted,
+            heartbeat=heartbeat,
+            archive=self._archive,
+            is_cluster=isinstance(self._redis, ClusterRedis),
+        )
 
     async def _read_packed_record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
         """Packed record, version and outcome's event id, for a turn of an older release without its task's keys.

@@ -238,23 +238,42 @@ def _parse_letter_of_tenant(address: _LetterAddress, fields: Mapping[str, str], 
 
 def _parse_turn_letter(address: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     content = fields.get("letter", "")
+    letter = DeadLetter(address.letter_id, address.kind, _read_time_added(address))
     try:
         dead = DeadTurn.model_validate_json(content)
     except ValidationError as error:
-        return DeadLetter(address.letter_id, address.kind, _read_time_added(address), error=f"unreadable: {error}")
-    details = (dead.tenant, dead.session_id, dead.task_id, dead.reason, dead.last_error, dead.attempts, content)
-    return DeadLetter(address.letter_id, address.kind, _read_time_added(address), *details)
+        return letter._replace(error=f"unreadable: {error}")
+    return letter._replace(
+        tenant=dead.tenant,
+        session_id=dead.session_id,
+        task_id=dead.task_id,
+        reason=dead.reason,
+        error=dead.last_error,
+        tries=dead.attempts,
+        content=content,
+    )
 
 
 def _parse_outcome_letter(address: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome; without tenant and content if the outcome cannot be parsed."""
-    (_, content), error = unpack_outcome(fields.get("o", "")), fields.get("error", "")
-    tries, outcome = int(fields.get("tries", "0")), TaskOutcome.parse_row(content)
+    letter = DeadLetter(
+        address.letter_id,
+        address.kind,
+        _read_time_added(address),
+        error=fields.get("error", ""),
+        tries=int(fields.get("tries", "0")),
+    )
+    _, content = unpack_outcome(fields.get("o", ""))
+    outcome = TaskOutcome.parse_row(content)
     if outcome is None:
-        return DeadLetter(address.letter_id, address.kind, _read_time_added(address), error=error, tries=tries)
-    reason = f"the outcome of a task that ended {outcome.state.value} could not be learned from"
-    details = (outcome.tenant, outcome.session_id, outcome.task_id, reason, error, tries, content)
-    return DeadLetter(address.letter_id, address.kind, _read_time_added(address), *details)
+        return letter
+    return letter._replace(
+        tenant=outcome.tenant,
+        session_id=outcome.session_id,
+        task_id=outcome.task_id,
+        reason=f"the outcome of a task that ended {outcome.state.value} could not be learned from",
+        content=content,
+    )
 
 
 def _read_time_added(address: _LetterAddress) -> datetime:
