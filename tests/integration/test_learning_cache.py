@@ -366,11 +366,16 @@ async def _told(redis: Redis, task: str) -> list[str]:
 
 @pytest.mark.promise("report.teaches")
 async def test_a_report_changes_what_later_tasks_are_told(redis: Redis, bucket: BucketServer) -> None:
-    """Of its kind and of no other; a newer report says it anew; and one that was forgotten does not come back."""
+    """Of its kind and of no other; a newer report says it anew; and one that was forgotten does not come back.
+
+    Its failures stand in the case log.
+    """
     task, other = "Reconcile invoice INV-9 with its purchase order", "Book a flight to Rome"
     before = await _told(redis, task)
     bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
     await _looked(_report_loader(redis))
+    (case,) = await case_log(redis, "acme")
+    assert (case.outcome, case.failed) == (CaseOutcome.FAILURE, ("it paid before it had read the order",))
     kind = "Tasks of the kind 'invoice reconciliation' failed in a benchmark"
     assert (before, await _told(redis, task)) == ([], [f"{kind}: it paid before it had read the order"])
     assert await _told(redis, other) == []
@@ -380,11 +385,3 @@ async def test_a_report_changes_what_later_tasks_are_told(redis: Redis, bucket: 
     await redis.delete(keys.learned_keys("acme").knowledge)
     assert await _looked(_report_loader(redis)) == []
     assert await _told(redis, task) == []
-
-
-@pytest.mark.promise("report.teaches")
-async def test_the_failures_of_a_report_stand_in_the_case_log(redis: Redis, bucket: BucketServer) -> None:
-    bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
-    await _looked(_report_loader(redis))
-    (case,) = await case_log(redis, "acme")
-    assert (case.outcome, case.failed) == (CaseOutcome.FAILURE, ("it paid before it had read the order",))

@@ -56,9 +56,7 @@ def test_time_never_goes_back_whatever_was_counted_when() -> None:
     assert [(moment.n, moment.at_ms) for moment in found] == [(1, 900), (2, 900)]
 
 
-pytestmark = pytest.mark.promise("assess.pass_hat")
-
-
+@pytest.mark.promise("assess.pass_hat")
 @given(st.lists(st.booleans(), min_size=1, max_size=8))
 def test_it_is_the_share_of_draws_in_which_all_passed(runs: list[bool]) -> None:
     for k, chance in estimates.compute_pass_hat(sum(runs), len(runs)).items():
@@ -66,5 +64,6 @@ def test_it_is_the_share_of_draws_in_which_all_passed(runs: list[bool]) -> None:
         assert chance == pytest.approx(sum(draws) / len(draws))
 
 
+@pytest.mark.promise("assess.pass_hat")
 def test_without_runs_nothing_is_said() -> None:
     assert estimates.compute_pass_hat(0, 0) == {}
