@@ -41,12 +41,7 @@ class LegacyBridge:
         self.calls: list[BridgeCall] = []
         self.asked_for: list[str] = []
         self.bodies: list[bytes] = []
-        self.app = Starlette(
-            routes=[
-                Route("/mcp/tools", self.discover),
-                Route("/mcp", self.call, methods=["POST"]),
-            ]
-        )
+        self.app = Starlette(routes=[Route("/mcp/tools", self.discover), Route("/mcp", self.call, methods=["POST"])])
 
     def called(self, tool: str) -> list[JsonObject]:
         return [call.params for call in self.calls if call.tool == tool]

@@ -307,14 +307,7 @@ def test_what_goes_into_a_build_is_held_by_some_image() -> None:
 @pytest.mark.promise("deploy.build_context")
 @each_row(
     "path",
-    *(
-        ".env",
-        ".git/config",
-        "services/gateway/.env",
-        "tests/conftest.py",
-        "tools/chaos/run.py",
-        "k8s/base/x",
-    ),
+    *(".env", ".git/config", "services/gateway/.env", "tests/conftest.py", "tools/chaos/run.py", "k8s/base/x"),
     *("cli/__pycache__/main.cpython-311.pyc", "examples/company/books.sqlite3-wal", "locks/dev.txt", ".venv/bin/x"),
 )
 def test_what_must_not_leave_the_machine_is_kept_out(path: str) -> None:

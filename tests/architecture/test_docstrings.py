@@ -14,10 +14,7 @@ def _omissions(root: Path, function: str) -> list[str]:
 
 @each_row(
     "function, omission",
-    (
-        'def find() -> "int | None":\n    """The number."""',
-        "it does not say when the function returns None",
-    ),
+    ('def find() -> "int | None":\n    """The number."""', "it does not say when the function returns None"),
     (
         'def find() -> int:\n    """The number."""\n    raise NoNumber("none")',
         "it does not say that the function raises NoNumber",

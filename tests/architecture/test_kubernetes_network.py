@@ -19,10 +19,7 @@ NAMES = elsewhere("names", {"k8s-app": "kube-dns"}, {"kubernetes.io/metadata.nam
 TOOLS = elsewhere("a tool server", {}, {"purple-agent/tool-servers": "true"})
 STRANGER = elsewhere("a stranger", {"app.kubernetes.io/name": "executor"}, {"kubernetes.io/metadata.name": "others"})
 
-_INSIDE = {
-    ("gateway", "policy"),
-    ("executor", "policy"),
-}
+_INSIDE = {("gateway", "policy"), ("executor", "policy")}
 _LOCAL = _INSIDE | {
     ("gateway", "redis"),
     ("executor", "redis"),

@@ -29,12 +29,7 @@ class Visitor(NamedTuple):
 
 @asynccontextmanager
 async def visiting(
-    browser: Browser,
-    url: str,
-    size: tuple[int, int] = DESKTOP,
-    theme: Theme = "light",
-    *,
-    scripts: bool = True,
+    browser: Browser, url: str, size: tuple[int, int] = DESKTOP, theme: Theme = "light", *, scripts: bool = True
 ) -> AsyncIterator[Visitor]:
     width, height = size
     context = await browser.new_context(

@@ -24,11 +24,7 @@ async def _count_learned(whole: WholeStack) -> int:
 
 @pytest.mark.promise("redis.cluster")
 async def test_tasks_of_many_partitions_are_done_learned_and_archived_on_three_primaries() -> None:
-    with (
-        three_primaries() as nodes,
-        short_folder() as folder,
-        EmbeddedRedis(Path(folder)) as queue,
-    ):
+    with three_primaries() as nodes, short_folder() as folder, EmbeddedRedis(Path(folder)) as queue:
         await join_nodes(nodes)
         async with whole_stack(REDIS_URL=cluster_url(nodes), QUEUE_REDIS_URL=queue.url) as whole:
             names = [f"phone-{number}" for number in _EMPLOYEES]

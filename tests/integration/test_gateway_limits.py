@@ -17,12 +17,7 @@ from redis.crc import key_slot
 from typer.testing import CliRunner
 
 from cli.keys import keys as keys_command
-from services.gateway.features.identity.api_keys import (
-    CreatedKey,
-    hash_secret,
-    make_api_key,
-    parse_key_request,
-)
+from services.gateway.features.identity.api_keys import CreatedKey, hash_secret, make_api_key, parse_key_request
 from services.gateway.features.identity.model import Caller, LimitUse
 from services.gateway.features.identity.settings import RateAllowance
 from services.gateway.features.identity.store import Keyring, RateMeter

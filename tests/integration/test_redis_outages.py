@@ -25,11 +25,7 @@ from services.executor.ports.turns import (
     TurnWork,
 )
 from services.gateway.features.console.sessions import ConsoleSessions
-from services.gateway.features.identity.api_keys import (
-    UnverifiedIdentity,
-    make_api_key,
-    parse_key_request,
-)
+from services.gateway.features.identity.api_keys import UnverifiedIdentity, make_api_key, parse_key_request
 from services.gateway.features.identity.store import Keyring
 from services.gateway.features.solver import SOLVER_PATH as SOLVER
 from services.learner.adapters.redis_knowledge import RedisFactRepository

@@ -424,10 +424,7 @@ def test_a_rule_that_no_record_of_its_tool_can_decide_is_told_where_its_tools_ar
     """With the arguments that name records; a field that is an argument or the policy's own needs none."""
     condition = 'tool in ["retire_asset", "retire_asset_now"] && (held == true || reason == "x" || limit > 1)'
     policy = Policy(id="house", rules=(Rule(id="r", condition=condition, action="block"),), context={"limit": 1})
-    write, reader = (
-        _tool("retire_asset", ToolClass.CHANGE, "asset_tag", "reason"),
-        _tool("get_asset", ToolClass.READ),
-    )
+    write, reader = (_tool("retire_asset", ToolClass.CHANGE, "asset_tag", "reason"), _tool("get_asset", ToolClass.READ))
     by_id = write._replace(name="retire_asset_now", input_schema=_tool("x", ToolClass.CHANGE, "case_no").input_schema)
     at = Connection(id="depot", url="http://depot")
     told = by_name(ServerListing("mcp", False, [write, reader, by_id], at, build_record_keys(records, {}), (policy,)))

@@ -14,11 +14,7 @@ from services.gateway.features.console.views.tasks import delivery_badge
 from services.gateway.features.deliveries.dispatcher import WebhookHttpClient
 from services.gateway.features.deliveries.model import NoReceiverAnswer, QueuedDelivery, StepAfterDelivery
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
-from services.gateway.features.webhooks.model import (
-    DeliveryProgress,
-    RegisteredWebhook,
-    SignedPost,
-)
+from services.gateway.features.webhooks.model import DeliveryProgress, RegisteredWebhook, SignedPost
 from services.gateway.features.webhooks.settings import parse_master_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import AllowedAddresses, why_url_refused
@@ -206,13 +202,7 @@ async def claimed(lines: RedisDeliveryQueue, seconds: float) -> QueuedDelivery:
 
 
 def a_notice(url: str, name: str = "n1", tenant: str = "default") -> SignedPost:
-    return SignedPost(
-        tenant=tenant,
-        delivery_id=name,
-        subject="an approval",
-        url=url,
-        body='{"text":"hello"}',
-    )
+    return SignedPost(tenant=tenant, delivery_id=name, subject="an approval", url=url, body='{"text":"hello"}')
 
 
 def _ended(taken: list[Taken]) -> int:

@@ -190,9 +190,7 @@ ROUTES: Rows = {
             "/console/learning/assessments/{assessment_id}/remove /console/tasks/{task_id}/cancel"
             " /console/operations/dead-letters/{letter_id}/requeue /console/operations/dead-letters/{letter_id}/drop",
         )
-        | {
-            "GET /console/learning/assessments/{assessment_id}/runs/{number}": (EarlierAttempt("GET", _RUN),),
-        }
+        | {"GET /console/learning/assessments/{assessment_id}/runs/{number}": (EarlierAttempt("GET", _RUN),)}
     ),
     **_pages(_route("POST /console/approvals/{approval_id}"), decision="approve"),
     **_pages(_route("POST /console/tasks/{task_id}/resolve"), call="c1", resolution="applied"),

@@ -101,8 +101,7 @@ def test_of_several_licences_all_must_be_allowed_of_a_choice_one(licence: str, p
 
 
 @each_row(
-    "said",
-    [{}, {"licence": "x", "vulnerability": "y"}, {"vulnerability": "y"}, {"licence": "x", "reason": "because"}],
+    "said", [{}, {"licence": "x", "vulnerability": "y"}, {"vulnerability": "y"}, {"licence": "x", "reason": "because"}]
 )
 def test_an_entry_without_reason_or_end_is_refused(said: dict[str, object]) -> None:
     with pytest.raises(ValidationError):

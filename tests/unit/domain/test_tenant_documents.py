@@ -130,11 +130,7 @@ def test_a_level_that_is_no_rung_has_none() -> None:
         find_rung_of_level(_LADDER, "finance"),
         find_rung_of_level(_LADDER, "hr"),
         find_rung_of_level(_LADDER, None),
-    ) == (
-        _LADDER[1],
-        None,
-        None,
-    )
+    ) == (_LADDER[1], None, None)
 
 
 @pytest.mark.promise("approvals.escalation")

@@ -586,11 +586,7 @@ async def test_a_record_that_only_a_note_names_is_written_to_where_the_task_says
 
 
 @pytest.mark.promise("conversation.free_text_identifiers")
-@each_row(
-    ("text", "applied"),
-    ('Approve the "Roof" of claim C-1', ["C-2"]),
-    ("Approve the roof of claim C-1", []),
-)
+@each_row(("text", "applied"), ('Approve the "Roof" of claim C-1', ["C-2"]), ("Approve the roof of claim C-1", []))
 async def test_a_listed_record_of_which_the_task_quotes_a_text_may_stand_in_a_note_too(
     text: str, applied: list[str]
 ) -> None:

@@ -255,9 +255,7 @@ async def test_a_rule_about_a_tool_that_nobody_offers_is_named_in_the_task() -> 
     "tool in ['pay', 'get_payment'] && amount > 100",
     'tool == "get_payment" && amount > 100 && claim_id != "C-9"',
 )
-async def test_a_tool_that_a_rule_names_is_judged_before_it_is_called_though_its_name_reads(
-    condition: str,
-) -> None:
+async def test_a_tool_that_a_rule_names_is_judged_before_it_is_called_though_its_name_reads(condition: str) -> None:
     """Its server may know what its name does not say; whoever wrote the rule does."""
     for amount, end in ((150, TaskState.REJECTED), (90, TaskState.COMPLETED)):
         play = Stage("Take 90 or 150 for C-1", [READ], [use("get_payment", 1, claim_id="C-1", amount=amount)])

@@ -80,14 +80,7 @@ def test_everyday_words_are_no_amounts(text: str) -> None:
     assert not any(trace("amount", number, sources(text)).is_sourced for number in (1, 2, 7, 10))
 
 
-@each_row(
-    "text",
-    [
-        "cool at minus 20 degrees",
-        "20 degrees below zero",
-        "twenty °C below freezing",
-    ],
-)
+@each_row("text", ["cool at minus 20 degrees", "20 degrees below zero", "twenty °C below freezing"])
 def test_a_sign_in_words_makes_a_number_negative(text: str) -> None:
     assert is_said(text, "celsius", -20)
 

@@ -6,10 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.approvals import (
-    ApprovalListPage,
-    ApprovalService,
-)
+from services.gateway.features.approvals.approvals import ApprovalListPage, ApprovalService
 from services.gateway.features.console.charts import (
     ChartFrame,
     ChartLine,

@@ -5,11 +5,7 @@ from pydantic import ValidationError
 
 from services.gateway.__main__ import main
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.identity.throttle import (
-    FailureThrottle,
-    determine_client_address,
-    parse_networks,
-)
+from services.gateway.features.identity.throttle import FailureThrottle, determine_client_address, parse_networks
 from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
 from tests.refusals import refusal_of

@@ -13,16 +13,8 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.approvals import (
-    Approvals,
-    DueNotices,
-    resolve_env_reference,
-)
-from services.gateway.features.approvals.notices import (
-    ApprovalNews,
-    Notifier,
-    build_signed_post,
-)
+from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
+from services.gateway.features.approvals.notices import ApprovalNews, Notifier, build_signed_post
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.webhooks.model import SignedPost

@@ -127,14 +127,7 @@ def test_text_rules_without_a_text_are_undecided_or_a_problem() -> None:
     assert not _verdict(text=None, default="deny").passed
 
 
-_HOSTILE = [
-    "(a+)+$",
-    "(.*)(.*)(.*)(.*)[^x]y",
-    "[ab]*a[ab]{15}",
-    r"\pL" * 150,
-    "((a{0,50}){0,50}){0,5}",
-    "a" * 501,
-]
+_HOSTILE = ["(a+)+$", "(.*)(.*)(.*)(.*)[^x]y", "[ab]*a[ab]{15}", r"\pL" * 150, "((a{0,50}){0,50}){0,5}", "a" * 501]
 
 
 @pytest.mark.promise("policy.bounds")

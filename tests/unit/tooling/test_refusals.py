@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.reads.server_call import parse_field_clauses
-from services.executor.core.tools.failures import (
-    echoes_call,
-    says_record_absent,
-    says_refused,
-    says_timed_out,
-)
+from services.executor.core.tools.failures import echoes_call, says_record_absent, says_refused, says_timed_out
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
 

@@ -15,15 +15,7 @@ from tools.bench.worth.faults import NATURES, ModelFault
 from tools.bench.worth.judge import RunResult, WorthEnd, WriteKind, judge, list_figures, mentions
 from tools.bench.worth.kept_plays import CannotKeepPlays, KeptPlay, KeptPlays
 from tools.bench.worth.measure import WorthOptions, measure
-from tools.bench.worth.plays import (
-    FLAT,
-    ModelKind,
-    PlayOrder,
-    WorthPlay,
-    choose_places,
-    load_tasks,
-    play,
-)
+from tools.bench.worth.plays import FLAT, ModelKind, PlayOrder, WorthPlay, choose_places, load_tasks, play
 from tools.bench.worth.tally import list_missed, tally_plays
 from tools.bench.worth.worlds.attack import AttackKind
 from tools.bench.worth.worlds.task import GoldCall, WorthTask
