@@ -226,6 +226,14 @@ class Mentions:
     def times_of_day(self) -> frozenset[time]:
         return frozenset(hour for mention in self.times for hour in mention.times)
 
+    @cached_property
+    def text_without_dates(self) -> str:
+        """The text with blanks in place of its dates: "the first" of "May the first" chooses nothing."""
+        marks = list(self.text)
+        for mention in self.dates:
+            marks[mention.start : mention.end] = " " * (mention.end - mention.start)
+        return "".join(marks)
+
     def has_phrase(self, phrase: str) -> bool:
         """Whether the text contains the phrase exactly, as whole words and not within a code or number."""
         return any(self._is_whole_word(start, start + len(phrase)) for start in _find_occurrences(phrase, self.text))

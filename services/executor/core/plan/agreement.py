@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from itertools import takewhile
 
-from services.executor.core.figures.arguments import RECORD_KINDS, ArgumentKind
+from services.executor.core.figures.arguments import FIGURE_KINDS, RECORD_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import looks_like_id_text
@@ -22,8 +22,16 @@ from services.executor.core.figures.vocabulary import (
     leaves_choice_open,
 )
 from services.executor.core.plan import exclusions
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, Severity, say_what_part_states
+from services.executor.core.plan.faults import (
+    ArgumentToCheck,
+    CallFault,
+    CallToCheck,
+    Severity,
+    say_what_part_states,
+    shorten_value,
+)
 from services.executor.core.plan.stated_values import find_contrary_answers, find_other_counts, find_wrong_amounts
+from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools import classes
 from services.executor.core.tools.name_similarity import words_of
@@ -51,6 +59,7 @@ _STEMS_OF_VERBS = frozenset(map(stem, (classes.CHANGE_VERBS | classes.VERBS_OR_N
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
 _WRITING_VERBS = frozenset("add comment create log note open record remark write".split())
 _BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
+_KINDS_THAT_ADD_UP = FIGURE_KINDS | {ArgumentKind.FREE_TEXT}
 _FEWEST_LETTERS_OF_SHORT_VERB = 3  # of a verb that a tool's name shortens
 
 
@@ -404,6 +413,28 @@ def find_empty_changes(change: CallToCheck) -> Iterator[CallFault]:
         yield values[0].build_fault(sentence, Severity.DOUBTFUL)
 
 
+def find_overwritten_values(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault for a value that another proposed call of the tool gives otherwise to the same field of the same
+    record: a pupil is in one class. It may be meant, as one after the other.
+
+    Numbers and texts are not compared: they may add up.
+    """
+    for name in _list_naming_arguments(change):
+        calls = [call for call in change.list_same_tool_arguments() if argument_at(call, name.path) == name.value]
+        fields = change.fields.list_fields_within_records({name.text}) if len(calls) > 1 else ()
+        own_fields = {singular_words(field.name) for field in fields}
+        for argument in change.scalars if own_fields else ():
+            is_comparable = argument is not name and argument.kind not in _KINDS_THAT_ADD_UP
+            if not is_comparable or singular_words(argument.field_name) not in own_fields:
+                continue
+            values = [argument_at(call, argument.path) for call in calls]
+            if other_values := [value for value in values if value not in (None, argument.value)]:
+                sentence = (
+                    f"another call sets {shorten_value(other_values[0])} there; if both are meant, propose them again"
+                )
+                yield argument.build_fault(sentence, Severity.DOUBTFUL)
+
+
 def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a change does not agree with the words of its part."""
     checks = (
@@ -414,6 +445,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         _find_conflicting_words,
         find_wrong_tool,
         find_unasked_call,
+        find_overwritten_values,
     )
     for check in checks:
         yield from check(change)
@@ -466,7 +498,7 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
     """
     mentions, call_values = change.part_mentions, [argument.value for argument in change.scalars]
     call_texts = [value for value in call_values if isinstance(value, str)]
-    is_open, stems = _asks_to_choose(mentions.text), {stem(word) for word in words_of(mentions.text)}
+    is_open, stems = _asks_to_choose(mentions.text_without_dates), {stem(word) for word in words_of(mentions.text)}
     for argument in change.scalars:
         value, origin = argument.value, argument.origin
         if not isinstance(value, str) or not value.strip() or origin not in _ORIGINS_TO_CHECK:

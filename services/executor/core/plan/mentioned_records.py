@@ -13,7 +13,7 @@ from services.executor.core.figures.identifiers import (
     kind_of_identifier,
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import find_tokens_with_digits, looks_like_id_text, read_figure
+from services.executor.core.figures.numbers import Number, find_tokens_with_digits, looks_like_id_text, read_figure
 from services.executor.core.figures.trace import OriginKind, TraceSources
 from services.executor.core.figures.vocabulary import (
     MOST_WORDS_OF_LEGAL_FORM,
@@ -53,6 +53,7 @@ NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _NUMBER_RANGE_PATTERN = re.compile(
     r"(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)", re.IGNORECASE
 )
+_LIST_POINT_PATTERN = re.compile(r"(?:^|[\n.:;!?])\s*(?P<number>\d{1,2})[.)]\s")
 _DIGITS_PATTERN = re.compile(r"\d+")
 _WORD_BEFORE_NUMBER_PATTERN = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
 _CONTACT_KINDS = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
@@ -100,11 +101,11 @@ class MentionedRecords:
             self._meant_by_text[text] = [node for node in named_nodes if not _is_exception_in(node, mentions)]
         return self._meant_by_text[text]
 
-    def leaves_records_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
+    def leaves_records_open(self, part: Mentions, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part leaves open which records of the nodes' kind are meant: "all claims", or simply "all"."""
-        if not leaves_choice_open(quote):
+        if not leaves_choice_open(part.text_without_dates):
             return False
-        words = {singular for word in quote.split() for singular in singular_words(word)}
+        words = {singular for word in part.text.split() for singular in singular_words(word)}
         kinds = {node.kind[-1] for node in self.nodes_read_by_model if node.kind} & words
         return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
@@ -124,7 +125,8 @@ class MentionedRecords:
                 is_code = not value.isalpha()  # "A" is no status in "a credit note"
                 if any(_is_name_written(value, text.text, is_code) for text in texts):
                     return True
-            if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
+            is_day_in_texts = moment is not None and any(moment.day in text.days for text in texts)
+            if is_day_in_texts or any(number is not None and _has_number(text, number) for text in texts):
                 return True
         return False
 
@@ -170,7 +172,7 @@ class CalledRecords:
 
     def __init__(self, call: CallToCheck, mentioned: MentionedRecords) -> None:
         self._call, self._part, self._mentioned, self._graph = call, call.part, mentioned, mentioned.graph
-        self._leaves_choice_open = leaves_choice_open(call.part.quote)
+        self._leaves_choice_open = leaves_choice_open(call.part_mentions.text_without_dates)
         self._text = mentioned.task  # without the task's other parts: "Ann married. Rename her."
         for other in call.part.other_quotes:
             self._text = self._text.replace(other, " ") if other != call.part.quote else self._text
@@ -302,7 +304,9 @@ class CalledRecords:
         own_nodes = [node for node in nodes if reference.text in node.ids]
         meant_of_kind = (node for node in self._meant_nodes if are_same_kind(reference.noun, node.kind))
         others = [node for node in meant_of_kind if reference.text not in node.ids]
-        is_open = self._mentioned.leaves_records_open(self._part.quote, own_nodes) and not self._are_meant_alone(others)
+        is_open = self._mentioned.leaves_records_open(
+            self._call.part_mentions, own_nodes
+        ) and not self._are_meant_alone(others)
         if own_nodes and (is_open or self._does_part_name_range):
             meant_identities = {node.identity for node in self._meant_nodes}
             return any(
@@ -470,6 +474,13 @@ def _list_texts_of_calls(calls: Iterable[JsonObject]) -> set[str]:
 
 def _has_field_with_value(node: GraphNode, folded_text: str) -> bool:
     return any(as_text(value).casefold() == folded_text for value in node.record.values())
+
+
+def _has_number(text: Mentions, number: Number) -> bool:
+    """Whether the text has the number, and not only before a point of a list: "1. Read first. 2. Act"."""
+    mentions = text.numbers_by_value.get(number, ())
+    points = {match.start("number") for match in _LIST_POINT_PATTERN.finditer(text.text)} if mentions else set()
+    return any(mention.start not in points for mention in mentions)
 
 
 def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:

@@ -280,7 +280,7 @@ class SourceFinder:
             text, is_listed = self._free_texts.find_revealing_text(argument.field_name, value, origins)
             if text is None or self._records.is_in_user_texts(value):
                 continue
-            is_open = self._records.leaves_records_open(call.part.quote, self._records.find_by_id(value))
+            is_open = self._records.leaves_records_open(call.part_mentions, self._records.find_by_id(value))
             if not is_listed or not (is_open or self._records.is_id_mentioned(value)):
                 reason = (
                     f"{argument.description} ({argument.kind}) stands only in a text that somebody wrote "
