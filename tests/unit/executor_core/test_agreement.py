@@ -157,6 +157,35 @@ def test_what_is_to_become_a_duplicate_of_a_record_leaves_no_choice(task: str, i
     assert any("no word of the task tells of this record" in doubt for doubt in found.doubts) is is_told
 
 
+@each_row(
+    ("task", "job", "is_told"),
+    ("Assign mechanic Ines to J-3014 from May the first on.", "J-3001", True),
+    ("Assign mechanic Ines to the first job after J-3014.", "J-3001", False),
+    ("1. Read first. 2. Assign mechanic Ines to J-3014.", "J-3001", True),
+    ("Assign mechanic Ines to the job with 2 wheels, like J-3014 has.", "J-3001", False),
+)
+def test_neither_a_day_nor_the_point_of_a_list_tells_of_another_record(task: str, job: str, is_told: bool) -> None:
+    rows: Json = [{"job_id": "J-3001", "wheels": 2}, {"job_id": "J-3014", "wheels": 4}]
+    found = _find(task, ASSIGN, {"job_id": job, "mechanic": "Ines"}, (_read("r1", "list_jobs", rows),))
+    assert any("no word of the task tells of this record" in doubt for doubt in found.doubts) is is_told
+
+
+@each_row(
+    ("called", "given", "other", "is_told"),
+    (ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, {"job_id": "J-3014", "mechanic": "Priya"}, True),
+    (ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, {"job_id": "J-3029", "mechanic": "Priya"}, False),
+    (ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, {"job_id": "J-3014", "mechanic": "Ines"}, False),
+    (DISCOUNT, {"invoice_id": "V-703", "amount": 20}, {"invoice_id": "V-703", "amount": 30}, False),  # they add up
+)
+def test_two_values_for_one_field_of_a_record_are_sent_back_and_ask_nobody(
+    called: Tool, given: JsonObject, other: JsonObject, is_told: bool
+) -> None:
+    task = "Give J-3014 and J-3029 to Ines and Priya, and discount V-703 by 20 and by 30."
+    found = _find(task, called, given, calls=(other,))
+    assert any("another call sets Priya there" in doubt for doubt in found.doubts) is is_told
+    assert not any(_marks_for_person(found.call))
+
+
 LIMIT = _tool("set_limit", "customer_id", "limit")
 CUSTOMERS = tuple(
     _read(f"r{number}", "get_customer", {"customer_id": number, "name": name}, customer_id=number)
