@@ -98,10 +98,10 @@ _AMOUNT_WORDS = _PLAIN_MONEY_WORDS | _word_set(
 _CURRENCY_CODES_IN_NAMES = _word_set("eur usd gbp chf jpy sek pln")
 _MINOR_UNIT_WORDS = _word_set("cents cent minor pence rappen centimes")
 _MONEY_WORD_PATTERN = re.compile(
-    r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
+    r"(?i)\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b"
 )
 _MINOR_UNIT_PHRASE_PATTERN = re.compile(
-    r"\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit", re.I
+    r"(?i)\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit"
 )
 _DIFFERENCE_WORDS = _word_set("delta diff difference adjustment change")
 _WRITTEN_DATE_PATTERN = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")

@@ -329,17 +329,16 @@ _DATE_IN_DIGITS_PATTERN = re.compile(
     r")"
 )
 _BARE_DAY_PATTERN = re.compile(
-    r"\b(?:on|by|until|till|from|before)\s+the\s+(\d{1,2})(?:st|nd|rd|th)\b|\bam\s+(\d{1,2})\.(?=\s*$|\s+[a-z])", re.I
+    r"(?i)\b(?:on|by|until|till|from|before)\s+the\s+(\d{1,2})(?:st|nd|rd|th)\b|\bam\s+(\d{1,2})\.(?=\s*$|\s+[a-z])"
 )
 _DAY_AFTER_WEEKDAY_PATTERN = re.compile(
-    r",?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))", re.I
+    r"(?i),?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))"
 )
 _PAST_TENSE_PATTERN = re.compile(
-    r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bas )(?<!\bthe )(?<!\bif )"
+    r"(?i)(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bas )(?<!\bthe )(?<!\bif )"
     r"\b(?:was|were|had|paid|sent|came|went|got|met|did|made|took|gave|left|bought|sold|spent|wrote|arrived|called|"
     r"returned|cancelled|canceled|received|ordered|hat|haben|hatten?|war|waren|wurden?|ont|avaient|avait|étaient|était)\b"
-    r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,12}\s*$",
-    re.IGNORECASE,
+    r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,12}\s*$"
 )
 _LOOKBACK_FROM_WEEKDAY = 200  # characters before a weekday in which the tense of its clause is looked for
 _MONTHS_SEARCHED = 3  # in which a weekday is looked for that falls on a day: "Friday the 13th"
@@ -505,8 +504,8 @@ def _read_gap_between_words(
 
 
 _OFFSET_PATTERN = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
-_FOR_LENGTH_PATTERN = re.compile(r"\b(?:for|für|pour)\s+(?:an?\s+|einen?\s+)?$", re.IGNORECASE)
-_FROM_DAY_PATTERN = re.compile(r"\b(?:from|ab)\s+(?:the\s+|dem\s+)?$", re.IGNORECASE)
+_FOR_LENGTH_PATTERN = re.compile(r"(?i)\b(?:for|für|pour)\s+(?:an?\s+|einen?\s+)?$")
+_FROM_DAY_PATTERN = re.compile(r"(?i)\b(?:from|ab)\s+(?:the\s+|dem\s+)?$")
 _MOST_WORDS_OF_OFFSET = 12  # words
 _OFFSET_AFTER_PATTERN = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
 _RANGE_SIGNS_PATTERN = re.compile(r"o*[r&]o*")

@@ -124,8 +124,8 @@ _ADDRESS_ARGUMENT_WORDS = frozenset(
 _LINK_TARGET_REGEX = r"\(\s*+<?(?P<target>[^\s()<>]*+(?:\([^\s()]*+\)[^\s()<>]*+)*)>?[^)\n]{0,500}+\)"
 _MARKDOWN_LINK_PATTERN = re.compile(rf"(?P<image>!?)\[(?P<label>[^\[\]\n]*+)\]{_LINK_TARGET_REGEX}")
 _MARKDOWN_REFERENCE_PATTERN = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
-_HTML_TAG_PATTERN = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^<>]*+>", re.IGNORECASE)
-_MARKDOWN_AUTOLINK_PATTERN = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
+_HTML_TAG_PATTERN = re.compile(r"(?i)<(?:a|img|iframe|link|source|video|audio)\b[^<>]*+>")
+_MARKDOWN_AUTOLINK_PATTERN = re.compile(r"(?i)<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>")
 
 
 def addresses_to_open(arguments: JsonObject) -> Iterator[str]:

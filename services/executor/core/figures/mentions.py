@@ -49,7 +49,7 @@ class TimeMention(NamedTuple):
 
 
 _TIME_IN_DIGITS_PATTERN = re.compile(
-    r"(?<![\w.,:/])(?<![A-LN-Za-ln-z]-)(?<!\d-\d\d-)(?:"
+    r"(?i)(?<![\w.,:/])(?<![A-LN-Za-ln-z]-)(?<!\d-\d\d-)(?:"
     r"(?<![T:]\d\d-)(?P<h1>[01]?\d|2[0-4])[:.](?P<m1>[0-5]\d)(?::(?P<s1>[0-5]\d))?(?:\s?(?P<p1>[ap]\.?m\b\.?|uhr\b|h\b))?"
     r"|(?P<h2>0?[1-9]|1[0-2])\s?(?P<p2>[ap]\.?m\b\.?)"
     r"|(?P<h3>[01]?\d|2[0-4])\s?h\s?(?P<m3>[0-5]\d)"
@@ -57,8 +57,7 @@ _TIME_IN_DIGITS_PATTERN = re.compile(
     r"|(?P<h5>0?[1-9]|1[0-2])\s?o['’]clock"
     r"|(?<=à )(?P<h6>[01]?\d|2[0-4])\s?(?:h|heures?)"
     r"|(?:(?<=\bat )|(?<=\bum ))(?P<h7>[01]?\d|2[0-4])(?=\s*(?:[.,;?!]|$|\bon\b|\btomorrow\b|\btoday\b))"
-    r")(?![\w%]|[.,:/]\d|-\d\d-)",
-    re.I,
+    r")(?![\w%]|[.,:/]\d|-\d\d-)"
 )
 _NAMED_TIMES = {
     "noon": time(12), "midday": time(12), "mittag": time(12), "mittags": time(12), "midi": time(12),
@@ -75,8 +74,7 @@ _MINUTES_BY_FRENCH_PART_OF_HOUR: Mapping[tuple[str, ...], int] = {
     ("moins", "le", "quart"): -15,
 }
 _HOUR_RANGE_PATTERN = re.compile(
-    r"(?<![\w.,:/-])(\d{1,2})(?:\s?[-–]\s?|\s+(?:to|until|till|bis|à)\s+)(?=(\d{1,2})(?::[0-5]\d)?\s?(?:([ap])\.?m|uhr)\b)",
-    re.I,
+    r"(?i)(?<![\w.,:/-])(\d{1,2})(?:\s?[-–]\s?|\s+(?:to|until|till|bis|à)\s+)(?=(\d{1,2})(?::[0-5]\d)?\s?(?:([ap])\.?m|uhr)\b)"
 )
 
 
@@ -181,7 +179,7 @@ def _possible_hour_offsets(hour: int) -> Sequence[int]:
     return (0,) if hour > _HOURS_OF_HALF_DAY else (0, _HOURS_OF_HALF_DAY)
 
 
-_FROM_NOW_PATTERN = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
+_FROM_NOW_PATTERN = re.compile(r"(?i)\b(?:in|dans)\s+$")
 _CHARACTERS_OF_FROM_NOW = 24  # with some spaces between
 _DAY_SECONDS = 86_400
 _ISO_DAY_LENGTH = len("2026-03-04")

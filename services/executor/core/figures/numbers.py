@@ -105,11 +105,9 @@ _NUMBER_IMPLIED_BY_WORD = {
 _WORD_AFTER_PATTERN = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
 _FRACTION_IN_DIGITS_PATTERN = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
 _NUMBER_RANGE_PATTERN = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
-_ARTICLE_BEFORE_UNIT_PATTERN = re.compile(
-    r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE
-)
+_ARTICLE_BEFORE_UNIT_PATTERN = re.compile(r"(?i)\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)")
 _CONJUNCTION_PATTERN = re.compile(r"\s*+(?:(?:,|and|und|et)\s*+)?")
-_PERCENT_PHRASE_PATTERN = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
+_PERCENT_PHRASE_PATTERN = re.compile(r"(?i)\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b")
 _MACHINE_NUMBER_PATTERN = re.compile(  # a program's notation, ``-1234.50``; not ``007`` or ``1,234``
     r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII
 )
@@ -117,11 +115,10 @@ _MOST_DIGITS = 40
 WIDE_CONTEXT = Context(prec=1000)  # in which nothing is rounded but what is asked to be
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
-_MINUS_IN_WORDS_PATTERN = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
+_MINUS_IN_WORDS_PATTERN = re.compile(r"(?i)(?<!\bau )\b(?:minus|moins)\s+$")
 _BELOW_ZERO_PATTERN = re.compile(
-    r"(?:\s*+(?:°\s?[CF]?|degrees?|grad|degrés?))?(?:\s++(?:celsius|fahrenheit))?\s++"
-    r"(?:below\s+(?:zero|freezing)|unter\s+null|(?:au-dessous|en\s+dessous|sous)\s+(?:de\s+)?zéro)\b",
-    re.I,
+    r"(?i)(?:\s*+(?:°\s?[CF]?|degrees?|grad|degrés?))?(?:\s++(?:celsius|fahrenheit))?\s++"
+    r"(?:below\s+(?:zero|freezing)|unter\s+null|(?:au-dessous|en\s+dessous|sous)\s+(?:de\s+)?zéro)\b"
 )
 _CURRENCY_BEFORE_NUMBER = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCY_CODES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
@@ -146,9 +143,8 @@ _CHARACTERS_AS_ASCII = str.maketrans(
     | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 )
 _SPELLED_NUMBER_START_PATTERN = re.compile(
-    r"(?:[½¼¾⅓⅔⅛]|an?\s|the\s|zero|one|tw|th|fo|fi|si|se|eig|nin|ten|el|hund|half|quarter|doub|trip|dozen|null|ein|zw|dr|vi|f[uü]|"
-    r"ac|ne|zeh|elf|tau|d[ioe]|la\s|le\s|un|tr|qua|qui|cin|on|mil|cent|moi|and)",
-    re.I,
+    r"(?i)(?:[½¼¾⅓⅔⅛]|an?\s|the\s|zero|one|tw|th|fo|fi|si|se|eig|nin|ten|el|hund|half|quarter|doub|trip|dozen|null|ein|zw|dr|vi|f[uü]|"
+    r"ac|ne|zeh|elf|tau|d[ioe]|la\s|le\s|un|tr|qua|qui|cin|on|mil|cent|moi|and)"
 )
 
 

@@ -212,7 +212,7 @@ def _is_overdue(cell: Cell, due_date: Json, order: DateOrder, today: date) -> bo
 
 
 _REF_AND_PATH_PATTERN = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
-_REF_LIKE_START_PATTERN = re.compile(r"r\d+(?=$|[.\[])", re.I)
+_REF_LIKE_START_PATTERN = re.compile(r"(?i)r\d+(?=$|[.\[])")
 _LIKELY_CONSTANTS = frozenset({0, 1, 100})  # rather meant by themselves than as what some record happens to state
 _DIGIT_PATTERN = re.compile(r"\d")
 _DAYS_FROM_TODAY_BY_WORD = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}

@@ -470,11 +470,9 @@ def _fold_term(term: str) -> str:
 
 
 _LIST_NUMBER_PATTERN = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
-_POSITION_WORD_PATTERN = re.compile(
-    r"(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$", re.IGNORECASE
-)
-_VERSION_NUMBER_PATTERN = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE)
-_VERSION_BEFORE_PATTERN = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
+_POSITION_WORD_PATTERN = re.compile(r"(?i)(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$")
+_VERSION_NUMBER_PATTERN = re.compile(r"(?i)v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*")
+_VERSION_BEFORE_PATTERN = re.compile(r"(?i)(?:\bversion|\brelease|\bpython|\bv\.)\s*$")
 
 
 def find_figures_in_answer(text: str, now: datetime) -> list[NumberMention | WrittenIdentifier]:

@@ -404,17 +404,15 @@ def find_names_inside_sentences(text: str) -> Sequence[str]:
 
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
 CHOICE_WORD_PATTERN = re.compile(
-    r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|(?<!as )(?<!as a )duplicates?|"
+    r"(?i)\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|(?<!as )(?<!as a )duplicates?|"
     r"first|last|better|best|worse|cheap\w*|(?:larg|small|high|new|old)(?:er|est)|lowest|latest|earliest|"
     r"(?<!^)(?<!please )lower(?! (?:the|its|their|his|her|my|our)\b)|"  # no verb
     r"(?<!day )(?<!days )(?<!week )(?<!weeks )(?<!month )(?<!months )(?<!hour )(?<!hours )(?:later|earlier)|"
-    r"merge|same|difference)\b",
-    re.IGNORECASE,
+    r"merge|same|difference)\b"
 )
 _OPEN_CHOICE_WORD_PATTERN = re.compile(
-    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|(?<!would )(?<!['’]d )like|instead|"
-    r"alle\w*|jede\w*|sämtliche\w*|übrige\w*|tous|toutes|chaque|todos|todas|cada)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|(?<!would )(?<!['’]d )like|instead|"
+    r"alle\w*|jede\w*|sämtliche\w*|übrige\w*|tous|toutes|chaque|todos|todas|cada)\b"
 )
 
 
@@ -429,11 +427,9 @@ def _find_choice_words(text: str) -> Iterator[re.Match[str]]:
 
 
 SWAP_WORD_PATTERN = re.compile(  # words for two things that change places
-    r"\b(?:(?:swap|exchang|switch|interchang|échang|intercambi)\w*|\w*tausch\w*)\b", re.IGNORECASE
+    r"(?i)\b(?:(?:swap|exchang|switch|interchang|échang|intercambi)\w*|\w*tausch\w*)\b"
 )
-ALTERNATIVE_WORD_PATTERN = re.compile(
-    r"\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b", re.IGNORECASE
-)
+ALTERNATIVE_WORD_PATTERN = re.compile(r"(?i)\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b")
 CLAUSE_END_PATTERN = re.compile(r"[.,;:!?](?=\s|$)")
 _CHARACTERS_AFTER_CHOICE = 100  # of a word of choice, in which the noun that it belongs to stands
 _MOST_WORDS_FROM_CHOICE_TO_NOUN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
@@ -470,10 +466,9 @@ def _spaced_stems(text: str) -> str:
 
 
 _CONDITION_WORD_PATTERN = re.compile(
-    r"\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|as long as|"
-    r"in (?:that |this |which )?case|as soon as|depending|"
-    r"wenn|falls|sofern|sobald|nur|solange|ob|si|sauf|seulement|lorsque|quand|cuando|siempre|solo|sólo|salvo|se)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|"
+    r"as long as|in (?:that |this |which )?case|as soon as|depending|"
+    r"wenn|falls|sofern|sobald|nur|solange|ob|si|sauf|seulement|lorsque|quand|cuando|siempre|solo|sólo|salvo|se)\b"
 )
 
 

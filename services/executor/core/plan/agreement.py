@@ -42,15 +42,13 @@ from shared.domain.keywords import stem
 from shared.domain.words import ToolClass
 
 _CLAUSE_BEGINNING_PATTERN = re.compile(  # the word that begins a clause
-    r"(?:^\W*|[.,:;!?]\s+|\b(?:and|then|to|you|we|must|should|now|also|just|please)\s+)"
-    r"(?:(?:please|kindly|also|now|be|then|to|we|must|should|just)\s+)*([^\W\d_]+)",
-    re.IGNORECASE,
+    r"(?i)(?:^\W*|[.,:;!?]\s+|\b(?:and|then|to|you|we|must|should|now|also|just|please)\s+)"
+    r"(?:(?:please|kindly|also|now|be|then|to|we|must|should|just)\s+)*([^\W\d_]+)"
 )
 _FURTHER_ORDER_PATTERN = re.compile(  # "approve it and settle it", "then transfer the money"; not "and tell them"
-    r"\b(?:and|then)\s+(?!(?:let|tell|send|give|ask|inform|notify|thank|remind|call|leave|keep|make)\s)"
+    r"(?i)\b(?:and|then)\s+(?!(?:let|tell|send|give|ask|inform|notify|thank|remind|call|leave|keep|make)\s)"
     r"[^\W\d_]+\s+(?:it|them|her|him|this|that|both)\b|"
-    r"\bthen\s+[^\W\d_]+\s+the\b",
-    re.IGNORECASE,
+    r"\bthen\s+[^\W\d_]+\s+the\b"
 )
 _VAGUE_VERBS = classes.EDIT_VERBS | frozenset(
     "add create do give insert log make mark move open put record save take write".split()
@@ -352,17 +350,16 @@ def _is_act_of_tool_mentioned(tool_words: classes.ToolWords, stems: frozenset[st
     return _is_tool_mentioned(tool_words, stems) if is_vague else _says_verb(tool_words.verb, stems)
 
 
-_SUPERLATIVE_WORD_PATTERN = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
-_WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
+_SUPERLATIVE_WORD_PATTERN = re.compile(r"(?i)(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b")
+_WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"(?i)\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$")
 _LONGEST_CLAUSE = 500  # characters of a clause on one side of a value
 _CAPITALIZED_NAME_PATTERN = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _ORIGINS_TO_CHECK = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
 _LEAST_LIKENESS_OF_MISSPELLED_NAMES = 0.9  # of a name with a letter too few or too many
 _WORD_FOR_SEVERAL_PATTERN = re.compile(
-    r"\b(?:twice|two|three|both|again|another|second|more|each|every|several|separate\w*|zwei\w*|drei\w*|beide\w*|noch|je|"
-    r"deux|trois|encore|chaque|dos|tres|otra|cada)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:twice|two|three|both|again|another|second|more|each|every|several|separate\w*|zwei\w*|drei\w*|beide\w*|noch|je|"
+    r"deux|trois|encore|chaque|dos|tres|otra|cada)\b"
 )
 _MESSAGE_VERBS_REGEX = (
     r"(?:tell|told|inform|notif|writ|wrote|send|sent|messag|e-?mail|mail|letter|text|sms|call|phon|announc|remind|ask|repl|"
@@ -372,14 +369,12 @@ _MESSAGE_VERBS_REGEX = (
     r"recuerd)\w*"
 )
 _PROHIBITED_MESSAGE_PATTERN = re.compile(
-    rf"\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_MESSAGE_VERBS_REGEX}",
-    re.IGNORECASE,
+    rf"(?i)\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_MESSAGE_VERBS_REGEX}"
 )
 _REPETITION_WORD_PATTERN = re.compile(
-    r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|"
+    r"(?i)\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|"
     r"(?:deux|trois)\s+fois|(?:dos|tres)\s+veces|"
-    r"(?:another|an?\s+(?:further|additional|extra)|weitere|noch(?:mals?|\s+einmal)|encore|otr[ao]s)\s+\W?\d)",
-    re.IGNORECASE,
+    r"(?:another|an?\s+(?:further|additional|extra)|weitere|noch(?:mals?|\s+einmal)|encore|otr[ao]s)\s+\W?\d)"
 )
 
 

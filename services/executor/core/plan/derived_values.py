@@ -18,37 +18,30 @@ from shared.domain.exact_json import Json, as_text
 
 _DAYS_BY_TERM_UNIT = {"days": 1, "weeks": 7}
 _LONGEST_TERM_DAYS = 3_660
-_WORD_FOR_LATER_PATTERN = re.compile(
-    r"\s*(?:later|longer|more|after\b|nach hinten|später|plus tard|más tarde)\b", re.IGNORECASE
-)
+_WORD_FOR_LATER_PATTERN = re.compile(r"(?i)\s*(?:later|longer|more|after\b|nach hinten|später|plus tard|más tarde)\b")
 _WORD_FOR_EARLIER_PATTERN = re.compile(
-    r"\s*(?:earlier|sooner|before|nach vorne?|früher|plus tôt|antes)\b(?!\s+(?:noon|midday|lunch|work))", re.IGNORECASE
+    r"(?i)\s*(?:earlier|sooner|before|nach vorne?|früher|plus tôt|antes)\b(?!\s+(?:noon|midday|lunch|work))"
 )
-_POSTPONING_VERB_PATTERN = re.compile(
-    r"\b(?:postpon\w*|delay\w*|extend\w*|prolong\w*|verläng\w*|retras\w*)\b", re.IGNORECASE
-)
+_POSTPONING_VERB_PATTERN = re.compile(r"(?i)\b(?:postpon\w*|delay\w*|extend\w*|prolong\w*|verläng\w*|retras\w*)\b")
 _ADVANCING_VERB_PATTERN = re.compile(
-    r"\b(?:bring\w*\b.*\bforward|advanc\w*|shorten\w*|vorzieh\w*|vorverleg\w*|adelant\w*)\b", re.IGNORECASE
+    r"(?i)\b(?:bring\w*\b.*\bforward|advanc\w*|shorten\w*|vorzieh\w*|vorverleg\w*|adelant\w*)\b"
 )
 # Of its sentence before a length of time: there the verb for its direction stands.
 _LOOKBACK_FROM_NUMBER = 200
 _SENTENCE_ENDS = ".!?;\n"
 _NO_CHARGE_PATTERN = re.compile(
-    r"\b(?:free\s+of\s+(?:charge|cost)|for\s+free|no\s+(?:charge|fee|cost)s?|nothing|kostenlos\w*|kostenfrei\w*|"
-    r"unentgeltlich\w*|gratis|nichts|gratuit\w*|rien)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:free\s+of\s+(?:charge|cost)|for\s+free|no\s+(?:charge|fee|cost)s?|nothing|kostenlos\w*|kostenfrei\w*|"
+    r"unentgeltlich\w*|gratis|nichts|gratuit\w*|rien)\b"
 )
 _SAME_TIME_PATTERN = re.compile(
-    r"(?<!\bnot at the )\b(?:same|gleiche\w*|\w*selbe\w*|même|misma)\s+(?:time|hour|zeit|uhrzeit|stunde|heure|hora)\b",
-    re.IGNORECASE,
+    r"(?i)(?<!\bnot at the )\b(?:same|gleiche\w*|\w*selbe\w*|même|misma)\s+"
+    r"(?:time|hour|zeit|uhrzeit|stunde|heure|hora)\b"
 )
-_ARTICLE_AND_TIME_UNIT_PATTERN = re.compile(
-    r"\b(?:an?|eine[rn]?|une|una)\s+(?:hour|minute|stunde|heure|hora)\b", re.IGNORECASE
-)
+_ARTICLE_AND_TIME_UNIT_PATTERN = re.compile(r"(?i)\b(?:an?|eine[rn]?|une|una)\s+(?:hour|minute|stunde|heure|hora)\b")
 _WORD_BEFORE_BOUND_PATTERN = re.compile(
-    r"\b(?:between|before|after|from|than|zwischen|vor|nach|ab|entre|avant|après)\s+$", re.IGNORECASE
+    r"(?i)\b(?:between|before|after|from|than|zwischen|vor|nach|ab|entre|avant|après)\s+$"
 )
-_NIGHTS_OR_DAYS_PATTERN = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
+_NIGHTS_OR_DAYS_PATTERN = re.compile(r"(?i)\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b")
 
 
 class DerivedValues:

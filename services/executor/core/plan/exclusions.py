@@ -13,47 +13,42 @@ NO_OTHERS_REGEX = (  # before "except": "nobody other than Ann Lee" means her
     r"whether\s+or|why|if)\s+)?"
 )
 _EXCLUSION_PHRASE_PATTERN = re.compile(
-    f"{NO_OTHERS_REGEX}"
+    f"(?i){NO_OTHERS_REGEX}"
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
     r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)(?P<verb>[^\W\d]+)\s+|"
     r"(?:^|[.,;:!?]\s*|\b(?:and|but|or|then|please|to|also|just|you)\s+)leave(?!\s+(?:for|of)\b)\s+|"  # no sick leave
     r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leaving|(?P<omits>skip|spare)|"
     r"(?:all|every\w*|each)\s+(?:[^\W\d]+\s+){0,4}but(?!\s+(?:please\s+)?(?:do|never|must|may|should|leave|keep|skip|spare)\b)|"
     r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
-    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
-    re.IGNORECASE,
+    r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$"
 )
 _LEFT_ALONE_PATTERN = re.compile(
-    r"(?:\W|\b(?:and|or|und|oder|et|ou|the)\b)*\b(?:alone|out(?!\s+of\b)|aside|untouched|unchanged|as\s+(?:it|they|is)|"
-    r"in\s+Ruhe|unverändert|tranquilles?)\b",
-    re.IGNORECASE,
+    r"(?i)(?:\W|\b(?:and|or|und|oder|et|ou|the)\b)*\b(?:alone|out(?!\s+of\b)|aside|untouched|unchanged|as\s+(?:it|they|is)|"
+    r"in\s+Ruhe|unverändert|tranquilles?)\b"
 )
-_NEXT_CLAUSE_PATTERN = re.compile(r"[,.;:!?](?=\s)|\b(?:and|but|then|und|aber|dann|et|mais|puis)\b", re.IGNORECASE)
+_NEXT_CLAUSE_PATTERN = re.compile(r"(?i)[,.;:!?](?=\s)|\b(?:and|but|then|und|aber|dann|et|mais|puis)\b")
 _WORD_FOR_ALL_OR_REST_PATTERN = re.compile(
-    r"\b(?:all|each|every|others?|rest|remaining|alle[nrs]?|jede\w*|übrige\w*|tous|toutes|autres?|chaque|todos|todas)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:all|each|every|others?|rest|remaining|alle[nrs]?|jede\w*|übrige\w*|tous|toutes|autres?|chaque|todos|todas)\b"
 )
 _BACKWARD_PRONOUN_PATTERN = re.compile(
-    r"\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
+    r"(?i)\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)"
 )
 _POSSESSIVE_PATTERN = re.compile(r"['’]s\b")
-_OWN_THING_PATTERN = re.compile(r"\b(?:hers|his|theirs)\b", re.IGNORECASE)
+_OWN_THING_PATTERN = re.compile(r"(?i)\b(?:hers|his|theirs)\b")
 _LIST_SEPARATOR_PATTERN = re.compile(
-    r"(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$", re.IGNORECASE
+    r"(?i)(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$"
 )
-_LIST_GOES_ON_PATTERN = re.compile(r"\W{0,2}\s*(?:,\s|and\b|or\b|und\b|oder\b|et\b|ou\b|&)", re.IGNORECASE)
+_LIST_GOES_ON_PATTERN = re.compile(r"(?i)\W{0,2}\s*(?:,\s|and\b|or\b|und\b|oder\b|et\b|ou\b|&)")
 _ARTICLES = frozenset("the den die das le la les el".split())
-_LEAVING_VERB_PATTERN = re.compile(r"\b(?:leav(?:e|ing)|save|keep)\s", re.IGNORECASE)
+_LEAVING_VERB_PATTERN = re.compile(r"(?i)\b(?:leav(?:e|ing)|save|keep)\s")
 _CLOSING_QUOTES = "\"'»“”’"
 _QUOTES = "(\"'«„“‘"
 _STAYS_UNCHANGED_PATTERN = re.compile(
-    r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
-    r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
-    re.IGNORECASE,
+    r"(?i)\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
+    r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)"
 )
 _LIST_BEFORE_ID_PATTERN = re.compile(  # each piece of the list has a digit and is matched in one way only
-    r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
-    re.IGNORECASE,
+    r"(?i)(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$"
 )
 FILLER_WORDS = frozenset(
     "the a for of to from this that those one ones only just with number no der die das den dem für an zu le la les "

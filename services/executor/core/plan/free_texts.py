@@ -42,9 +42,7 @@ _FILE_WORDS = frozenset(
 _WORD_PATTERN = re.compile(r"[^\W\d_]+")
 _MOST_WORDS_FROM_REFERENCE = 4  # words before and behind what is taken from, within which it is said so
 
-_HOST_PATTERN = re.compile(
-    r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE
-)
+_HOST_PATTERN = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)")
 _WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
 _SENTENCE_END_PATTERN = re.compile(r"[.;!?](?=\s|$)|\n")
 _FEWEST_DIGITS = 3  # of an id that names a record in any text: shorter ones stand in many texts by chance

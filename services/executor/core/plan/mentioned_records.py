@@ -51,13 +51,13 @@ from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _NUMBER_RANGE_PATTERN = re.compile(
-    r"(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)", re.IGNORECASE
+    r"(?i)(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)"
 )
 _LIST_POINT_PATTERN = re.compile(r"(?:^|[\n.:;!?])\s*(?P<number>\d{1,2})[.)]\s")
 _DIGITS_PATTERN = re.compile(r"\d+")
-_WORD_BEFORE_NUMBER_PATTERN = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
+_WORD_BEFORE_NUMBER_PATTERN = re.compile(r"(?i)([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$")
 _CONTACT_KINDS = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
-_DESCRIPTION_FIELD_PATTERN = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # the name of a field
+_DESCRIPTION_FIELD_PATTERN = re.compile(r"(?i)descr|designation|label|bezeichnung")  # the name of a field
 _LONGEST_ABBREVIATION = 3  # characters
 _MESSAGE_VERBS = NOTIFY_VERBS | frozenset("send email mail message write contact call tell".split())
 _PARTICLES = frozenset("off in out up back down".split())  # which make another verb of them: "write off"

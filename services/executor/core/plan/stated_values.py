@@ -34,43 +34,36 @@ from shared.domain.exact_json import as_text, loads_object, walk_json
 from shared.domain.keywords import extract_keywords, stem
 
 _COMPARISON_WORD_PATTERN = re.compile(
-    r"(?:\b(?:over|above|below|under|than|least|most|fewest|highest|lowest|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
-    r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])(?:[^.;,]|,(?=\d)){0,40}$",
-    re.IGNORECASE,
+    r"(?i)(?:\b(?:over|above|below|under|than|least|most|fewest|highest|lowest|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
+    r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])(?:[^.;,]|,(?=\d)){0,40}$"
 )
 _AT_MOST_PATTERN = re.compile(
-    r"\b(?:at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|höchstens|maximal|bis\s+zu|au\s+plus|como\s+máximo)\s+$",
-    re.IGNORECASE,
+    r"(?i)\b(?:at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|höchstens|maximal|bis\s+zu|au\s+plus|como\s+máximo)\s+$"
 )
 _WORD_FOR_ENTIRELY_PATTERN = re.compile(
-    r"\b(?:in\s+full|entire\w*|whole|fully|completely|complete|full|all\s+of|ganz\w*|vollständig\w*|gesamt\w*|entièrement|"
-    r"en\s+entier|totalité|completo|completa)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:in\s+full|entire\w*|whole|fully|completely|complete|full|all\s+of|ganz\w*|vollständig\w*|gesamt\w*|entièrement|"
+    r"en\s+entier|totalité|completo|completa)\b"
 )
 _WORD_BEFORE_PATTERN = re.compile(r"([^\W\d_]+)[\s-]*$")
 _WORD_BEFORE_CHANGED_NUMBER_PATTERN = re.compile(
-    r"(?:\b(?:by|to|of|at|for|with|another|further|um|auf|von|mit|für|de|à|pour|por|a)|^\w+)\s+$", re.IGNORECASE
+    r"(?i)(?:\b(?:by|to|of|at|for|with|another|further|um|auf|von|mit|für|de|à|pour|por|a)|^\w+)\s+$"
 )
-_WORD_FOR_OF_PATTERN = re.compile(r"\s+(?:of|off|from|von|de)\b", re.IGNORECASE)
+_WORD_FOR_OF_PATTERN = re.compile(r"(?i)\s+(?:of|off|from|von|de)\b")
 _PAST_STATE_WORD_PATTERN = re.compile(
-    r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
+    r"(?i)\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b"
 )
 _PLURAL_NOUN_PATTERN = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
 _COUNTED_NOUN_PATTERN = re.compile(
-    r"\s+(?:(?:of|the|these|those|its|their|his|her|our|my|more|further|extra|additional|other)\s+)*([^\W\d_]+)",
-    re.IGNORECASE,
+    r"(?i)\s+(?:(?:of|the|these|those|its|their|his|her|our|my|more|further|extra|additional|other)\s+)*([^\W\d_]+)"
 )
-_VALUE_OF_FIELD_PATTERN = re.compile(
-    r"\b(?:the|die|das|den|la|le)\s+[^\W\d]+\s+(?:of|for|from|von|de)\s+$", re.IGNORECASE
-)
+_VALUE_OF_FIELD_PATTERN = re.compile(r"(?i)\b(?:the|die|das|den|la|le)\s+[^\W\d]+\s+(?:of|for|from|von|de)\s+$")
 _LOOKBACK_FROM_NUMBER = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
 _SENTENCE_ENDS = ".!?:;\n"
 _WORD_FOR_SHARES_PATTERN = re.compile(
-    r"\b(?:shares?|sharing|split\w*|divid\w*|each|per|every|instal+ments?|rates?|portions?|proportion\w*|pro|prorat\w*|"
+    r"(?i)\b(?:shares?|sharing|split\w*|divid\w*|each|per|every|instal+ments?|rates?|portions?|proportion\w*|pro|prorat\w*|"
     r"evenly|equal\w*|between|among|partial\w*|in\s+part|months?|weeks?|quarters?|years?|anteil\w*|aufgeteilt|teil\w*|je|"
-    r"jeweils|gleich\w*|zwischen|monat\w*|woche\w*|jahr\w*|répart\w*|partag\w*|chaque|chacun\w*|entre|mois|ans)\b",
-    re.IGNORECASE,
+    r"jeweils|gleich\w*|zwischen|monat\w*|woche\w*|jahr\w*|répart\w*|partag\w*|chaque|chacun\w*|entre|mois|ans)\b"
 )
 
 
@@ -254,14 +247,11 @@ _CONDITION_ON_ANSWER_PATTERN = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _QUESTION_PHRASE_PATTERN = re.compile(  # what a text begins with
-    r"\W*(?:(?:please|kindly|first|then|also|i|we|d|want|need|like|could|can|would|you|to|bitte|zuerst)\W+)*"
+    r"(?i)\W*(?:(?:please|kindly|first|then|also|i|we|d|want|need|like|could|can|would|you|to|bitte|zuerst)\W+)*"
     r"(?:ask|check|verify|inquire|enquire|find\s+out|frag\w*|prüf\w*|demande\w*|vérifie\w*|est-ce|"
-    r"(?:is|are|was|were|has|have|does|do|did|ist|sind|hat|haben|can|will|may|kann)(?!\s+you))\b",
-    re.IGNORECASE,
+    r"(?:is|are|was|were|has|have|does|do|did|ist|sind|hat|haben|can|will|may|kann)(?!\s+you))\b"
 )
-_NEGATION_PATTERN = re.compile(
-    r"\b(?:not|no|none|never|without|nicht|kein\w*|nie|ohne|pas|jamais|sans)\b|n['’]t\b", re.IGNORECASE
-)
+_NEGATION_PATTERN = re.compile(r"(?i)\b(?:not|no|none|never|without|nicht|kein\w*|nie|ohne|pas|jamais|sans)\b|n['’]t\b")
 _YES_OR_NO_PATTERN = re.compile(  # "no, no, that is fine" is none
     r"\s*(?:(?P<yes>yes|ja|oui)\b(?!\s+and)|(?:no|nein|non)\s*"
     r"(?:[,.;!:–—-](?!\W*(?:no|nein|non)\b|.*\b(?:fine|ok|okay|sure|problem|gut|gern|bien)\b)|$))",

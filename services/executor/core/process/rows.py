@@ -110,7 +110,7 @@ def _linking_texts(record: SeenRecord) -> set[str]:
 
 
 _MONTHS = "january february march april may june july august september october november december".split()
-_MONTH_PATTERN = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
+_MONTH_PATTERN = re.compile(rf"(?i)\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b")
 
 
 class NoClearOperand(LookupError):
