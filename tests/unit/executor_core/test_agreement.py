@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
+from services.executor.core.plan.draft import Proposal
 from services.executor.core.plan.faults import PartContext
-from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import KnownSources, SourcedCall, SourceFinder
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.ports.tools import Tool

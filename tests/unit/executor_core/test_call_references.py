@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.plan.closing import build_ordered_plan, with_compensations
-from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
+from services.executor.core.plan.draft import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.records.references import literal_scalars, referenced_calls, resolve_references, result_at
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.record_tree import NoSuchPath

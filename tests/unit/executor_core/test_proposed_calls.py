@@ -11,8 +11,7 @@ from hypothesis import given, strategies as st
 from services.executor.core.conversation.understanding import read_understanding
 from services.executor.core.model.message_history import PROPOSE_AGAIN_TEXT
 from services.executor.core.plan.closing import build_ordered_plan
-from services.executor.core.plan.draft import PlanDraft
-from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
+from services.executor.core.plan.draft import InvalidProposal, PlanDraft, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import classify_read_outcome
 from services.executor.core.session.values import PartOfTask

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from services.executor.core.conversation.understanding import UNDERSTAND_TOOL_NAME
 from services.executor.core.figures.identifiers import addresses_to_open
 from services.executor.core.model.message_history import PROPOSE_AGAIN_TEXT
+from services.executor.core.plan.draft import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.faults import PartContext
-from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.session.context import TurnContext, run_in_parallel

@@ -16,10 +16,9 @@ from services.executor.core.figures.evaluate import find_wrong_values
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_until_accepted
-from services.executor.core.plan.draft import CLOSING_STEP_SUFFIX, ClosedPlan
+from services.executor.core.plan.draft import CLOSING_STEP_SUFFIX, ClosedPlan, Proposal
 from services.executor.core.plan.named_reads import find_records_not_found
 from services.executor.core.plan.notices import why_notice_needed, with_notice_sentences
-from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import build_operand_sources, list_user_texts
 from services.executor.core.process.figures import find_calls_on_wrong_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
