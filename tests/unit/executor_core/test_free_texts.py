@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.plan.free_texts import user_refers_to_text
+from services.executor.core.plan.indirect_sources import user_refers_to_text
 from tests.each_row import each_row
 
 

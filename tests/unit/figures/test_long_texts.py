@@ -18,8 +18,8 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.trace import FactsIndex, TraceSources
 from services.executor.core.figures.vocabulary import may_mean_unnamed_things
 from services.executor.core.model.masking import mask_request, restore_values
-from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import PartContext
+from services.executor.core.plan.indirect_sources import DerivedValues
 from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.prime.prime import find_unlisted_tools_in_text

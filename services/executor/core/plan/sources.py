@@ -31,7 +31,6 @@ from services.executor.core.figures.operands import OperandFinder, OperandSource
 from services.executor.core.figures.trace import FactsIndex, OriginKind, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import SWAP_WORD_PATTERN, minor_unit_places
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, find_empty_changes
-from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import (
     NO_PART,
     ArgumentToCheck,
@@ -44,7 +43,7 @@ from services.executor.core.plan.faults import (
     shorten_value,
     texts_of_arguments,
 )
-from services.executor.core.plan.free_texts import FreeTextSourceCheck
+from services.executor.core.plan.indirect_sources import DerivedValues, FreeTextSourceCheck
 from services.executor.core.plan.mentioned_records import NAMING_KINDS, CalledRecords, MentionedRecords
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import is_name_in_text, singular_words
