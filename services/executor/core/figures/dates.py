@@ -74,17 +74,14 @@ def _nearest_days(month_days: Sequence[tuple[int, int]], today: date) -> list[Pe
     return _select_periods_near(days, today) or days[:1]
 
 
-def _list_months(year_months: Sequence[tuple[int, int]]) -> list[Period]:
+def _list_months(year_months: Iterable[tuple[int, int]], length: int = 1) -> list[Period]:
+    """The periods of ``length`` months that begin with these months."""
     starts = (_date_or_none(year, month, 1) for year, month in year_months if year < MAXYEAR)
-    return [_build_period(start, relativedelta(months=1)) for start in starts if start is not None]
+    return [Period(start, start + relativedelta(months=length, days=-1)) for start in starts if start is not None]
 
 
-def _build_quarter(year: int, number: int) -> Period:
-    return _build_period(date(year, 3 * number - 2, 1), relativedelta(months=3))
-
-
-def _build_period(start: date, length: relativedelta) -> Period:
-    return Period(start, start + length - timedelta(days=1))
+def _list_quarters(years: Iterable[int], number: int) -> list[Period]:
+    return _list_months([(year, 3 * number - 2) for year in years], length=3)
 
 
 def _read_month_day(words: _MatchedDateWords) -> Sequence[Period]:
@@ -190,18 +187,18 @@ def _read_calendar_unit(words: _MatchedDateWords) -> Sequence[Period]:
         "Q": today.replace(month=3 * ((today.month - 1) // 3) + 1, day=1),
     }[sign]
     shift = 1 if "n" in words.signs else -1 if "l" in words.signs else 0
-    return [_build_period(start + _LENGTHS_BY_SIGN[sign] * shift, _LENGTHS_BY_SIGN[sign])]
+    start += _LENGTHS_BY_SIGN[sign] * shift
+    return [Period(start, start + _LENGTHS_BY_SIGN[sign] - timedelta(days=1))]
 
 
 def _read_year_quarter(words: _MatchedDateWords) -> Sequence[Period]:
     if year := words.values.get("Y"):
-        return [_build_quarter(year, words.values["q"])]
-    quarters = [_build_quarter(year, words.values["q"]) for year in _years_around(words.today)]
-    return _select_periods_near(quarters, words.today)
+        return _list_quarters([year], words.values["q"])
+    return _select_periods_near(_list_quarters(_years_around(words.today), words.values["q"]), words.today)
 
 
 def _read_year(words: _MatchedDateWords) -> Sequence[Period]:
-    return [_build_period(date(words.values["Y"], 1, 1), relativedelta(years=1))]
+    return _list_months([(words.values["Y"], 1)], length=12)
 
 
 def _read_period_after(words: _MatchedDateWords, sign: str) -> Sequence[Period]:
@@ -382,7 +379,7 @@ def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | Non
         case {"y": year, "m": month}:
             periods = _list_months([(year, month)])
         case {"y": year, "q": number}:
-            periods = [_build_quarter(year, number)] if 0 < year < MAXYEAR else []
+            periods = _list_quarters([year], number)
         case {"m": month, "d": day}:
             periods = _nearest_days([(month, day)], today)
         case {"a": first, "b": second}:
@@ -551,11 +548,13 @@ def _shift_by_offsets(
         offset_before = _OFFSET_PATTERN.search(signs, max(0, place - _MOST_WORDS_OF_OFFSET), place)
         if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
             offset_before = None  # "1 of 3 months, from 5 January"
-        offset = offset_before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
-        is_length = offset_before is not None and _is_duration_offset(
-            text, words[offset_before.start()].start, mention.start
-        )
-        shifted.append(_shift_mention(words, mention, offset, is_length=is_length) if offset else mention)
+        if offset_before:
+            is_length = _is_duration_offset(text, words[offset_before.start()].start, mention.start)
+            shifted.append(_shift_mention(words, mention, offset_before, is_length=is_length))
+        elif offset := _find_offset_after(text, words, signs, bisect_left(starts, mention.end)):
+            shifted.append(_shift_mention(words, mention, offset))
+        else:
+            shifted.append(mention)
     return shifted
 
 
@@ -574,7 +573,7 @@ def _is_duration_offset(text: str, start: int, end: int) -> bool:
 
 
 def _shift_mention(
-    words: Sequence[_GrammarWord], mention: DateMention, offset: re.Match[str], *, is_length: bool
+    words: Sequence[_GrammarWord], mention: DateMention, offset: re.Match[str], *, is_length: bool = False
 ) -> DateMention:
     """The date moved by the offset; with ``is_length`` the period of that length that begins on it."""
     count = words[offset.start("N")].value if offset["N"] else 1
@@ -654,11 +653,8 @@ def read_possible_dates(value: Json) -> tuple[date, ...]:
 def read_compact_day(value: Json) -> date | None:
     """The day of eight digits that are year, month and day, ``20260301``; None for anything else."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    return (
-        _date_or_none(int(text[:4]), int(text[4:6]), int(text[6:]))
-        if _DAY_IN_EIGHT_DIGITS_PATTERN.fullmatch(text)
-        else None
-    )
+    is_day = _DAY_IN_EIGHT_DIGITS_PATTERN.fullmatch(text)
+    return _date_or_none(int(text[:4]), int(text[4:6]), int(text[6:])) if is_day else None
 
 
 @lru_cache(maxsize=16_384)
