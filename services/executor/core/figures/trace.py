@@ -570,7 +570,8 @@ class TraceSources:
         return (self.task, *self.earlier)
 
 
-class ArgumentTrace(NamedTuple):
+@dataclass(frozen=True)
+class ArgumentTrace:
     """The source of one scalar argument. ``origin_ref``: the fact with the path in it, or a calculated value's name.
 
     ``source_fields``: all fields that show the value, each with its record. ``is_sourced``: whether the source is good

@@ -17,6 +17,7 @@ from services.executor.core.figures.arguments import (
 )
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, read_figure
+from services.executor.core.figures.trace import ArgumentTrace
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.classes import is_identifying_name
@@ -113,20 +114,14 @@ class ReadFields:
         return {number for number in numbers if number is not None and number >= _LEAST_NUMERIC_ID}
 
 
-class ArgumentToCheck(NamedTuple):
-    """A scalar argument of a proposed call, with its source as in ``ArgumentTrace``.
+@dataclass(frozen=True, kw_only=True)
+class ArgumentToCheck(ArgumentTrace):
+    """A scalar argument of a proposed call.
 
     ``hints``: its unit, and whether it is in cents or the like; ``recorded_numbers``: those that the records which the
     call names have in a field of its name.
     """
 
-    path: str
-    kind: ArgumentKind
-    origin: str  # an ``OriginKind``
-    origin_ref: str  # the fact and the path in it, or the name of a calculated value
-    is_sourced: bool
-    is_only_in_free_text: bool
-    source_fields: tuple[ReadField, ...]  # all that show the value
     value: Json
     hints: ArgumentHints
     recorded_numbers: tuple[Decimal, ...]

@@ -184,7 +184,8 @@ class SourceFinder:
             for leaf in () if any(referenced_calls(value)) else trace_argument(name, schema, value, self._sources):
                 hints = hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None)
                 numbers = _list_recorded_numbers(leaf.path, fields if leaf.kind in FIGURE_KINDS else ())
-                yield ArgumentToCheck(*leaf, argument_at(arguments, leaf.path), hints, tuple(numbers))
+                scalar = argument_at(arguments, leaf.path)
+                yield ArgumentToCheck(**vars(leaf), value=scalar, hints=hints, recorded_numbers=tuple(numbers))
 
     def _find_unsourced_arguments(self, call: CallToCheck) -> Iterator[CallFault]:
         """Yields a fault for each argument that lacks the source it needs, or has it only in reads that code made."""

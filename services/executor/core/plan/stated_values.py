@@ -6,6 +6,7 @@ Only a condition without words of its own is read: "if so", "if it is not", "onl
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
@@ -175,7 +176,7 @@ def _sums_to_stated(argument: ArgumentToCheck, figures: Sequence[NumberMention],
         is_same_record = all(argument_at(arguments, path) == value for path, value in ids_by_path.items())
         if is_same_record and number is not None:
             amounts.add(number)
-    total = argument._replace(value=sum(amounts, Decimal()))
+    total = replace(argument, value=sum(amounts, Decimal()))
     return any(_may_equal(mention, total) for mention in figures)
 
 
