@@ -82,30 +82,164 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
         return False
     if isinstance(value, bool):
         return mentions.has_words(dumps(value))
+    search = _TextSearch(hints, mentions)
     if isinstance(value, str):
-        return _is_text_mentioned(value.strip(), hints, mentions)
-    return _is_number_mentioned(Decimal(value), hints, mentions) or _is_part_of_mentioned_date(value, hints, mentions)
+        return search.has_text(value.strip())
+    return search.has_number(Decimal(value)) or search.has_part_of_date(value)
 
 
-def _is_text_mentioned(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
-    if not text:
+class _TextSearch(NamedTuple):
+    """Looks in a text for the values of an argument with these hints."""
+
+    hints: ArgumentHints
+    mentions: Mentions
+
+    def has_text(self, text: str) -> bool:
+        if not text:
+            return False
+        kind, mentions = kind_of_identifier(text), self.mentions
+        return (
+            mentions.has_phrase(text)
+            or self._has_date(text)
+            or self._has_written_number(text)
+            or (kind is not None and normalize_identifier(text) in mentions.identifier_keys)
+            or (kind not in ADDRESS_KINDS and mentions.has_words(text))
+            or any(number.money is not None and text in number.money.codes for number in mentions.numbers)  # EUR: €50
+        )
+
+    def _has_written_number(self, text: str) -> bool:
+        if (seconds := read_duration(text)) is not None:
+            return self._has_quantity(Fraction(seconds), "time")
+        number = read_number_text(text)
+        return number is not None and any(self.has_number(value, number) for value in number.values)
+
+    def has_number(self, value: Number, argument: NumberMention | None = None) -> bool:
+        """Whether the text has the number: as it is, in minor units, or in another unit of measure.
+
+        ``argument``: the number with its money and unit, if the argument is a text.
+        """
+        hints, mentions = self.hints, self.mentions
+        money, unit = (argument.money, argument.unit or hints.unit) if argument else (None, hints.unit)
+        negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 or hints.is_signed else ()
+        for mention in (*mentions.numbers_by_value.get(value, ()), *negatives):
+            is_possible = self._may_fill_argument(mention) and may_share_currency(mention.money, money)
+            if is_possible and self._is_in_unit_of_argument(value, mention, unit):
+                return True
+        return self._has_in_minor_units(value, money) or self._has_in_other_measure(value, unit)
+
+    def _is_in_unit_of_argument(self, value: Number, mention: NumberMention, unit: Unit | None) -> bool:
+        if _is_minor_unit_amount(mention) and value:
+            return self.hints.is_in_minor_units or self.hints.kind is not ArgumentKind.AMOUNT
+        return unit is None or mention.unit in (None, unit)
+
+    def _may_fill_argument(self, mention: NumberMention) -> bool:
+        """Whether a mentioned number can be such an argument's value: "one of them" is no amount."""
+        kind = self.hints.kind
+        if kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
+            is_word = mention.is_small_number_word or (mention.is_spelled and kind is ArgumentKind.ACCOUNT)
+            return not (is_word or mention.unit or mention.money)
+        if kind is not ArgumentKind.AMOUNT:
+            return True
+        if mention.is_small_number_word and not mention.money:
+            return False
+        return mention.unit is None or (mention.unit.measure == "percent" and not self.hints.is_plain_money)
+
+    def _has_in_minor_units(self, value: Number, money: PossibleCurrencies | None) -> bool:
+        if self.hints.kind is not ArgumentKind.AMOUNT and not self.hints.is_in_minor_units and not money:
+            return False
+        return any(
+            self._equals_in_minor_units(value, number, mention)
+            for mention in self.mentions.numbers
+            if mention.unit is None and may_share_currency(mention.money, money)
+            for number in mention.values
+        )
+
+    def _equals_in_minor_units(self, value: Number, number: Number, mention: NumberMention) -> bool:
+        size = 10 ** minor_unit_places(mention.money)
+        if _is_minor_unit_amount(mention):
+            return value * size == number and not self.hints.is_in_minor_units
+        must_be = self.hints.is_integer and number != int(number)
+        return (self.hints.is_in_minor_units or must_be) and value == number * size
+
+    def _has_in_other_measure(self, value: Number, unit: Unit | None) -> bool:
+        """Whether the text has the number in another measure: percent for a share, 90 minutes for 1.5 hours."""
+        kind = self.hints.kind
+        if unit is None and kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
+            return kind is ArgumentKind.AMOUNT and not self.hints.is_plain_money and self._has_share(value)
+        units = [unit] if unit else _UNITS_OF_TIME if kind is ArgumentKind.QUANTITY else []
+        is_quantity = any(self._has_quantity(Fraction(value) * unit.size, unit.measure) for unit in units)
+        return is_quantity or self._has_share(value)
+
+    def _has_share(self, value: Number) -> bool:
+        for mention in self.mentions.numbers:
+            percent = mention.unit if mention.unit is not None and mention.unit.measure == "percent" else None
+            for number in mention.values:
+                share = Fraction(number) * percent.size / 100 if percent else Fraction(number)
+                if (percent and value == share) or (isinstance(number, Fraction) and _rounds_to_share(value, share)):
+                    return True
         return False
-    kind = kind_of_identifier(text)
-    return (
-        mentions.has_phrase(text)
-        or _is_date_mentioned(text, mentions)
-        or _is_written_number_mentioned(text, hints, mentions)
-        or (kind is not None and normalize_identifier(text) in mentions.identifier_keys)
-        or (kind not in ADDRESS_KINDS and mentions.has_words(text))
-        or any(number.money is not None and text in number.money.codes for number in mentions.numbers)  # EUR for €50
-    )
+
+    def _has_quantity(self, amount: Fraction, measure: str) -> bool:
+        """Whether the text has a quantity of this measure equal to ``amount``, which is in the measure's base unit."""
+        return any(
+            mention.unit is not None
+            and mention.unit.measure == measure
+            and any(Fraction(number) * mention.unit.size == amount for number in mention.values)
+            for mention in self.mentions.numbers
+        )
+
+    def _has_date(self, text: str) -> bool:
+        moment = read_machine_moment(text, self.mentions.now.tzinfo)
+        if moment is None:
+            return self._has_written_date(text)
+        has_day = moment.day is None or self._has_day(moment.day)
+        is_day_alone = moment.day is not None and moment.hour in (None, time(0), time(23, 59), time(23, 59, 59))
+        has_moment = has_day and (is_day_alone or moment.hour in self.mentions.times_of_day)
+        return has_moment or self._has_start_and_length(moment)
+
+    def _has_written_date(self, text: str) -> bool:
+        """Whether ``text`` is wholly one date in words (``4 March 2026``) or a month (``2026-03``), and the searched
+        text has it, or for a single day a period or repetition that includes it.
+        """
+        if len(text) > _LONGEST_DATE or not any(mark.isdecimal() for mark in text):
+            return False
+        dates = find_mentions(text, self.mentions.now).dates
+        if len(dates) != 1 or dates[0].end - dates[0].start < len(text):
+            return False
+        periods = dates[0].periods
+        if any(not set(mention.periods).isdisjoint(periods) for mention in self.mentions.dates):
+            return True
+        return bool(periods) and periods[0].first == periods[0].last and self._has_day(periods[0].first)
+
+    def _has_day(self, day: date) -> bool:
+        """Whether the text has the day: by itself, within a period, or as a day of a repetition."""
+        mentions = self.mentions
+        periods = [period for mention in mentions.dates for period in mention.periods]
+        if day in mentions.days or any(period.first <= day <= period.last for period in periods):
+            return True
+        bases = [*(period.first for period in periods), mentions.now.date()]
+        steps = [mention.step for mention in mentions.dates if mention.step]
+        return any(_repetition_falls_on(day, base, step) for step in steps for base in bases)
+
+    def has_part_of_date(self, value: Json) -> bool:
+        """Whether a date of the text has that part: ``year: 2026`` and ``month: 3`` where it says March 2026."""
+        days = (period.first for mention in self.mentions.dates for period in mention.periods)
+        return self.hints.kind is ArgumentKind.DATE and any(value in (day.year, day.month, day.day) for day in days)
+
+    def _has_start_and_length(self, moment: ParsedMoment) -> bool:
+        """Whether the text has the start of which this is the end, and the length between: "at 9 for 90 minutes"."""
+        if moment.hour is None:
+            return False
+        mentions, end = self.mentions, datetime.combine(moment.day or self.mentions.now.date(), moment.hour)
+        lengths = filter(None, map(read_duration_of_mention, mentions.numbers))
+        return any(
+            start.time() in mentions.times_of_day and (moment.day is None or self._has_day(start.date()))
+            for start in (end - length for length in lengths)
+        )
 
 
-def _is_written_number_mentioned(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
-    if (seconds := read_duration(text)) is not None:
-        return _is_quantity_mentioned(Fraction(seconds), "time", mentions)
-    number = read_number_text(text)
-    return number is not None and any(_is_number_mentioned(value, hints, mentions, number) for value in number.values)
+def _is_minor_unit_amount(mention: NumberMention) -> bool:
+    return mention.money is not None and mention.money.is_minor
 
 
 def read_duration(text: str) -> Decimal | None:
@@ -118,137 +252,11 @@ def read_duration(text: str) -> Decimal | None:
     )
 
 
-def _is_number_mentioned(
-    value: Number, hints: ArgumentHints, mentions: Mentions, argument: NumberMention | None = None
-) -> bool:
-    """Whether the text has the number: as it is, in minor units, or in another unit of measure.
-
-    ``argument``: the number with its money and unit, if the argument is a text.
-    """
-    money, unit = (argument.money, argument.unit or hints.unit) if argument else (None, hints.unit)
-    negatives = mentions.numbers_by_value.get(-value, ()) if value > 0 or hints.is_signed else ()
-    for mention in (*mentions.numbers_by_value.get(value, ()), *negatives):
-        is_possible = _may_fill_argument(mention, hints) and may_share_currency(mention.money, money)
-        if is_possible and _is_in_unit_of_argument(value, mention, hints, unit):
-            return True
-    in_minor_units = _is_stated_in_minor_units(value, hints, mentions, money)
-    return in_minor_units or _is_stated_in_other_measure(value, hints, unit, mentions)
-
-
-def _is_in_unit_of_argument(value: Number, mention: NumberMention, hints: ArgumentHints, unit: Unit | None) -> bool:
-    if _is_minor_unit_amount(mention) and value:
-        return hints.is_in_minor_units or hints.kind is not ArgumentKind.AMOUNT
-    return unit is None or mention.unit in (None, unit)
-
-
-def _may_fill_argument(mention: NumberMention, hints: ArgumentHints) -> bool:
-    """Whether a mentioned number can be such an argument's value: "one of them" is no amount."""
-    if hints.kind in (ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
-        is_word = mention.is_small_number_word or (mention.is_spelled and hints.kind is ArgumentKind.ACCOUNT)
-        return not (is_word or mention.unit or mention.money)
-    if hints.kind is not ArgumentKind.AMOUNT:
-        return True
-    if mention.is_small_number_word and not mention.money:
-        return False
-    return mention.unit is None or (mention.unit.measure == "percent" and not hints.is_plain_money)
-
-
-def _is_minor_unit_amount(mention: NumberMention) -> bool:
-    return mention.money is not None and mention.money.is_minor
-
-
-def _is_stated_in_minor_units(
-    value: Number, hints: ArgumentHints, mentions: Mentions, money: PossibleCurrencies | None
-) -> bool:
-    if hints.kind is not ArgumentKind.AMOUNT and not hints.is_in_minor_units and not money:
-        return False
-    return any(
-        _equals_in_minor_units(value, number, mention, hints)
-        for mention in mentions.numbers
-        if mention.unit is None and may_share_currency(mention.money, money)
-        for number in mention.values
-    )
-
-
-def _equals_in_minor_units(value: Number, number: Number, mention: NumberMention, hints: ArgumentHints) -> bool:
-    size = 10 ** minor_unit_places(mention.money)
-    if _is_minor_unit_amount(mention):
-        return value * size == number and not hints.is_in_minor_units
-    must_be = hints.is_integer and number != int(number)
-    return (hints.is_in_minor_units or must_be) and value == number * size
-
-
-def _is_stated_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit | None, mentions: Mentions) -> bool:
-    """Whether the text has the number in another measure: percent for a share, 90 minutes for 1.5 hours."""
-    if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
-        is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
-        return is_share and _is_share_mentioned(value, mentions)
-    units = [unit] if unit else _UNITS_OF_TIME if hints.kind is ArgumentKind.QUANTITY else []
-    is_quantity = any(_is_quantity_mentioned(Fraction(value) * unit.size, unit.measure, mentions) for unit in units)
-    return is_quantity or _is_share_mentioned(value, mentions)
-
-
-def _is_share_mentioned(value: Number, mentions: Mentions) -> bool:
-    for mention in mentions.numbers:
-        percent = mention.unit if mention.unit is not None and mention.unit.measure == "percent" else None
-        for number in mention.values:
-            share = Fraction(number) * percent.size / 100 if percent else Fraction(number)
-            if (percent and value == share) or (isinstance(number, Fraction) and _rounds_to_share(value, share)):
-                return True
-    return False
-
-
 def _rounds_to_share(value: Number, share: Fraction) -> bool:
     """Whether the value is the share, or the share in percent, rounded to the value's decimal places."""
     if not isinstance(value, Decimal) or count_decimal_places(value) < _FEWEST_DECIMALS_OF_SHARE:
         return value in (share, share * 100)
     return is_rounding_of(value, share) or is_rounding_of(value, share * 100)
-
-
-def _is_quantity_mentioned(amount: Fraction, measure: str, mentions: Mentions) -> bool:
-    """Whether the text has a quantity of this measure equal to ``amount``, which is in the measure's base unit."""
-    for mention in mentions.numbers:
-        if mention.unit is not None and mention.unit.measure == measure:
-            size = mention.unit.size
-            if any(Fraction(number) * size == amount for number in mention.values):
-                return True
-    return False
-
-
-def _is_date_mentioned(text: str, mentions: Mentions) -> bool:
-    moment = read_machine_moment(text, mentions.now.tzinfo)
-    if moment is None:
-        return _is_written_date_mentioned(text, mentions)
-    has_day = moment.day is None or _is_day_mentioned(moment.day, mentions)
-    is_day_alone = moment.day is not None and moment.hour in (None, time(0), time(23, 59), time(23, 59, 59))
-    has_moment = has_day and (is_day_alone or moment.hour in mentions.times_of_day)
-    return has_moment or _are_start_and_length_mentioned(moment, mentions)
-
-
-def _is_written_date_mentioned(text: str, mentions: Mentions) -> bool:
-    """Whether ``text`` is wholly one date in words (``4 March 2026``) or a month (``2026-03``), and ``mentions`` have
-    it, or for a single day a period or repetition that includes it.
-    """
-    if len(text) > _LONGEST_DATE or not any(mark.isdecimal() for mark in text):
-        return False
-    dates = find_mentions(text, mentions.now).dates
-    if len(dates) != 1 or dates[0].end - dates[0].start < len(text):
-        return False
-    periods = dates[0].periods
-    if any(not set(mention.periods).isdisjoint(periods) for mention in mentions.dates):
-        return True
-    is_day = bool(periods) and periods[0].first == periods[0].last
-    return is_day and _is_day_mentioned(periods[0].first, mentions)
-
-
-def _is_day_mentioned(day: date, mentions: Mentions) -> bool:
-    """Whether the text has the day: by itself, within a period, or as a day of a repetition."""
-    periods = [period for mention in mentions.dates for period in mention.periods]
-    if day in mentions.days or any(period.first <= day <= period.last for period in periods):
-        return True
-    bases = [*(period.first for period in periods), mentions.now.date()]
-    steps = [mention.step for mention in mentions.dates if mention.step]
-    return any(_repetition_falls_on(day, base, step) for step in steps for base in bases)
 
 
 def _repetition_falls_on(day: date, base: date, step: str) -> bool:
@@ -262,24 +270,6 @@ def _repetition_falls_on(day: date, base: date, step: str) -> bool:
         "J": (day.month, day.day) == (base.month, base.day),
     }
     return 0 <= days <= _MOST_DAYS_AHEAD and falls_on_day[step]
-
-
-def _is_part_of_mentioned_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
-    """Whether a date of the text has that part: ``year: 2026`` and ``month: 3`` where it says March 2026."""
-    days = (period.first for mention in mentions.dates for period in mention.periods)
-    return hints.kind is ArgumentKind.DATE and any(value in (day.year, day.month, day.day) for day in days)
-
-
-def _are_start_and_length_mentioned(moment: ParsedMoment, mentions: Mentions) -> bool:
-    """Whether the text has the start that belongs to this end, and the length between them: "at 9 for 90 minutes"."""
-    if moment.hour is None:
-        return False
-    end = datetime.combine(moment.day or mentions.now.date(), moment.hour)
-    starts = [end - length for mention in mentions.numbers if (length := read_duration_of_mention(mention)) is not None]
-    return any(
-        start.time() in mentions.times_of_day and (moment.day is None or _is_day_mentioned(start.date(), mentions))
-        for start in starts
-    )
 
 
 def read_duration_of_mention(mention: NumberMention) -> timedelta | None:
