@@ -353,16 +353,13 @@ def find_dates(
 
     Without ``includes_relative``, no repetitions, and no dates that only ``today`` tells, such as "next Friday".
     """
-    in_digits = [
-        *filter(None, (_read_date_in_digits(match, today) for match in _DATE_IN_DIGITS_PATTERN.finditer(text)))
-    ]
-    words = _build_grammar_words(text, tokens, spelled, in_digits)
-    signs = "".join(word.role for word in words)
-    mentions = sorted([*in_digits, *_match_date_patterns(words, signs, today)])
-    mentions = _shift_by_offsets(text, words, signs, mentions)
+    matches = _DATE_IN_DIGITS_PATTERN.finditer(text)
+    in_digits = [*filter(None, (_read_date_in_digits(match, today) for match in matches))]
+    words = _DateWords(text, _build_grammar_words(text, tokens, spelled, in_digits), today)
+    mentions = words.shift_by_offsets(sorted([*in_digits, *words.match_patterns()]))
     mentions = [_read_weekday_in_context(text, mention, today) for mention in mentions]
     mentions = sorted([*mentions, *_find_days_without_month(text, mentions, today)])
-    mentions += [*_join_ranges(words, signs, mentions), *_find_repetitions(words, signs)]
+    mentions += [*words.join_ranges(mentions), *words.find_repetitions()]
     return [mention for mention in mentions if includes_relative or not (mention.is_relative or mention.step)]
 
 
@@ -509,111 +506,102 @@ _RANGE_SIGNS_PATTERN = re.compile(r"o*[r&]o*")
 _REPETITION_PATTERN = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 
-def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date) -> Iterator[DateMention]:
-    """Yields the dates that the patterns find. A word belongs to the first pattern that matches it."""
-    is_taken = bytearray(len(signs))
-    for pattern, read_periods, is_relative in _DATE_GRAMMAR:
-        for match in pattern.finditer(signs):
-            start, end = match.span()
-            if any(is_taken[start:end]):
+class _DateWords:
+    """The words of a text as the patterns of dates see them."""
+
+    def __init__(self, text: str, words: Sequence[_GrammarWord], today: date) -> None:
+        self._text, self._words, self._today = text, words, today
+        self._signs = "".join(word.role for word in words)
+        self._starts = [word.start for word in words]
+
+    def match_patterns(self) -> Iterator[DateMention]:
+        """Yields the dates that the patterns find. A word belongs to the first pattern that matches it."""
+        is_taken = bytearray(len(self._signs))
+        for pattern, read_periods, is_relative in _DATE_GRAMMAR:
+            for match in pattern.finditer(self._signs):
+                start, end = match.span()
+                if any(is_taken[start:end]):
+                    continue
+                groups = (key for key, part in match.groupdict().items() if part)
+                values = {key[0]: self._words[match.start(key)].value for key in groups}
+                if periods := read_periods(_MatchedDateWords(match[0], values, self._today)):
+                    is_taken[start:end] = b"\1" * (end - start)
+                    yield DateMention(*self._span_in_text(match), tuple(dict.fromkeys(periods)), is_relative)
+
+    def _span_in_text(self, match: re.Match[str]) -> tuple[int, int]:
+        return self._words[match.start()].start, self._words[match.end() - 1].end
+
+    def shift_by_offsets(self, mentions: Sequence[DateMention]) -> list[DateMention]:
+        """The dates, each moved by the offset next to it: ``two days before 4 March``, ``Montag in einer Woche``."""
+        shifted: list[DateMention] = []
+        for mention in mentions:
+            if shifted and mention.start < shifted[-1].end:
                 continue
-            periods = read_periods(_words_of_match(match, words, today))
-            if periods:
-                is_taken[start:end] = b"\1" * (end - start)
-                yield _build_mention(words, (start, end), tuple(dict.fromkeys(periods)), is_relative)
+            if offset := self._find_offset_before(mention):
+                is_length = self._is_duration(self._words[offset.start()].start, mention.start)
+                shifted.append(self._shift_mention(mention, offset, is_length=is_length))
+            elif offset := self._find_offset_after(mention):
+                shifted.append(self._shift_mention(mention, offset))
+            else:
+                shifted.append(mention)
+        return shifted
 
+    def _find_offset_before(self, mention: DateMention) -> re.Match[str] | None:
+        place = bisect_left(self._starts, mention.start)
+        offset = _OFFSET_PATTERN.search(self._signs, max(0, place - _MOST_WORDS_OF_OFFSET), place)
+        # "1 of 3 months, from 5 January" has none.
+        return None if offset and "," in self._text[self._starts[offset.start()] : mention.start] else offset
 
-def _words_of_match(match: re.Match[str], words: Sequence[_GrammarWord], today: date) -> _MatchedDateWords:
-    values = {key[0]: words[match.start(key)].value for key, part in match.groupdict().items() if part}
-    return _MatchedDateWords(match[0], values, today)
+    def _find_offset_after(self, mention: DateMention) -> re.Match[str] | None:
+        """The offset directly after a weekday or a day such as today, ``heute in 14 Tagen``; else None."""
+        place = bisect_left(self._starts, mention.end)
+        if not 0 < place < len(self._words) or self._signs[place - 1] not in "TW":
+            return None
+        is_joined = self._text[self._words[place - 1].end : self._starts[place]].isspace()
+        return _OFFSET_AFTER_PATTERN.match(self._signs, place) if is_joined else None
 
+    def _is_duration(self, start: int, end: int) -> bool:
+        """Whether the offset between these places is how long something lasts: "for three days from tomorrow"."""
+        is_after_for = _FOR_LENGTH_PATTERN.search(self._text, max(0, start - 20), start) is not None
+        return is_after_for and _FROM_DAY_PATTERN.search(self._text, start, end) is not None
 
-def _build_mention(
-    words: Sequence[_GrammarWord], span: tuple[int, int], periods: tuple[Period, ...], is_relative: bool, step: str = ""
-) -> DateMention:
-    start, end = words[span[0]].start, words[span[1] - 1].end
-    return DateMention(start, end, periods, is_relative, step)
+    def _shift_mention(self, mention: DateMention, offset: re.Match[str], *, is_length: bool = False) -> DateMention:
+        """The date moved by the offset; with ``is_length`` the period of that length that begins on it."""
+        count = self._words[offset.start("N")].value if offset["N"] else 1
+        count = -count if offset["side"] and offset["side"] in "pv" else count
+        is_length = is_length and count > 0
+        spare_days = int(is_length and offset["u"] != "D")
+        count -= is_length and not spare_days
+        days = [move_day(period.first, count, offset["u"], is_working=bool(offset["w"])) for period in mention.periods]
+        start, end = self._span_in_text(offset)
+        periods = tuple(_build_day_periods(*(day for day in days if day is not None)))
+        if is_length:
+            lasts = (period.last - timedelta(days=spare_days) for period in periods)
+            periods = tuple(Period(first.first, last) for first, last in zip(mention.periods, lasts, strict=False))
+        span = min(mention.start, start), max(mention.end, end)
+        return DateMention(*span, periods, mention.is_relative, "", mention.periods)
 
+    def join_ranges(self, mentions: Sequence[DateMention]) -> Iterator[DateMention]:
+        """Yields the periods between two dates: ``from Monday to Friday``, ``4 March - 2 April``."""
+        for mention, later in pairwise(mentions):
+            places = slice(bisect_left(self._starts, mention.end), bisect_left(self._starts, later.start))
+            if _RANGE_SIGNS_PATTERN.fullmatch(self._signs[places]):
+                pairs = [(first, last) for first in mention.periods for last in later.periods]
+                ends = [(first.first, _end_of_range(last, first)) for first, last in pairs]
+                periods = tuple(Period(first, last) for first, last in ends if first <= last)
+                yield DateMention(mention.start, later.end, periods, mention.is_relative or later.is_relative)
 
-def _shift_by_offsets(
-    text: str, words: Sequence[_GrammarWord], signs: str, mentions: Sequence[DateMention]
-) -> list[DateMention]:
-    """The dates, each moved by the offset next to it: ``two days before 4 March``, ``Montag in einer Woche``."""
-    starts = [word.start for word in words]
-    shifted: list[DateMention] = []
-    for mention in mentions:
-        if shifted and mention.start < shifted[-1].end:
-            continue
-        place = bisect_left(starts, mention.start)
-        offset_before = _OFFSET_PATTERN.search(signs, max(0, place - _MOST_WORDS_OF_OFFSET), place)
-        if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
-            offset_before = None  # "1 of 3 months, from 5 January"
-        if offset_before:
-            is_length = _is_duration_offset(text, words[offset_before.start()].start, mention.start)
-            shifted.append(_shift_mention(words, mention, offset_before, is_length=is_length))
-        elif offset := _find_offset_after(text, words, signs, bisect_left(starts, mention.end)):
-            shifted.append(_shift_mention(words, mention, offset))
-        else:
-            shifted.append(mention)
-    return shifted
-
-
-def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, place: int) -> re.Match[str] | None:
-    """The offset directly after a weekday or a day such as today, ``heute in 14 Tagen``; else None."""
-    if not 0 < place < len(words) or signs[place - 1] not in "TW":
-        return None
-    is_joined = text[words[place - 1].end : words[place].start].isspace()
-    return _OFFSET_AFTER_PATTERN.match(signs, place) if is_joined else None
-
-
-def _is_duration_offset(text: str, start: int, end: int) -> bool:
-    """Whether the offset between ``start`` and ``end`` is how long something lasts: "for three days from tomorrow"."""
-    is_after_for = _FOR_LENGTH_PATTERN.search(text, max(0, start - 20), start) is not None
-    return is_after_for and _FROM_DAY_PATTERN.search(text, start, end) is not None
-
-
-def _shift_mention(
-    words: Sequence[_GrammarWord], mention: DateMention, offset: re.Match[str], *, is_length: bool = False
-) -> DateMention:
-    """The date moved by the offset; with ``is_length`` the period of that length that begins on it."""
-    count = words[offset.start("N")].value if offset["N"] else 1
-    count = -count if offset["side"] and offset["side"] in "pv" else count
-    is_length = is_length and count > 0
-    spare_days = int(is_length and offset["u"] != "D")
-    count -= is_length and not spare_days
-    days = [move_day(period.first, count, offset["u"], is_working=bool(offset["w"])) for period in mention.periods]
-    start = min(mention.start, words[offset.start()].start)
-    end = max(mention.end, words[offset.end() - 1].end)
-    periods = tuple(_build_day_periods(*(day for day in days if day is not None)))
-    if is_length:
-        lasts = (period.last - timedelta(days=spare_days) for period in periods)
-        periods = tuple(Period(first.first, last) for first, last in zip(mention.periods, lasts, strict=False))
-    return DateMention(start, end, periods, mention.is_relative, "", mention.periods)
-
-
-def _join_ranges(words: Sequence[_GrammarWord], signs: str, mentions: Sequence[DateMention]) -> Iterator[DateMention]:
-    """Yields the periods between two dates: ``from Monday to Friday``, ``4 March - 2 April``."""
-    starts = [word.start for word in words]
-    for mention, later in pairwise(mentions):
-        signs_between = signs[bisect_left(starts, mention.end) : bisect_left(starts, later.start)]
-        if _RANGE_SIGNS_PATTERN.fullmatch(signs_between):
-            ends = [(first.first, _end_of_range(last, first)) for first in mention.periods for last in later.periods]
-            periods = tuple(Period(first, last) for first, last in ends if first <= last)
-            is_relative = mention.is_relative or later.is_relative
-            yield DateMention(mention.start, later.end, periods, is_relative)
+    def find_repetitions(self) -> Iterator[DateMention]:
+        """Yields repetitions, which have a step between days instead of days: ``every Monday``, ``daily``."""
+        for match in _REPETITION_PATTERN.finditer(self._signs):
+            step = "K" if match["day"] else "w" if match["w"] else match["u"]
+            yield DateMention(*self._span_in_text(match), (), is_relative=True, step=step)
 
 
 def _end_of_range(end: Period, start: Period) -> date:
     """The last day of a range, a week later if it lies before the start: "Monday to Friday", said on a Tuesday."""
     is_within_a_week = timedelta(0) < start.first - end.last < timedelta(weeks=1)
     return end.last + timedelta(weeks=1) if is_within_a_week else end.last
-
-
-def _find_repetitions(words: Sequence[_GrammarWord], signs: str) -> Iterator[DateMention]:
-    """Yields repetitions, which have a step between days instead of days: ``every Monday``, ``one per working day``."""
-    for match in _REPETITION_PATTERN.finditer(signs):
-        step = "K" if match["day"] else "w" if match["w"] else match["u"]
-        yield _build_mention(words, match.span(), (), True, step)
 
 
 DateOrder = Literal["", "day_first", "month_first"]
