@@ -425,20 +425,19 @@ def find_numbers_in_words(
     text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]
 ) -> Iterator[NumberMention]:
     """Yields the numbers in words, also with fractions: ``five hundred euros``, ``two and a half``, ``half``."""
-    numbers_by_start = {number.start_index: number for number in spelled}
-    place = 0
+    words, place = _NumberWords(tokens, spelled), 0
     while place < len(tokens):
-        if period := _read_period_and_fraction(tokens, numbers_by_start, place):
-            length, unit, place_after = period
-            start, end = tokens[place].start, tokens[place_after - 1].end
+        start = tokens[place].start
+        if period := words.read_period_and_fraction(place):
+            length, unit, place = period
+            end = tokens[place - 1].end
             yield NumberMention(start, end, text[start:end], (length,), unit=unit, is_spelled=True)
-            place = place_after
             continue
-        value, end_index = _read_number_words(tokens, numbers_by_start, place)
+        value, place = words.read_number(place)
         if value is None:
             place += 1
             continue
-        start, end = tokens[place].start, tokens[end_index - 1].end
+        end = tokens[place - 1].end
         if isinstance(value, Fraction) and (article := _ARTICLE_BEFORE_UNIT_PATTERN.match(text, end)):
             end = article.end()  # "half an hour"
         suffix = _read_suffix(text, end)
@@ -446,7 +445,6 @@ def find_numbers_in_words(
         values = (_shift_decimal_point(value, suffix.shift),)
         mention = NumberMention(start, suffix.end, written, values, suffix.money, suffix.unit, is_spelled=True)
         yield _with_sign_in_words(mention, text)
-        place = end_index
 
 
 def join_major_and_minor_amounts(text: str, numbers: Sequence[NumberMention]) -> Iterator[NumberMention]:
@@ -459,74 +457,76 @@ def join_major_and_minor_amounts(text: str, numbers: Sequence[NumberMention]) ->
             yield NumberMention(major.start, minor.end, text[major.start : minor.end], (exact,), major.money)
 
 
-def _read_number_words(
-    tokens: Sequence[WrittenToken], numbers_by_start: dict[int, SpelledNumber], place: int
-) -> tuple[Number | None, int]:
-    """The number in words that begins at a token, or None, and the index of the token after it."""
-    word = tokens[place].folded
-    number = numbers_by_start.get(place)
-    if number is not None and not number.is_ordinal:
-        return _add_fraction_words(tokens, number.value, number.end_index)
-    if word.isdecimal():
-        value, end_index = _add_fraction_words(tokens, Decimal(word), place + 1)
-        return (value, end_index) if end_index > place + 1 else (None, place)
-    next_word = tokens[place + 1].folded if place + 1 < len(tokens) else ""
-    if word in _WORDS_FOR_DOZEN or (word in ("a", "an") and next_word in _WORDS_FOR_DOZEN | {"hundred", "thousand"}):
-        count = numbers_by_start[place + 1].value if place + 1 in numbers_by_start else Decimal(12)
-        return (Decimal(12), place + 1) if word in _WORDS_FOR_DOZEN else (count, place + 2)
-    if word in _VALUES_OF_WORDS:
-        return _VALUES_OF_WORDS[word], place + 1
-    part = _read_denominator(tokens, place + 1) if word in _ARTICLES else 0
-    if part and not (word == "the" and part > 4) and not _is_part_of_time(tokens, place + 1):  # "the seventh" is a day
-        return Fraction(1, part), place + 2
-    if word in _WORDS_FOR_HALF and not _is_part_of_time(tokens, place):
-        return Fraction(1, 2), place + 1
-    return None, place
+class _NumberWords:
+    """The words of a text, from which numbers are read; a place is the index of a token."""
 
+    def __init__(self, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> None:
+        self._words = [token.folded for token in tokens]
+        self._spelled_by_place = {number.start_index: number for number in spelled}
 
-def _read_period_and_fraction(
-    tokens: Sequence[WrittenToken], numbers_by_start: dict[int, SpelledNumber], place: int
-) -> tuple[Fraction, Unit, int] | None:
-    """The number, unit and next index of a period with a fraction of its unit, ``an hour and a half``; or None."""
-    word, number = tokens[place].folded, numbers_by_start.get(place)
-    if number is not None:
-        count, unit_index = number.value, number.end_index
-    elif word.isdecimal() or word in _INDEFINITE_ARTICLES:
-        count, unit_index = Decimal(word if word.isdecimal() else 1), place + 1
-    else:
-        return None
-    following = [token.folded for token in tokens[unit_index : unit_index + 3]]
-    may_be_length = bool(following) and not following[0].startswith("heure")  # which tells a time of day
-    unit = UNITS_BY_WORD.get(following[0]) if may_be_length else None
-    if unit is None or unit.measure not in ("time", "month") or not _WORDS_FOR_AND.intersection(following[1:2]):
-        return None
-    part_index = unit_index + (3 if following[2:] and following[2] in _ARTICLES else 2)
-    part = _read_denominator(tokens, part_index)
-    return (Fraction(count) + Fraction(1, part), unit, part_index + 1) if part else None
+    def read_number(self, place: int) -> tuple[Number | None, int]:
+        """The number in words that begins at a place, or None, and the place after it."""
+        word, next_word, number = self._words[place], self._word_at(place + 1), self._spelled_by_place.get(place)
+        if number is not None and not number.is_ordinal:
+            return self._add_fraction(number.value, number.end_index)
+        if word.isdecimal():
+            value, end = self._add_fraction(Decimal(word), place + 1)
+            return (value, end) if end > place + 1 else (None, place)
+        if word in _WORDS_FOR_DOZEN:
+            return Decimal(12), place + 1
+        if word in ("a", "an") and next_word in _WORDS_FOR_DOZEN | {"hundred", "thousand"}:
+            count = self._spelled_by_place.get(place + 1)
+            return count.value if count else Decimal(12), place + 2
+        if word in _VALUES_OF_WORDS:
+            return _VALUES_OF_WORDS[word], place + 1
+        part = self._denominator_at(place + 1) if word in _ARTICLES else 0
+        is_day = word == "the" and part > 4  # "the seventh"
+        if part and not is_day and not self._is_part_of_time(place + 1):
+            return Fraction(1, part), place + 2
+        if word in _WORDS_FOR_HALF and not self._is_part_of_time(place):
+            return Fraction(1, 2), place + 1
+        return None, place
 
+    def read_period_and_fraction(self, place: int) -> tuple[Fraction, Unit, int] | None:
+        """Number, unit and the place after a period with a fraction of its unit, ``an hour and a half``; or None."""
+        word, number = self._words[place], self._spelled_by_place.get(place)
+        if number is not None:
+            count, unit_place = number.value, number.end_index
+        elif word.isdecimal() or word in _INDEFINITE_ARTICLES:
+            count, unit_place = Decimal(word if word.isdecimal() else 1), place + 1
+        else:
+            return None
+        unit_word = self._word_at(unit_place)
+        unit = None if unit_word.startswith("heure") else UNITS_BY_WORD.get(unit_word)  # which tells a time of day
+        if unit is None or unit.measure not in ("time", "month") or self._word_at(unit_place + 1) not in _WORDS_FOR_AND:
+            return None
+        part_place = unit_place + (3 if self._word_at(unit_place + 2) in _ARTICLES else 2)
+        part = self._denominator_at(part_place)
+        return (Fraction(count) + Fraction(1, part), unit, part_place + 1) if part else None
 
-def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, end_index: int) -> tuple[Number, int]:
-    """The number with the fraction or dozen after it, ``two and a half``, and the index of the token after that."""
-    next_word, word_after = ([token.folded for token in tokens[end_index : end_index + 2]] + ["", ""])[:2]
-    if next_word in _WORDS_FOR_DOZEN:
-        return value * 12, end_index + 1
-    if (part := _read_denominator(tokens, end_index)) and part > 2 and value == int(value) and value < part:
-        return Fraction(int(value), part), end_index + 1
-    if next_word in _WORDS_FOR_AND:
-        skipped = 2 if word_after in _ARTICLES else 1
-        if part := _read_denominator(tokens, end_index + skipped):
-            return Fraction(value) + Fraction(1, part), end_index + skipped + 1
-    return value, end_index
+    def _add_fraction(self, value: Decimal, end: int) -> tuple[Number, int]:
+        """The number with the fraction or dozen after it, ``two and a half``, and the place after that."""
+        next_word = self._word_at(end)
+        if next_word in _WORDS_FOR_DOZEN:
+            return value * 12, end + 1
+        if (part := self._denominator_at(end)) > 2 and value == int(value) and value < part:
+            return Fraction(int(value), part), end + 1
+        if next_word in _WORDS_FOR_AND:
+            part_place = end + (2 if self._word_at(end + 1) in _ARTICLES else 1)
+            if part := self._denominator_at(part_place):
+                return Fraction(value) + Fraction(1, part), part_place + 1
+        return value, end
 
+    def _word_at(self, place: int) -> str:
+        """The word at a place; empty beyond the text."""
+        return self._words[place] if place < len(self._words) else ""
 
-def _read_denominator(tokens: Sequence[WrittenToken], place: int) -> int:
-    return _DENOMINATORS_BY_WORD.get(tokens[place].folded, 0) if place < len(tokens) else 0
+    def _denominator_at(self, place: int) -> int:
+        return _DENOMINATORS_BY_WORD.get(self._word_at(place), 0)
 
-
-def _is_part_of_time(tokens: Sequence[WrittenToken], place: int) -> bool:
-    """Whether the word belongs to a time of day: ``half past nine``, ``a quarter to``."""
-    next_word = tokens[place + 1].folded if place + 1 < len(tokens) else ""
-    return next_word in ("past", "to", "nach", "vor")
+    def _is_part_of_time(self, place: int) -> bool:
+        """Whether the word belongs to a time of day: ``half past nine``, ``a quarter to``."""
+        return self._word_at(place + 1) in ("past", "to", "nach", "vor")
 
 
 _ISO_DATE_PATTERN = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
