@@ -34,6 +34,7 @@ def test_an_amount_is_found_however_it_is_written(amount: Decimal, marks: tuple[
 
 
 @given(st.text(max_size=80))
+@example("a rate of 0.0000005")  # which Python writes as a power of ten
 def test_no_text_is_too_odd_to_read(text: str) -> None:
     found = read(text)
     mentions: list[Mention] = [*found.numbers, *found.dates, *found.times, *found.identifiers]

@@ -65,7 +65,8 @@ _NAMED_TIMES = {
 }  # fmt: skip
 _WORDS_BEFORE_HOUR = frozenset("at um by gegen vers".split())
 _WORDS_FOR_HOUR = frozenset("clock o uhr heure heures".split())
-_WORDS_FOR_PAST, _WORDS_FOR_TO = frozenset({"past", "nach"}), frozenset({"to", "vor"})
+_WORDS_AFTER_HOUR = frozenset(["", *"on and tomorrow today in am morgen und".split()])
+_DIRECTIONS_FROM_HOUR = {"past": 1, "nach": 1, "to": -1, "vor": -1}
 _MINUTES_BY_PART_OF_HOUR: Mapping[str, int] = {"half": 30, "quarter": 15, "viertel": 15}
 _MINUTES_BY_FRENCH_PART_OF_HOUR: Mapping[tuple[str, ...], int] = {
     ("et", "demie"): 30,
@@ -96,24 +97,15 @@ def _find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spe
     for match in _TIME_IN_DIGITS_PATTERN.finditer(text):
         if (mention := _read_time_in_digits(match)) is not None:
             yield mention
-    cardinals = [number for number in spelled if number.value == int(number.value) and not number.is_ordinal]
-    numbers = {number.start_index: (int(number.value), number.end_index) for number in cardinals}
-    for place, token in enumerate(tokens):
-        is_in_code = text[max(0, token.start - 1) : token.start] in ("-", "/", "_", ".")  # "set A-1 to 5"
-        if _is_hour(token.text) and not is_in_code:
-            numbers[place] = (int(token.text), place + 1)
+    words = _TimeWords(text, tokens, spelled)
     for place, token in enumerate(tokens):
         if (named_time := _NAMED_TIMES.get(token.folded)) is not None:
             yield TimeMention(token.start, token.end, (named_time,))
-        elif (minutes_and_end := _read_time_in_words(tokens, numbers, place)) is not None:
-            minutes, end_index = minutes_and_end
+        elif (minutes_and_end := words.read_time(place)) is not None:
+            minutes, end_place = minutes_and_end
             hour, minute = divmod(minutes % (24 * 60), 60)
             times = tuple(time((hour + hours) % 24, minute) for hours in _possible_hour_offsets(hour))
-            yield TimeMention(token.start, tokens[end_index - 1].end, times)
-
-
-def _is_hour(text: str) -> bool:
-    return len(text) <= 2 and text.isascii() and text.isdecimal() and int(text) <= 2 * _HOURS_OF_HALF_DAY
+            yield TimeMention(token.start, tokens[end_place - 1].end, times)
 
 
 def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
@@ -130,48 +122,53 @@ def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
     return TimeMention(*match.span(), tuple(time((hour + hours) % 24, minute, second) for hours in half_days))
 
 
-def _read_time_in_words(
-    tokens: Sequence[WrittenToken], numbers: Mapping[int, tuple[int, int]], place: int
-) -> tuple[int, int] | None:
-    """A time in words, ``half past nine``, as minutes since midnight, and the index of the token after it; None if none
-    begins at ``place``. ``numbers``: by token index, the number there and the index of the token after it.
+class _TimeWords:
+    """The words of a text, from which times of day are read; a place is the index of a token.
+
+    A time is told as minutes since midnight, with the place after its words.
     """
-    word, next_place = tokens[place].folded, place + 1
-    next_word = tokens[next_place].folded if next_place < len(tokens) else ""
-    if word == "halb" and next_place in numbers:
-        return numbers[next_place][0] * 60 - 30, numbers[next_place][1]
-    minutes = _MINUTES_BY_PART_OF_HOUR.get(word) or numbers.get(place, (0, 0))[0]
-    is_range = place > 0 and tokens[place - 1].folded == "from"  # "from 10 to 15"
-    is_between_numbers = next_word in _WORDS_FOR_PAST | _WORDS_FOR_TO and place + 2 in numbers
-    if 0 < minutes < 60 and is_between_numbers and not is_range:
-        hour, end = numbers[place + 2]
-        return (hour * 60 + (minutes if next_word in _WORDS_FOR_PAST else -minutes), end) if hour <= 24 else None
-    if place in numbers and not tokens[place].text.isdecimal():
-        return _read_spelled_hour(tokens, numbers[place], place)
-    return None
 
+    def __init__(self, text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> None:
+        self._tokens, self._words = tokens, [token.folded for token in tokens]
+        cardinals = [number for number in spelled if number.value == int(number.value) and not number.is_ordinal]
+        self._numbers = {number.start_index: (int(number.value), number.end_index) for number in cardinals}
+        for place, token in enumerate(tokens):
+            is_hour = len(token.text) <= 2 and token.text.isascii() and token.text.isdecimal() and int(token.text) <= 24
+            is_in_code = text[max(0, token.start - 1) : token.start] in ("-", "/", "_", ".")  # "set A-1 to 5"
+            if is_hour and not is_in_code:
+                self._numbers[place] = (int(token.text), place + 1)
 
-def _read_spelled_hour(tokens: Sequence[WrittenToken], number: tuple[int, int], place: int) -> tuple[int, int] | None:
-    """A full hour, or one with a French part such as ``et demie``, as ``_read_time_in_words`` returns it; None if it is
-    none.
-    """
-    hour, end_index = number
-    if hour > 24:
-        return None
-    has_hour_word = False
-    while end_index < len(tokens) and tokens[end_index].folded in _WORDS_FOR_HOUR:
-        has_hour_word, end_index = True, end_index + 1
-    for words, minutes in _MINUTES_BY_FRENCH_PART_OF_HOUR.items():
-        if has_hour_word and tuple(token.folded for token in tokens[end_index : end_index + len(words)]) == words:
-            return hour * 60 + minutes, end_index + len(words)
-    follows_preposition = place > 0 and tokens[place - 1].folded in _WORDS_BEFORE_HOUR
-    is_hour = has_hour_word or (follows_preposition and _is_phrase_end(tokens, end_index))
-    return (hour * 60, end_index) if is_hour else None
+    def read_time(self, place: int) -> tuple[int, int] | None:
+        """The time in words that begins at a place, ``half past nine``; None if none does."""
+        word, number = self._words[place], self._numbers.get(place)
+        if word == "halb" and place + 1 in self._numbers:
+            hour, end = self._numbers[place + 1]
+            return hour * 60 - 30, end
+        minutes = _MINUTES_BY_PART_OF_HOUR.get(word) or (number[0] if number else 0)
+        direction = _DIRECTIONS_FROM_HOUR.get(self._word_at(place + 1), 0)
+        is_range = self._word_at(place - 1) == "from"  # "from 10 to 15"
+        if 0 < minutes < 60 and direction and place + 2 in self._numbers and not is_range:
+            hour, end = self._numbers[place + 2]
+            return (hour * 60 + direction * minutes, end) if hour <= 24 else None
+        is_spelled = number is not None and not self._tokens[place].text.isdecimal()
+        return self._read_spelled_hour(place) if is_spelled else None
 
+    def _read_spelled_hour(self, place: int) -> tuple[int, int] | None:
+        """A full hour, or one with a French part such as ``et demie``; None if it is none."""
+        hour, end = self._numbers[place]
+        first_end = end
+        while self._word_at(end) in _WORDS_FOR_HOUR:
+            end += 1
+        for words, minutes in _MINUTES_BY_FRENCH_PART_OF_HOUR.items():
+            if end > first_end and tuple(self._words[end : end + len(words)]) == words and hour <= 24:
+                return hour * 60 + minutes, end + len(words)
+        # No noun follows the hour in "at ten" and "at ten on Friday", but one does in "at ten euros".
+        is_phrase = self._word_at(place - 1) in _WORDS_BEFORE_HOUR and self._word_at(end) in _WORDS_AFTER_HOUR
+        return (hour * 60, end) if hour <= 24 and (end > first_end or is_phrase) else None
 
-def _is_phrase_end(tokens: Sequence[WrittenToken], index: int) -> bool:
-    """Whether no noun follows the hour: yes for "at ten" and "at ten on Friday", no for "at ten euros"."""
-    return index >= len(tokens) or tokens[index].folded in frozenset("on and tomorrow today in am morgen und".split())
+    def _word_at(self, place: int) -> str:
+        """The word at a place; empty beyond the text."""
+        return self._words[place] if 0 <= place < len(self._words) else ""
 
 
 def _possible_hour_offsets(hour: int) -> Sequence[int]:

@@ -339,7 +339,8 @@ def _shift_decimal_point(value: Number, places: int, sign: int = 1) -> Number:
     if isinstance(value, Fraction):
         factor: int = sign * 10**places
         return value * factor
-    return Decimal(f"{'-' if sign < 0 else ''}{value}E{places}")
+    shifted = value.scaleb(places, WIDE_CONTEXT)
+    return shifted.copy_negate() if sign < 0 else shifted
 
 
 def _value_of_fraction_sign(mark: str) -> Fraction:
