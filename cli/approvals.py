@@ -8,9 +8,18 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import err, format_local_time, join_values, out, plain_text, print_answer, print_json, text_table
+from cli.console import (
+    build_text_table,
+    err,
+    format_local_time,
+    format_plain_text,
+    join_values,
+    out,
+    print_answer,
+    print_json,
+)
 from cli.gateway import client as gateway
-from cli.gateway.messages import list_or_empty
+from cli.gateway.messages import get_list_or_empty
 from cli.send import parse_escalation_levels
 from cli.task import print_task
 from shared.domain.exact_json import JsonObject, dumps, objects_in
@@ -40,11 +49,11 @@ def list_approvals(url: gateway.Gateway = "", as_json: gateway.AsJson = False) -
     answer = gateway.run_with_gateway(
         url, lambda client: client.read_all_pages("/approvals", "approvals", {"limit": "100"})
     )
-    gateway.print_rows(answer, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
+    gateway.print_rows(answer, "approvals", _build_approvals_table, "Nothing waits for an approval.", as_json=as_json)
 
 
-@approvals.command()
-def show(approval_id: ApprovalId, url: gateway.Gateway = "", as_json: gateway.AsJson = False) -> None:
+@approvals.command("show")
+def show_approval(approval_id: ApprovalId, url: gateway.Gateway = "", as_json: gateway.AsJson = False) -> None:
     """Show one approval: its calls with the source of each argument, why approval is needed, and the decisions so far.
 
     Example:
@@ -56,8 +65,8 @@ def show(approval_id: ApprovalId, url: gateway.Gateway = "", as_json: gateway.As
     )
 
 
-@approvals.command()
-def approve(
+@approvals.command("approve")
+def approve_calls(
     approval_id: ApprovalId,
     comment: Comment = "",
     speaker: gateway.SpeakerName = "",
@@ -77,8 +86,8 @@ def approve(
     _submit_decision("approve", approval_id, comment, speaker, level, url, as_json)
 
 
-@approvals.command()
-def reject(
+@approvals.command("reject")
+def reject_calls(
     approval_id: ApprovalId,
     comment: Comment = "",
     speaker: gateway.SpeakerName = "",
@@ -137,13 +146,13 @@ def _print_approval(approval: JsonObject) -> None:
     state = f", task {approval.get('task_id')}: {approval.get('task_state')}" if approval.get("task_state") else ""
     out.print(head + state, style="bold")
     out.print(str(approval.get("task")))
-    for reason in list_or_empty(approval.get("reasons")):
+    for reason in get_list_or_empty(approval.get("reasons")):
         err.print(f"because {reason}", style="dim")
-    out.print(_calls_table(objects_in(approval.get("calls"))))
+    out.print(_build_calls_table(objects_in(approval.get("calls"))))
     if figures := objects_in(approval.get("figures")):
-        out.print(_figures_table(figures))
+        out.print(_build_figures_table(figures))
     if reads := objects_in(approval.get("evidence")):
-        out.print(_reads_table(reads))
+        out.print(_build_reads_table(reads))
     for escalation in objects_in(approval.get("escalations")):
         decider = describe_decider(str(escalation.get("level") or ""))
         out.print(f"not decided by {decider} before {format_local_time(escalation.get('deadline'))}")
@@ -155,45 +164,45 @@ def _print_approval(approval: JsonObject) -> None:
     err.print(f"plan {approval.get('plan_hash')}", style="dim")
 
 
-def _approvals_table(rows: list[JsonObject]) -> Table:
-    def cells(row: JsonObject) -> Sequence[object]:
+def _build_approvals_table(rows: list[JsonObject]) -> Table:
+    def list_cells(row: JsonObject) -> Sequence[object]:
         calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
         needed = (_describe_approver(row), calls, format_local_time(row.get("deadline")))
         return row.get("approval_id"), row.get("task"), row.get("requester"), *needed
 
     columns = ("approval", "task", "asked by", "needs", "calls", "deadline")
-    return text_table(columns, map(cells, rows), "what waits for a person")
+    return build_text_table(columns, map(list_cells, rows), "what waits for a person")
 
 
-def _calls_table(rows: list[JsonObject]) -> Table:
-    cells = (
+def _build_calls_table(rows: list[JsonObject]) -> Table:
+    list_cells = (
         (row.get("call_id"), row.get("tool"), *map(dumps, (row.get("arguments"), row.get("origins")))) for row in rows
     )
-    return text_table(("call", "tool", "arguments", "where they come from"), cells, "exactly these calls")
+    return build_text_table(("call", "tool", "arguments", "where they come from"), list_cells, "exactly these calls")
 
 
-def _figures_table(rows: list[JsonObject]) -> Table:
-    cells = ([join_values(row.get(name)) for name in ("name", "value", "operation", "operands")] for row in rows)
-    return text_table(("figure", "value", "worked out by", "from"), cells, "figures")
+def _build_figures_table(rows: list[JsonObject]) -> Table:
+    list_cells = ([join_values(row.get(name)) for name in ("name", "value", "operation", "operands")] for row in rows)
+    return build_text_table(("figure", "value", "worked out by", "from"), list_cells, "figures")
 
 
-def _reads_table(rows: list[JsonObject]) -> Table:
+def _build_reads_table(rows: list[JsonObject]) -> Table:
     """A table of the reads that support the plan; long results are cut."""
 
-    def cells(row: JsonObject) -> Sequence[object]:
-        result = plain_text(row.get("shows")) + (" ..." if row.get("cut") else "")
-        result = "\n".join(filter(None, (result, plain_text(row.get("note")))))
+    def list_cells(row: JsonObject) -> Sequence[object]:
+        result = format_plain_text(row.get("shows")) + (" ..." if row.get("cut") else "")
+        result = "\n".join(filter(None, (result, format_plain_text(row.get("note")))))
         call = f"{row.get('tool')} {dumps(row.get('arguments'))}"
         return row.get("ref"), call, result, join_values(row.get("supports"))
 
-    return text_table(("read", "asked", "showed", "supports"), map(cells, rows), "what it rests on")
+    return build_text_table(("read", "asked", "showed", "supports"), map(list_cells, rows), "what it rests on")
 
 
 def _describe_next_escalation(row: JsonObject) -> str:
     """What happens at the deadline if nobody has decided: the next level is asked, or the calls are rejected."""
     if row.get("status") != "waiting":
         return ""
-    next_levels = list_or_empty(row.get("goes_on_to"))
+    next_levels = get_list_or_empty(row.get("goes_on_to"))
     return f"; then it goes on to {describe_decider(str(next_levels[0]))}" if next_levels else "; no answer means no"
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import CommandError, format_local_time, out, plain_text, print_json
+from cli.console import CommandError, format_local_time, format_plain_text, out, print_json
 from cli.gateway.client import AsJson, Gateway, run_with_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
@@ -46,19 +46,19 @@ def audit(
     if as_json:
         print_json(dumps(answer))
     elif as_csv:
-        out.file.write(writes_as_csv(writes))
+        out.file.write(format_writes_as_csv(writes))
     else:
         print_writes(writes)
 
 
-def writes_as_csv(writes: list[JsonObject]) -> str:
+def format_writes_as_csv(writes: list[JsonObject]) -> str:
     """The writes as CSV with a header. A cell that a spreadsheet would take for a formula begins with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CSV_FIELDS)
     for write in writes:
         flat = {**write, **_flatten_write(write)}
-        writer.writerow([_csv_cell(flat.get(name)) for name in _CSV_FIELDS])
+        writer.writerow([_format_csv_cell(flat.get(name)) for name in _CSV_FIELDS])
     return text.getvalue()
 
 
@@ -66,7 +66,7 @@ def _flatten_write(write: JsonObject) -> JsonObject:
     policy, proof = as_object(write.get("policy")), as_object(write.get("proof"))
     return {
         "asked_by": as_object(write.get("asked_by")).get("id"),
-        "approved_by": _approval_in_words(write),
+        "approved_by": _describe_approval(write),
         "rules": "; ".join(f"{rule.get('rule')}: {rule.get('reason')}" for rule in objects_in(policy.get("rules"))),
         "policy_hash": policy.get("policy_hash"),
         "proof": proof.get("note"),
@@ -81,16 +81,16 @@ def print_writes(writes: list[JsonObject]) -> None:
     out.print("1 write" if count == 1 else f"{count} writes", style="bold")
     for write in writes:
         flat = {**write, **_flatten_write(write), "sent": format_local_time(write.get("sent_at"))}
-        flat["approved_by"] = _approval_in_words(write, format_local_time)
+        flat["approved_by"] = _describe_approval(write, format_local_time)
         flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
         call = f" call {flat['call_id']}" if "call_id" in flat else ""
         out.print(f"\ntask {flat.get('task_id')}{call}", style="bold", soft_wrap=True)
         for name in ("problem",) if "problem" in flat else _PRINTED_FIELDS:
-            line = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
+            line = f"  {name.replace('_', ' '):<12}{format_plain_text(flat.get(name))}"
             out.print(line, soft_wrap=True)
 
 
-def _approval_in_words(write: JsonObject, show_time: Callable[[Json], str] = plain_text) -> str:
+def _describe_approval(write: JsonObject, show_time: Callable[[Json], str] = format_plain_text) -> str:
     """Who approved the write, when, and with which comment; if nobody did, what allowed the write."""
     sentences = []
     for approval in objects_in(write.get("approvals")):
@@ -98,9 +98,9 @@ def _approval_in_words(write: JsonObject, show_time: Callable[[Json], str] = pla
             if decision.get("decision") == "approve":
                 comment = f" ({decision['comment']})" if decision.get("comment") else ""
                 sentences.append(f"{decision.get('by')} at {show_time(decision.get('at'))}{comment}")
-    return "; ".join(sentences) or plain_text(write.get("allowed_by"))
+    return "; ".join(sentences) or format_plain_text(write.get("allowed_by"))
 
 
-def _csv_cell(value: Json) -> str:
-    text = plain_text(value)
+def _format_csv_cell(value: Json) -> str:
+    text = format_plain_text(value)
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -17,7 +17,8 @@ _MOST_CHARACTERS_SHOWN = 2000  # characters of what a process complained about
 async def run_for_json(
     *arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None, code: int = 1
 ) -> JsonObject:
-    """Run ``python -m`` with the arguments in its own process; returns the JSON object in its last line.
+    """Runs ``python -m`` with the arguments in its own process, and returns the JSON object in the last line that it
+    prints. ``doing``: what is shown meanwhile.
 
     ``environ``: its whole environment, by default this process's. Raises ``CommandError`` with the process's own
     sentence, and with ``code``, if it fails, or is not done within ``seconds``.

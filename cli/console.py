@@ -23,7 +23,7 @@ err = Console(
 )
 
 
-def own_command_name() -> str:
+def find_own_command_name() -> str:
     """How a user can call this program: ``purple`` if it is in the PATH, else the path by which it was called."""
     called = sys.argv[0]
     return called if Path(called).name == _COMMAND_NAME and shutil.which(_COMMAND_NAME) is None else _COMMAND_NAME
@@ -38,14 +38,14 @@ class CommandError(Exception):
         self.detail = detail
         self.code = code
 
-    def show(self) -> None:
+    def print_to_stderr(self) -> None:
         """Print what is wrong to stderr."""
         err.print(self.sentence, style="bold red", soft_wrap=True)
         if self.detail:
             err.print(self.detail, style="dim", soft_wrap=True)
 
 
-def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
+def build_text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
     """A table that wraps long words instead of cutting them, since ids must stay whole.
 
     None is an empty cell.
@@ -70,7 +70,7 @@ def print_answer(answer: JsonObject, show: Callable[[JsonObject], object], *, as
         show(answer)
 
 
-def plain_text(value: Json) -> str:
+def format_plain_text(value: Json) -> str:
     """A value as plain text: strings as they are, null and empty containers as empty text, other values as JSON."""
     if isinstance(value, str):
         return value
@@ -79,7 +79,7 @@ def plain_text(value: Json) -> str:
 
 def join_values(value: Json) -> str:
     """The items of a list joined with commas; any other value as plain text."""
-    return ", ".join(map(plain_text, value)) if isinstance(value, list) else plain_text(value)
+    return ", ".join(map(format_plain_text, value)) if isinstance(value, list) else format_plain_text(value)
 
 
 def format_local_time(value: Json) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cli.console import CommandError, err, format_local_time, out, plain_text, print_answer, text_table
+from cli.console import CommandError, build_text_table, err, format_local_time, format_plain_text, out, print_answer
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
 from shared.domain.exact_json import JsonObject, objects_in
 
@@ -35,8 +35,8 @@ def list_dead_letters(
     print_rows(answer, "letters", _build_letter_table, "No dead letters.", as_json=as_json)
 
 
-@dlq.command()
-def show(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@dlq.command("show")
+def show_letter(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show one letter with its content: the turn and its request, or the outcome.
 
     Example:
@@ -46,8 +46,8 @@ def show(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_j
     print_answer(ask_as_operator(url, speaker, "dlq", letter_id, "show"), _print_result, as_json=as_json)
 
 
-@dlq.command()
-def requeue(
+@dlq.command("requeue")
+def requeue_letters(
     letter_id: LetterId = "",
     outcomes: Annotated[bool, typer.Option("--outcomes", help="All outcomes, once what broke them is mended.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Also if its task made writes: they are made again.")] = False,
@@ -73,8 +73,8 @@ def requeue(
     print_answer(answer, _print_result, as_json=as_json)
 
 
-@dlq.command()
-def drop(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@dlq.command("drop")
+def delete_letter(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Delete a letter permanently.
 
     Example:
@@ -95,17 +95,17 @@ def _requeue_outcomes(url: str, speaker: str) -> JsonObject:
 
 
 def _build_letter_table(letters: list[JsonObject]) -> Table:
-    def cells(letter: JsonObject) -> Sequence[object]:
+    def list_cells(letter: JsonObject) -> Sequence[object]:
         reason = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
         return letter.get("id"), format_local_time(letter.get("at")), letter.get("task_id"), letter.get("tries"), reason
 
-    return text_table(("letter", "since", "task", "tries", "why"), map(cells, letters))
+    return build_text_table(("letter", "since", "task", "tries", "why"), map(list_cells, letters))
 
 
 def _print_result(answer: JsonObject) -> None:
     table = Table("what", "value", show_header=False)
     for key, value in answer.items():
-        table.add_row(key.replace("_", " "), plain_text(value))
+        table.add_row(key.replace("_", " "), format_plain_text(value))
     out.print(table)
     if answer.get("requeued") and answer.get("task_id"):
         err.print(f"Follow it: purple task show {answer['task_id']}", style="dim", soft_wrap=True)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_module_for_json
-from cli.console import err, format_local_time, join_values, out, print_answer, text_table
+from cli.console import build_text_table, err, format_local_time, join_values, out, print_answer
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
 from cli.send import parse_escalation_levels
 from shared.domain.exact_json import Json, JsonObject
@@ -45,8 +45,8 @@ def create_first_key(
     print_answer(key, _print_new_key, as_json=as_json)
 
 
-@keys.command()
-def create(
+@keys.command("create")
+def create_key(
     principal: Principal,
     role: Annotated[list[Role] | None, typer.Option(help="What it may do; a client, if nothing is said.")] = None,
     level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
@@ -84,8 +84,8 @@ def list_keys(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = Fa
     print_rows(ask_as_operator(url, speaker, "keys", "list"), "keys", _build_key_table, "No keys.", as_json=as_json)
 
 
-@keys.command()
-def revoke(
+@keys.command("revoke")
+def revoke_key(
     key_id: Annotated[str, typer.Argument(help="The key's id: `purple keys list` shows them.")],
     speaker: SpeakerName = "",
     url: Gateway = "",
@@ -110,10 +110,14 @@ def _print_new_key(key: JsonObject) -> None:
 def _build_key_table(rows: list[JsonObject]) -> Table:
     columns = (name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN_FIELDS)
     cells = (
-        [*(_format_cell(name, row.get(name)) for name in _SHOWN_FIELDS), _describe_limits(row), _validity_cell(row)]
+        [
+            *(_format_cell(name, row.get(name)) for name in _SHOWN_FIELDS),
+            _describe_limits(row),
+            _format_validity_cell(row),
+        ]
         for row in rows
     )
-    table = text_table([*columns, "limits", "good"], cells)
+    table = build_text_table([*columns, "limits", "good"], cells)
     table.columns[0].no_wrap = True  # whole: `revoke` takes it
     return table
 
@@ -123,7 +127,7 @@ def _describe_limits(row: JsonObject) -> str:
     return ", ".join(f"{number or 'any'} {unit}" for number, unit in limits if number is not None) or "as usual"
 
 
-def _validity_cell(row: JsonObject) -> Text:
+def _format_validity_cell(row: JsonObject) -> Text:
     if not row.get("good"):
         return Text("no", "red")
     return Text(str(row["warning"]), "yellow") if row.get("warning") else Text("yes")

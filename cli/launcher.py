@@ -30,7 +30,7 @@ def are_unruled_writes_undecided(options: plan.StackOptions) -> bool:
     """Whether no tenant record, variable or earlier answer says if a write that no rule covers needs approval."""
     if options.uses_example_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES):
         return False
-    return not _tenant_record_path(options).exists()
+    return not _build_tenant_record_path(options).exists()
 
 
 def record_unruled_writes_choice(options: plan.StackOptions) -> plan.StackOptions:
@@ -57,8 +57,8 @@ def record_unruled_writes_choice(options: plan.StackOptions) -> plan.StackOption
     return replace(options, environ={**options.environ, "TENANT_FILE": str(_write_tenant_record(options, word))})
 
 
-def _tenant_record_path(options: plan.StackOptions) -> Path:
-    return options.folder / plan.default_tenant_file(options).name
+def _build_tenant_record_path(options: plan.StackOptions) -> Path:
+    return options.folder / plan.choose_default_tenant_file(options).name
 
 
 def _write_tenant_record(options: plan.StackOptions, word: str) -> Path:
@@ -67,8 +67,10 @@ def _write_tenant_record(options: plan.StackOptions, word: str) -> Path:
     It keeps the content of an existing record, which the user may have edited, else that of the default one. Returns
     the record's path.
     """
-    record = _tenant_record_path(options)
-    source = record if record.exists() and not options.uses_example_company else plan.default_tenant_file(options)
+    record = _build_tenant_record_path(options)
+    source = (
+        record if record.exists() and not options.uses_example_company else plan.choose_default_tenant_file(options)
+    )
     try:
         content = loads_object(source.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -93,7 +95,7 @@ class RestartBackoff:
     def __init__(self) -> None:
         self._early = 0
 
-    def pause_after(self, lived: float) -> float:
+    def compute_pause_after(self, lived: float) -> float:
         """The seconds to wait before the next restart of a process that has run for ``lived`` seconds."""
         self._early = 0 if lived >= STARTED_AFTER_SECONDS else self._early
         pause = min(FIRST_PAUSE_SECONDS * 2.0**self._early, LONGEST_PAUSE_SECONDS)
@@ -110,11 +112,11 @@ async def _keep_child_running(child: Child, say: PrintLine) -> None:
     while True:
         started = time.monotonic()
         await child.wait()
-        pause = restarts.pause_after(time.monotonic() - started)
+        pause = restarts.compute_pause_after(time.monotonic() - started)
         end_sentence = f"{child.spec.name} ended with exit code {child.exit_code}"
         say(f"{end_sentence}; it is started again in {pause:g} s ({child.log}).")
         await asyncio.sleep(pause)
-        child.start_again()
+        child.restart()
         try:
             await wait_until_ready((child,), READY_SECONDS)
         except CommandError as complaint:
@@ -144,18 +146,18 @@ class Stack:
 
     @property
     def model_notice(self) -> str:
-        return plan.model_notice(self.options)
+        return plan.choose_model_notice(self.options)
 
     @property
     def logs(self) -> Path:
         return self.options.folder / "logs"
 
-    def url(self, name: str) -> str:
-        """The URL at which the process of that name answers."""
+    def get_url(self, name: str) -> str:
+        """The URL at which the stack's process of that name answers."""
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
     @property
-    def open_environ(self) -> dict[str, str]:
+    def build_open_environ(self) -> dict[str, str]:
         """What leads to this stack's tools, and to its Redis if the launcher started it: variables without secrets."""
         executor = next(child.spec.environ for child in self.children if child.spec.name == "executor-1")
         names = (*_OPEN_VARIABLES, *(("REDIS_URL",) if self.redis else ()))
@@ -199,7 +201,7 @@ def stop_on_signals() -> None:
 
 
 def make_stack_folder(options: plan.StackOptions) -> None:
-    """Makes the folder of data and logs. Raises ``CommandError`` where that cannot be."""
+    """Creates the folder of data and logs. Raises ``CommandError`` if it cannot be created."""
     try:
         (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -211,8 +213,8 @@ def make_stack_folder(options: plan.StackOptions) -> None:
 @asynccontextmanager
 async def run_stack(options: plan.StackOptions, tell: ReportProgress = ignore_progress) -> AsyncIterator[Stack]:
     """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``CommandError``."""
-    _check_ports_free(options)
-    _check_authentication(options)
+    _require_free_ports(options)
+    _require_authentication_for_host(options)
     make_stack_folder(options)
     start_fork_server()
     options = record_unruled_writes_choice(options)
@@ -224,27 +226,27 @@ async def run_stack(options: plan.StackOptions, tell: ReportProgress = ignore_pr
     )
     async with AsyncExitStack() as stack_exit:
         if options.environ.get("REDIS_URL"):
-            await _check_redis_durable(options)
-        redis = await stack_exit.enter_async_context(_embedded_redis(options, "redis", is_durable=True))
+            await _require_durable_user_redis(options)
+        redis = await stack_exit.enter_async_context(_run_embedded_redis(options, "redis", is_durable=True))
         queue = await stack_exit.enter_async_context(
-            _embedded_redis(options, "queue", is_durable=False)
+            _run_embedded_redis(options, "queue", is_durable=False)
         )  # wakes may be lost
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
-        ports = plan.StackPorts.assign(plan.free_ports(plan.StackPorts.count_needed(options.executors)))
+        ports = plan.StackPorts.assign(plan.find_free_ports(plan.StackPorts.count_needed(options.executors)))
         specs = plan.plan_stack(options, ports, redis_url, queue.url if queue else "")
         children = await stack_exit.enter_async_context(_start_children(specs, options.folder))
         await wait_until_ready(children, READY_SECONDS, tell)
         yield Stack(options, children, redis_url, redis, queue)
 
 
-def _check_ports_free(options: plan.StackOptions) -> None:
+def _require_free_ports(options: plan.StackOptions) -> None:
     ports_by_option = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, plan.HOST)}
     for option, (port, host) in ports_by_option.items():
         if port and not plan.is_port_free(port, host):
             raise CommandError(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
 
 
-def _check_authentication(options: plan.StackOptions) -> None:
+def _require_authentication_for_host(options: plan.StackOptions) -> None:
     """Raises ``CommandError`` for a host on which the gateway refuses to listen without authentication."""
     authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
     problem = why_open_host_refused(options.host, authentication, allow_open=allow_open.lower() in _YES_WORDS)
@@ -252,7 +254,7 @@ def _check_authentication(options: plan.StackOptions) -> None:
         raise CommandError(problem)
 
 
-async def _check_redis_durable(options: plan.StackOptions) -> None:
+async def _require_durable_user_redis(options: plan.StackOptions) -> None:
     """Raises ``CommandError`` if the Redis at ``REDIS_URL`` may lose data; the services check the rest."""
     try:
         redis = connect(options.environ["REDIS_URL"])
@@ -271,7 +273,7 @@ async def _check_redis_durable(options: plan.StackOptions) -> None:
 
 
 @asynccontextmanager
-async def _embedded_redis(
+async def _run_embedded_redis(
     options: plan.StackOptions, name: str, *, is_durable: bool
 ) -> AsyncIterator[EmbeddedRedis | None]:
     """Starts a Redis for the stack and yields it; None if a variable names one. Raises ``CommandError``."""

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_module_for_json
-from cli.console import CommandError, err, indent_json, out, print_answer, print_json, text_table
+from cli.console import CommandError, build_text_table, err, indent_json, out, print_answer, print_json
 from cli.gateway import client as gateway
-from cli.gateway.messages import list_or_empty
+from cli.gateway.messages import get_list_or_empty
 from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in
 
@@ -21,7 +21,7 @@ _OWNER_ONLY_MODE = 0o600
 _ENTITIES_PER_REQUEST = 250  # entities in one request
 
 
-def export(
+def export_learned(
     folder: Annotated[Path, typer.Argument(help="Where the files go; it is made if it is not there.", file_okay=False)],
     speaker: gateway.SpeakerName = "",
     url: gateway.Gateway = "",
@@ -43,8 +43,8 @@ def export(
             _write_for_owner(folder / file_name, indent_json(content) + "\n")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error
-    sizes: JsonObject = {file_name: _entry_count(content) for file_name, content in contents.items()}
-    table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
+    sizes: JsonObject = {file_name: _count_entries(content) for file_name, content in contents.items()}
+    table = build_text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
     print_answer({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
 
 
@@ -123,7 +123,7 @@ def _print_reports(reports: list[JsonObject], is_refused: bool, as_json: bool) -
     table = Table("file", taken_title, "known", "left out", "problems")
     for report in reports:
         cells = (str(report.get(key, "")) for key in ("file", "taken", "known", "left_out"))
-        problems = "\n".join(map(str, list_or_empty(report.get("problems"))))
+        problems = "\n".join(map(str, get_list_or_empty(report.get("problems"))))
         table.add_row(*cells, Text(problems, "red"))
     out.print(table)
     if is_refused:
@@ -131,7 +131,7 @@ def _print_reports(reports: list[JsonObject], is_refused: bool, as_json: bool) -
     return None
 
 
-def _entry_count(content: Json) -> int:
+def _count_entries(content: Json) -> int:
     if isinstance(content, dict):
         inner = next((content[name] for name in ("facts", "entities", "counts") if name in content), content)
         return len(inner) if isinstance(inner, dict | list) else 1
@@ -143,7 +143,7 @@ _POLL_SECONDS = 0.2
 _EXIT_NOT_YET, _EXIT_DECLINED = 3, 1
 
 
-def forget(
+def forget_learned(
     entity: Annotated[str, typer.Option(help="A vendor, person, id or anything else, as people write it.")] = "",
     session: Annotated[str, typer.Option(help="A session: what its tasks taught, and what it remembers.")] = "",
     tenant: Annotated[bool, typer.Option("--tenant", help="All that was learned of the tenant.")] = False,
@@ -162,17 +162,17 @@ def forget(
       purple learn forget --entity "Initech Ltd"
       purple learn forget --session s-42 --yes --json
     """
-    scope, subject = _scope_and_subject(entity, session, tenant)
+    scope, subject = _choose_scope_and_subject(entity, session, tenant)
     if not yes:
         _confirm_forget(scope, subject)
     request = gateway.run_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, speaker))
-    print_answer(request, _print_forgotten, as_json=as_json)
+    print_answer(request, _print_forget_request, as_json=as_json)
     if request.get("state") != "done":
         err.print("It goes on; look again with the same command.", style="yellow")
         raise typer.Exit(_EXIT_NOT_YET)
 
 
-def _scope_and_subject(entity: str, session: str, tenant: bool) -> tuple[str, str]:
+def _choose_scope_and_subject(entity: str, session: str, tenant: bool) -> tuple[str, str]:
     subjects = [(scope, subject) for scope, subject in (("entity", entity), ("session", session)) if subject]
     subjects += [("tenant", "")] if tenant else []
     if len(subjects) != 1:
@@ -205,14 +205,14 @@ async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: s
     return request
 
 
-def _print_forgotten(request: JsonObject) -> None:
-    removed, remaining = _name_value_rows(request.get("removed")), _name_value_rows(request.get("left"))
-    out.print(text_table(("removed", "how many"), removed) if removed else "Nothing of it was remembered.")
+def _print_forget_request(request: JsonObject) -> None:
+    removed, remaining = _list_name_value_rows(request.get("removed")), _list_name_value_rows(request.get("left"))
+    out.print(build_text_table(("removed", "how many"), removed) if removed else "Nothing of it was remembered.")
     if remaining:
-        out.print(text_table(("stays", "why, and until when"), remaining))
+        out.print(build_text_table(("stays", "why, and until when"), remaining))
 
 
-def _name_value_rows(value: Json) -> list[tuple[str, str]]:
+def _list_name_value_rows(value: Json) -> list[tuple[str, str]]:
     return [(key.replace("_", " "), str(text)) for key, text in as_object(value).items()]
 
 
@@ -228,7 +228,7 @@ _MOST_ROWS = 20  # lines of a table
 _LONGEST_CELL = 60  # characters of a cell
 
 
-def report(
+def show_report(
     files: Annotated[
         list[Path] | None, typer.Argument(help="Reports in files, in place of a bucket.", exists=True, dir_okay=False)
     ] = None,
@@ -265,7 +265,7 @@ def report(
 
 def _print_report(report_json: JsonObject) -> None:
     names = [name for name in _HEAD_FIELDS if report_json.get(name) is not None]
-    head = ", ".join(f"{name.replace('_', ' ')} {_cell_text(report_json[name])}" for name in names)
+    head = ", ".join(f"{name.replace('_', ' ')} {_format_cell(report_json[name])}" for name in names)
     out.print(head, style="bold", soft_wrap=True)
     for name, title in _TABLE_TITLES:
         if part := as_object(report_json.get(name)):
@@ -273,14 +273,14 @@ def _print_report(report_json: JsonObject) -> None:
 
 
 def _print_report_table(title: str, part: JsonObject) -> None:
-    columns, rows = list_or_empty(part.get("columns")), list_or_empty(part.get("rows"))
+    columns, rows = get_list_or_empty(part.get("columns")), get_list_or_empty(part.get("rows"))
     if not rows:
         out.print(f"{title}: none.", style="dim")
         return
     table = Table(*(str(name).replace("_", " ") for name in columns), title=title, title_justify="left")
     for row in rows[:_MOST_ROWS]:
         cells = row if isinstance(row, list) else [row]
-        table.add_row(*(_cell_text(cell) for cell in cells))
+        table.add_row(*(_format_cell(cell) for cell in cells))
     out.print(table)
     if len(rows) > _MOST_ROWS:
         err.print(f"and {len(rows) - _MOST_ROWS} more: --json has all of them", style="dim")
@@ -288,7 +288,7 @@ def _print_report_table(title: str, part: JsonObject) -> None:
 
 def _print_left_out(answer: JsonObject, has_written_rows: bool) -> None:
     for name, consequence in (("unread", "was left out"), ("skipped", "became no training row")):
-        reasons = list_or_empty(answer.get(name))
+        reasons = get_list_or_empty(answer.get(name))
         if reasons and (name == "unread" or has_written_rows):
             first_reasons = "; ".join(map(str, reasons[:3]))
             err.print(f"{len(reasons)} {consequence}: {first_reasons}", style="yellow", soft_wrap=True)
@@ -296,16 +296,16 @@ def _print_left_out(answer: JsonObject, has_written_rows: bool) -> None:
         out.print(f"{written['rows']} training rows in {written['file']}", soft_wrap=True)
 
 
-def _cell_text(value: Json) -> str:
+def _format_cell(value: Json) -> str:
     match value:
         case None:
             return ""
         case str():
             text = value
         case list():
-            text = ", ".join(map(_cell_text, value))
+            text = ", ".join(map(_format_cell, value))
         case dict():
-            text = ", ".join(f"{name}: {_cell_text(inner)}" for name, inner in value.items())
+            text = ", ".join(f"{name}: {_format_cell(inner)}" for name, inner in value.items())
         case _:
             text = dumps(value)
     return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 3]}..."
@@ -314,7 +314,7 @@ def _cell_text(value: Json) -> str:
 learn = typer.Typer(
     no_args_is_help=True, help="What is learned: reports; import and export as files; what is to be forgotten."
 )
-learn.command()(report)
-learn.command()(export)
-learn.command()(forget)
+learn.command("report")(show_report)
+learn.command("export")(export_learned)
+learn.command("forget")(forget_learned)
 learn.command("import")(_import_files)

@@ -29,7 +29,7 @@ class CommandEntry(NamedTuple):
     help: str
 
 
-def all_commands() -> Mapping[str, CommandEntry]:
+def list_commands() -> Mapping[str, CommandEntry]:
     """All commands by name. Outside a checkout, commands that need one only print so and exit with code 2."""
     tools = _find_tools_folder()
     entries = {name: CommandEntry(None, _NEEDS_CHECKOUT_TEXT) for name in _CHECKOUT_COMMANDS}
@@ -85,7 +85,7 @@ class LazyCommands(TyperGroup):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  # whatever typer gives a group
         super().__init__(**options)
-        self._entries = all_commands()
+        self._entries = list_commands()
         self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in self._entries.items()}
 
     @override
@@ -101,7 +101,7 @@ class LazyCommands(TyperGroup):
             error.message = error.message.removeprefix(_PYDANTIC_PREFIX)
             raise
         except CommandError as complaint:
-            complaint.show()
+            complaint.print_to_stderr()
             raise typer.Exit(complaint.code) from complaint
 
 

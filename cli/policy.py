@@ -8,10 +8,10 @@ import typer
 from rich.table import Table
 
 from cli.child_json import run_module_for_json
-from cli.console import CommandError, err, out, print_answer, text_table
+from cli.console import CommandError, build_text_table, err, out, print_answer
 from cli.gateway.client import AsJson
-from cli.gateway.messages import list_or_empty
-from cli.replay import Folder, archive_environ
+from cli.gateway.messages import get_list_or_empty
+from cli.replay import Folder, build_archive_environ
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _TIMEOUT_SECONDS = 120.0
@@ -26,8 +26,8 @@ _File = Annotated[Path, typer.Argument(help="A policy, a list of policies, or a 
 policy = typer.Typer(no_args_is_help=True, help="Try policies before they rule: what they mean, what they would do.")
 
 
-@policy.command()
-def check(
+@policy.command("check")
+def check_policy(
     file: _File,
     context: Annotated[
         Path | None, typer.Option(help="The facts: a JSON object of fields, or a whole request.", exists=True)
@@ -72,8 +72,8 @@ def _list_tool_names(endpoint: str) -> list[str]:
     return names
 
 
-@policy.command()
-def backtest(
+@policy.command("backtest")
+def backtest_policy(
     file: _File,
     tenant: Annotated[str, typer.Option(help="Whose tasks; the embedded profile has one tenant.")] = "default",
     folder: Folder = None,
@@ -90,7 +90,7 @@ def backtest(
 
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple policy backtest policy.json --tenant acme --json
     """
-    environ, doing = archive_environ(folder), "Reading the archive"
+    environ, doing = build_archive_environ(folder), "Reading the archive"
     answer = _run_policy_command("backtest", str(file), "--tenant", tenant, doing=doing, environ=environ)
     print_answer(answer, _print_backtest, as_json=as_json)
 
@@ -113,9 +113,9 @@ def _print_check(answer: JsonObject) -> None:
             message = entry.get("message") or entry.get("reason")
             values = f"  {dumps(entry['values'])}" if entry.get("values") else ""
             err.print(f"{title}: {entry.get('ruleId')}: {message}{values}", soft_wrap=True)
-    for field in list_or_empty(answer.get("unknown_fields")):
+    for field in get_list_or_empty(answer.get("unknown_fields")):
         err.print(f"unknown field, which nobody reads: {field}", soft_wrap=True)
-    for shared_id in list_or_empty(answer.get("shared_ids")):
+    for shared_id in get_list_or_empty(answer.get("shared_ids")):
         err.print(f"several rules have this id, so that a verdict does not say which it means: {shared_id}")
     for fault in objects_in(answer.get("fields")):
         err.print(f"{fault.get('field')}: {fault.get('problem')}", soft_wrap=True)
@@ -123,14 +123,14 @@ def _print_check(answer: JsonObject) -> None:
     for policy in prose:
         err.print(f"{policy.get('policy')} (in plain words): {_describe_prose_policy(policy)}", soft_wrap=True)
     for name, meaning in _NAMED_IN_VAIN.items():
-        if names := list_or_empty(answer.get(name)):
+        if names := get_list_or_empty(answer.get(name)):
             err.print(f"{meaning}: {', '.join(map(str, names))}", style="bold yellow", soft_wrap=True)
-    undecided = list_or_empty(details.get("indeterminate"))
+    undecided = get_list_or_empty(details.get("indeterminate"))
     if undecided:
         err.print(f"undecided, for want of facts: {', '.join(map(str, undecided))}", style="dim")
-    for violation in list_or_empty(as_object(details.get("text")).get("violations")):
+    for violation in get_list_or_empty(as_object(details.get("text")).get("violations")):
         err.print(f"violated by the text: {violation}", soft_wrap=True)
-    if unasked := list_or_empty(answer.get("not_asked")):
+    if unasked := get_list_or_empty(answer.get("not_asked")):
         err.print(f"not asked, for want of --task: {', '.join(map(str, unasked))}", style="dim")
     if not answer.get("rules") and not prose:
         err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
@@ -146,14 +146,16 @@ def _describe_prose_policy(policy: JsonObject) -> str:
 
 def _print_backtest(answer: JsonObject) -> None:
     different = objects_in(answer.get("different"))
-    rows: list[Json] = [{**task, "rules": "\n".join(map(str, list_or_empty(task.get("rules"))))} for task in different]
+    rows: list[Json] = [
+        {**task, "rules": "\n".join(map(str, get_list_or_empty(task.get("rules"))))} for task in different
+    ]
     title = f"{len(different)} of {answer.get('plans')} plans would have been decided otherwise"
     out.print(_build_table(title, ("task", "text", "before", "after", "rules"), rows))
     if answer.get("without_plan"):
         err.print(f"{answer['without_plan']} archived tasks planned no writes.", style="dim")
-    for problem in list_or_empty(answer.get("unread")):
+    for problem in get_list_or_empty(answer.get("unread")):
         err.print(f"An archived task cannot be read: {problem}", style="dim")
 
 
 def _build_table(title: str, columns: tuple[str, ...], rows: Json) -> Table:
-    return text_table(columns, ([row.get(column, "") for column in columns] for row in objects_in(rows)), title)
+    return build_text_table(columns, ([row.get(column, "") for column in columns] for row in objects_in(rows)), title)

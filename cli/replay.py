@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from cli.child_json import run_module_for_json
-from cli.console import CommandError, err, out, print_answer, text_table
-from cli.stack.registry import data_folder
+from cli.console import CommandError, build_text_table, err, out, print_answer
+from cli.stack.registry import find_data_folder
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.infra.archive_open import build_local_archive_url, get_or_create_key_file
 
@@ -18,14 +18,14 @@ Folder = Annotated[
 ]
 
 
-def archive_environ(folder: Path | None) -> dict[str, str]:
+def build_archive_environ(folder: Path | None) -> dict[str, str]:
     """The environment, with ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` of a local stack unless it has an ``ARCHIVE_URL``.
 
     The stack's folder is ``folder``, else that of the stack that runs here, else ``.purple``. Raises ``CommandError``.
     """
     if os.environ.get("ARCHIVE_URL"):
         return dict(os.environ)
-    folder = folder or data_folder(os.environ.get("PURPLE_URL", "")) or DEFAULT_FOLDER
+    folder = folder or find_data_folder(os.environ.get("PURPLE_URL", "")) or DEFAULT_FOLDER
     if not (folder / "archive").is_dir():
         advice = "Name the folder of the stack with --dir, or set ARCHIVE_URL."
         raise CommandError(f"{folder} holds no archive.", advice, _EXIT_FAILED)
@@ -55,7 +55,7 @@ def replay(
 
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple replay TASK --tenant acme --json
     """
-    environ = archive_environ(folder)
+    environ = build_archive_environ(folder)
     command = ("services.executor", "replay", task, "--tenant", tenant, "--json")
     result = run_module_for_json(
         *command, doing="Replaying", seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_FAILED
@@ -67,7 +67,7 @@ def replay(
 def _print_replay(result: JsonObject) -> None:
     columns, title = ("turn", "step", "kind", "characters"), f"{result.get('task')}: its steps, taken again"
     rows = ([step.get(name, "") for name in columns] for step in objects_in(result.get("steps")))
-    out.print(text_table(columns, rows, title))
+    out.print(build_text_table(columns, rows, title))
     difference = result.get("difference")
     if isinstance(difference, dict):
         err.print(f"First difference at {difference.get('at')}: {difference.get('how')}.", style="bold red")

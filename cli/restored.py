@@ -7,8 +7,8 @@ from typing import Annotated, cast
 import typer
 from redis.exceptions import RedisError
 
-from cli.console import CommandError, out, own_command_name, print_json
-from cli.stack.registry import environ_of_running_stack
+from cli.console import CommandError, find_own_command_name, out, print_json
+from cli.stack.registry import find_stack_environ
 from shared.domain.exact_json import dumps
 from shared.infra import keys
 from shared.infra.redis import connect
@@ -65,5 +65,5 @@ async def record_restore(url: str) -> int:
 
 def _describe_running_redis() -> str:
     """Where the Redis of the stack that runs here is; empty if none does. It is not meant unless somebody says so."""
-    url = environ_of_running_stack().get("REDIS_URL")
-    return f"That of the stack that runs here: REDIS_URL={url} {own_command_name()} restored" if url else ""
+    url = find_stack_environ().get("REDIS_URL")
+    return f"That of the stack that runs here: REDIS_URL={url} {find_own_command_name()} restored" if url else ""

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from cli.console import CommandError, err, out, own_command_name, print_json
+from cli.console import CommandError, err, find_own_command_name, out, print_json
 from cli.gateway import client as gateway
 from cli.gateway.live import LiveEventPrinter, follow_turn, send_message
-from cli.gateway.messages import OutgoingMessage, TaskView, list_or_empty
+from cli.gateway.messages import OutgoingMessage, TaskView, get_list_or_empty
 from shared.domain.exact_json import Json, as_object, dumps, loads
 from shared.domain.words import EscalationLevel, Role
 
@@ -97,7 +97,7 @@ async def send_and_follow(
 
 
 def _describe_accepted_task(task_id: str, url: str) -> str:
-    show = _describe_show(task_id, url)
+    show = _describe_task_show_command(task_id, url)
     return f"Task {task_id} was accepted and goes on, once the stack is up if it is not: {show}"
 
 
@@ -139,40 +139,40 @@ def print_task_view(view: TaskView, url: str, policy: str | None, *, is_answer: 
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.is_completed_or_waiting else "bold red")
     if is_waiting and view.metadata.get("doubts"):
-        err.print(f"It waits for an operator: {_describe_show(view.id, url)}", soft_wrap=True)
+        err.print(f"It waits for an operator: {_describe_task_show_command(view.id, url)}", soft_wrap=True)
     elif is_waiting:
         err.print(f"It waits: {describe_how_to_approve(view, url)}", soft_wrap=True)
     elif view.is_open:
-        err.print(f"It goes on: {_describe_show(view.id, url)}", soft_wrap=True)
+        err.print(f"It goes on: {_describe_task_show_command(view.id, url)}", soft_wrap=True)
 
 
 def list_policy_notes(metadata: Mapping[str, Json], policy: str | None) -> list[str]:
     """Sentences on what of the policies had no effect: rules about tools that nobody offers, and the rules of
     ``policy``, which came with the task (None if none did), if none of them applied to a planned call.
     """
-    notes = [f"Policy: {note}." for note in list_or_empty(metadata.get("policy_notes"))]
+    notes = [f"Policy: {note}." for note in get_list_or_empty(metadata.get("policy_notes"))]
     verdict = as_object(metadata.get("verdict"))
     ruled_calls = as_object(verdict.get("ruledCalls"))
-    is_ruled = any(_REQUEST_POLICY_ID in list_or_empty(ids) for ids in ruled_calls.values())
+    is_ruled = any(_REQUEST_POLICY_ID in get_list_or_empty(ids) for ids in ruled_calls.values())
     if _begins_as_json(policy) and ruled_calls and not is_ruled and not verdict.get("reportedRules"):
         notes.append(_NO_RULE_APPLIED)
     return notes
 
 
-def _describe_show(task_id: str, url: str) -> str:
-    return f"{own_command_name()} task show {task_id}{_url_option(url)}"
+def _describe_task_show_command(task_id: str, url: str) -> str:
+    return f"{find_own_command_name()} task show {task_id}{_build_url_option(url)}"
 
 
 def describe_how_to_approve(view: TaskView, url: str) -> str:
     """What a person types to approve what the task waits for, and with whose name or key: to be read, not run."""
-    approve = f"{own_command_name()} approvals approve {view.metadata.get('approval_id')}"
+    approve = f"{find_own_command_name()} approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(gateway.API_KEY_VARIABLE):
         key_owner = f"an approver's key of level {view.level}" if view.level else "an approver's key"
-        return f"{approve}{_url_option(url)}, with {key_owner} in {gateway.API_KEY_VARIABLE}"
+        return f"{approve}{_build_url_option(url)}, with {key_owner} in {gateway.API_KEY_VARIABLE}"
     level = f" --level {view.level}" if view.level else ""
-    return f"{approve} --as NAME{level}{_url_option(url)}"
+    return f"{approve} --as NAME{level}{_build_url_option(url)}"
 
 
-def _url_option(url: str) -> str:
+def _build_url_option(url: str) -> str:
     """The ``--url`` option with which another command reaches the same gateway; empty if none is needed."""
     return "" if url == os.environ.get("PURPLE_URL", "") else f" --url {url}"

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from cli.console import err, format_local_time, out, plain_text, print_answer, text_table
+from cli.console import build_text_table, err, format_local_time, format_plain_text, out, print_answer
 from cli.gateway import client as gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 from shared.domain.words import DoubtResolutionKind, Role, TaskState
@@ -21,8 +21,8 @@ TaskId = Annotated[str, typer.Argument(help="The task's id.")]
 task = typer.Typer(no_args_is_help=True, help="Look at one task, cancel it, and settle a write in doubt.")
 
 
-@task.command()
-def show(task_id: TaskId, url: gateway.Gateway = "", as_json: gateway.AsJson = False) -> None:
+@task.command("show")
+def show_task(task_id: TaskId, url: gateway.Gateway = "", as_json: gateway.AsJson = False) -> None:
     """Show a task: its requester, text, state, answer and writes, and what is known of writes in doubt.
 
     Example:
@@ -32,8 +32,8 @@ def show(task_id: TaskId, url: gateway.Gateway = "", as_json: gateway.AsJson = F
     print_answer(gateway.ask_gateway(url, "GET", gateway.build_path("tasks", task_id)), print_task, as_json=as_json)
 
 
-@task.command()
-def cancel(
+@task.command("cancel")
+def cancel_task(
     task_id: TaskId, speaker: gateway.SpeakerName = "", url: gateway.Gateway = "", as_json: gateway.AsJson = False
 ) -> None:
     """Cancel a task before its next call. Writes already made stay. Exit code 1 if the task had ended already.
@@ -50,8 +50,8 @@ def cancel(
     print_answer(gateway.run_with_gateway(url, cancel_and_reread), print_task, as_json=as_json)
 
 
-@task.command()
-def resolve(
+@task.command("resolve")
+def resolve_write(
     task_id: TaskId,
     resolution: Annotated[
         DoubtResolutionKind,
@@ -98,8 +98,8 @@ def print_task(record: JsonObject) -> None:
         out.print(str(record["reason"]), soft_wrap=True)
     for name, title, columns in _METADATA_TABLES:
         if rows := objects_in(metadata.get(name)):
-            cells = ([_cell_text(column, row.get(column)) for column in columns] for row in rows)
-            out.print(text_table(columns, cells, title))
+            cells = ([_format_cell(column, row.get(column)) for column in columns] for row in rows)
+            out.print(build_text_table(columns, cells, title))
     doubts = objects_in(metadata.get("doubts"))
     for doubt in doubts:
         _print_doubt(doubt)
@@ -137,7 +137,7 @@ def _indent_rows(rows_json: Json) -> str:
     return f" {dumps(rows)}"
 
 
-def _cell_text(name: str, value: Json) -> Text:
+def _format_cell(name: str, value: Json) -> Text:
     """A value as plain text, in colour if it is a status."""
-    text = format_local_time(value) if name == "at" else plain_text(value)
+    text = format_local_time(value) if name == "at" else format_plain_text(value)
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_module_for_json
-from cli.console import err, out, print_answer, text_table
+from cli.console import build_text_table, err, out, print_answer
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator
-from cli.stack.registry import environ_of_running_stack
+from cli.stack.registry import find_stack_environ
 from cli.tenant_record import TenantId, record
 from shared.domain.exact_json import JsonObject, as_object, objects_in
 
@@ -49,30 +49,30 @@ def try_connections(
     arguments = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
     command = ("services.executor", "connections", *arguments)
     answer = run_module_for_json(
-        *command, doing="Trying", seconds=_TIMEOUT_SECONDS, environ=_executor_environ(), code=2
+        *command, doing="Trying", seconds=_TIMEOUT_SECONDS, environ=_build_executor_environ(), code=2
     )
     print_answer(answer, _print_connections, as_json=as_json)
     raise typer.Exit(0 if all(row.get("good") for row in objects_in(answer.get("connections"))) else 1)
 
 
-def _executor_environ() -> dict[str, str]:
+def _build_executor_environ() -> dict[str, str]:
     """The environment; without a record's place in it, with what leads to the stack that runs here."""
     if os.environ.get("REDIS_URL") or os.environ.get("TENANT_FILE"):
         return dict(os.environ)
-    return {**environ_of_running_stack(os.environ.get("PURPLE_URL", "")), **os.environ}
+    return {**find_stack_environ(os.environ.get("PURPLE_URL", "")), **os.environ}
 
 
 def _print_connections(answer: JsonObject) -> None:
     rows = objects_in(answer.get("connections"))
     columns, title = ("connection", "reached", "credential", "speaks", "tools"), f"tenant {answer.get('tenant')}"
-    out.print(text_table(columns, map(_connection_cells, rows), title))
+    out.print(build_text_table(columns, map(_list_connection_cells, rows), title))
     err.print(f"from {answer.get('source')}", style="dim", soft_wrap=True)
     for row in rows:
         if problem := row.get("credential_problem") or row.get("problem"):
             err.print(f"{row.get('id')} at {row.get('url')}: {problem}", style="red", soft_wrap=True)
 
 
-def _connection_cells(row: JsonObject) -> Sequence[object]:
+def _list_connection_cells(row: JsonObject) -> Sequence[object]:
     reached = Text("yes", "green") if row.get("good") else Text("no", "bold red")
     protocol = str(row.get("protocol"))
     credential = Text("none", "dim") if row.get("credential") is None else Text(str(row["credential"]), reached.style)
@@ -86,8 +86,8 @@ tenant.add_typer(record, name="record")
 tenant.add_typer(connections, name="connections")
 
 
-@tenant.command()
-def stop(
+@tenant.command("stop")
+def stop_tenant(
     tenant_id: TenantId,
     reason: Annotated[str, typer.Option(help="Why: whoever sends a message meanwhile is told.")] = "",
     speaker: SpeakerName = "",
@@ -107,8 +107,8 @@ def stop(
     print_answer(state, _print_tenant_state, as_json=as_json)
 
 
-@tenant.command()
-def resume(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@tenant.command("resume")
+def resume_tenant(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Resume a stopped tenant: it accepts messages again, and its tasks go on where they stopped.
 
     Example:
@@ -119,6 +119,8 @@ def resume(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as
 
 
 class OnOff(StrEnum):
+    """The argument that switches something."""
+
     ON = "on"
     OFF = "off"
 
@@ -141,8 +143,8 @@ def switch_made_tools(
     print_answer(state, _print_tenant_state, as_json=as_json)
 
 
-@tenant.command()
-def show(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@tenant.command("show")
+def show_tenant(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show whether a tenant is stopped, how many of its sessions wait and run, and what it spent on each day.
 
     Example:
@@ -164,9 +166,9 @@ def _print_tenant_state(state: JsonObject) -> None:
 
 
 def _build_spending_table(days: list[JsonObject]) -> Table:
-    def cells(day: JsonObject) -> Sequence[object]:
+    def list_cells(day: JsonObject) -> Sequence[object]:
         set_aside = f"{day.get('set_aside_tokens')} tokens, {day.get('set_aside_dollars')} dollars"
         return day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), set_aside
 
     columns = ("date", "model calls", "fresh tokens", "US dollars", "set aside")
-    return text_table(columns, map(cells, days), "what model calls used")
+    return build_text_table(columns, map(list_cells, days), "what model calls used")

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from cli.child_json import run_module_for_json
-from cli.console import CommandError, err, indent_json, join_values, out, print_answer, print_json, text_table
+from cli.console import CommandError, build_text_table, err, indent_json, join_values, out, print_answer, print_json
 from cli.gateway.client import (
     AsJson,
     Gateway,
@@ -20,7 +20,7 @@ from cli.gateway.client import (
     build_speaker_claim,
     print_rows,
 )
-from cli.gateway.messages import list_or_empty
+from cli.gateway.messages import get_list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, loads_object, objects_in
 
 _TIMEOUT_SECONDS = 60.0
@@ -32,8 +32,8 @@ Comment = Annotated[str, typer.Option(help="Why: it stands in the history.")]
 record = typer.Typer(no_args_is_help=True, help="A tenant's record: show it, replace it, look back, go back.")
 
 
-@record.command()
-def show(
+@record.command("show")
+def show_record(
     tenant_id: TenantId,
     version: Annotated[int | None, typer.Option(help="An earlier version.", min=1)] = None,
     speaker: SpeakerName = "",
@@ -81,16 +81,16 @@ def store_record(
 
       purple tenant record set default record.json --comment "the ERP has a new address"
     """
-    document = _read_document(file)
-    _check_policies(file, document, tenant_id)
-    document["version"] = _base_version(url, tenant_id, speaker, document.get("version"), force=force)
+    document = _read_record_file(file)
+    _require_valid_record(file, document, tenant_id)
+    document["version"] = _choose_base_version(url, tenant_id, speaker, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **build_speaker_claim(speaker)}
     answer = ask_gateway(url, "PUT", build_path("tenants", tenant_id, "record"), body)
     _print_stored_version(tenant_id, answer, as_json)
 
 
-@record.command()
-def diff(tenant_id: TenantId, file: RecordFile, speaker: SpeakerName = "", url: Gateway = "") -> None:
+@record.command("diff")
+def show_changes(tenant_id: TenantId, file: RecordFile, speaker: SpeakerName = "", url: Gateway = "") -> None:
     """Show what `set` would change. Exit code 0 if nothing, 1 otherwise.
 
     Example:
@@ -99,11 +99,11 @@ def diff(tenant_id: TenantId, file: RecordFile, speaker: SpeakerName = "", url: 
     """
     versions = objects_in(_fetch_history(url, tenant_id, speaker).get("versions"))
     if versions and not versions[0].get("withdrawn"):
-        lines_before = _record_lines(_fetch_record(url, tenant_id, speaker).get("record"))
+        lines_before = _format_record_lines(_fetch_record(url, tenant_id, speaker).get("record"))
     else:
         lines_before = []
         err.print("No record is stored: that of TENANT_FILE holds, which only executors see. All of the file is new.")
-    lines_after = _record_lines(_read_document(file))
+    lines_after = _format_record_lines(_read_record_file(file))
     diff_lines = list(difflib.unified_diff(lines_before, lines_after, "stored", str(file), lineterm="", n=3))
     for line in diff_lines:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
@@ -111,8 +111,8 @@ def diff(tenant_id: TenantId, file: RecordFile, speaker: SpeakerName = "", url: 
     raise typer.Exit(_EXIT_DIFFERS if diff_lines else 0)
 
 
-@record.command()
-def history(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@record.command("history")
+def list_versions(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """List who changed what and when, the newest first.
 
     Example:
@@ -123,8 +123,8 @@ def history(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", a
     print_rows(answer, "versions", _build_version_table, empty_sentence, as_json=as_json)
 
 
-@record.command()
-def restore(
+@record.command("restore")
+def restore_version(
     tenant_id: TenantId,
     version: Annotated[int, typer.Argument(help="The version to have again: `history` lists them.", min=1)],
     comment: Comment = "",
@@ -143,8 +143,8 @@ def restore(
     _print_stored_version(tenant_id, answer, as_json)
 
 
-@record.command()
-def withdraw(
+@record.command("withdraw")
+def withdraw_record(
     tenant_id: TenantId, comment: Comment = "", speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False
 ) -> None:
     """Withdraw the stored record: executors use that of their TENANT_FILE again. `restore` brings a version back.
@@ -157,7 +157,7 @@ def withdraw(
     _print_stored_version(tenant_id, answer, as_json)
 
 
-def _record_lines(document: Json) -> list[str]:
+def _format_record_lines(document: Json) -> list[str]:
     """The record as lines of JSON, without its version."""
     fields = {name: value for name, value in as_object(document).items() if name != "version"}
     return indent_json(fields).splitlines()
@@ -172,7 +172,7 @@ def _fetch_history(url: str, tenant_id: str, speaker: str) -> JsonObject:
     return ask_as_operator(url, speaker, "tenants", tenant_id, "record", "history")
 
 
-def _base_version(url: str, tenant_id: str, speaker: str, edited_version: Json, *, force: bool) -> str:
+def _choose_base_version(url: str, tenant_id: str, speaker: str, edited_version: Json, *, force: bool) -> str:
     """The version that the file is to replace: the one it was made from (``edited_version``).
 
     With ``force``, or if the record was withdrawn, the newest version; "0" if there never was one. Raises
@@ -191,14 +191,14 @@ def _base_version(url: str, tenant_id: str, speaker: str, edited_version: Json, 
     return str(edited_version)
 
 
-def _read_document(file: Path) -> JsonObject:
+def _read_record_file(file: Path) -> JsonObject:
     try:
         return loads_object(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise CommandError(f"{file} cannot be read as a record: {error}") from error
 
 
-def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
+def _require_valid_record(file: Path, document: JsonObject, tenant_id: str) -> None:
     """Check the record with the policy service's own command, since a gateway may run without that service.
 
     Prints all errors and raises ``CommandError`` if there are any.
@@ -210,7 +210,9 @@ def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
     problems = objects_in(as_object(answer.get("details")).get("problems"))
     sentences = [f"policies: {rule.get('policyId')}.{rule.get('ruleId')}: {rule.get('message')}" for rule in problems]
     sentences += [f"{field.get('field')}: {field.get('problem')}" for field in objects_in(answer.get("fields"))]
-    sentences += [f"policies: nobody reads the field {name}" for name in list_or_empty(answer.get("unknown_fields"))]
+    sentences += [
+        f"policies: nobody reads the field {name}" for name in get_list_or_empty(answer.get("unknown_fields"))
+    ]
     for sentence in sentences:
         err.print(sentence, soft_wrap=True)
     if sentences:
@@ -225,7 +227,7 @@ def _describe_version(answer: JsonObject) -> str:
 
 
 def _build_version_table(rows: list[JsonObject]) -> Table:
-    def cells(row: JsonObject) -> Sequence[object]:
+    def list_cells(row: JsonObject) -> Sequence[object]:
         changes = join_values(row["changed"]) if isinstance(row.get("changed"), list) else "all of it"
         if row.get("withdrawn"):
             changes = "withdrawn"
@@ -233,4 +235,4 @@ def _build_version_table(rows: list[JsonObject]) -> Table:
             changes = f"version {row.get('restored')} again: {changes}"
         return row.get("version"), row.get("at"), row.get("by"), changes or "nothing", row.get("comment")
 
-    return text_table(("version", "when", "who", "what", "why"), map(cells, rows))
+    return build_text_table(("version", "when", "who", "what", "why"), map(list_cells, rows))

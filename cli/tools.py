@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.child_json import run_module_for_json
-from cli.console import CommandError, err, join_values, out, print_answer, text_table
+from cli.console import CommandError, build_text_table, err, join_values, out, print_answer
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
-from cli.gateway.messages import list_or_empty
+from cli.gateway.messages import get_list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
 from shared.domain.words import ToolClass
 
@@ -37,8 +37,8 @@ def list_made_tools(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJso
     print_rows(answer, "tools", _build_made_tool_table, "No tools were made.", as_json=as_json)
 
 
-@made.command()
-def show(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@made.command("show")
+def show_made_tool(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show each version of a tool: its code, its hash, and the test cases that it passed.
 
     Example:
@@ -49,8 +49,8 @@ def show(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json: 
     print_answer(answer, _print_versions, as_json=as_json)
 
 
-@made.command()
-def remove(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
+@made.command("remove")
+def remove_made_tool(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Remove all versions of a tool; tasks that begin later do not use it. The same code is not accepted again.
 
     Example:
@@ -63,12 +63,12 @@ def remove(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json
 
 
 def _build_made_tool_table(rows: list[JsonObject]) -> Table:
-    def cells(row: JsonObject) -> Sequence[object]:
+    def list_cells(row: JsonObject) -> Sequence[object]:
         in_use = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
         return [*(join_values(row.get(name)) for name in _SHOWN_FIELDS), in_use]
 
-    return text_table(
-        [*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN_FIELDS), "in use"], map(cells, rows)
+    return build_text_table(
+        [*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN_FIELDS), "in use"], map(list_cells, rows)
     )
 
 
@@ -184,17 +184,17 @@ _ADVICE_ON_SERVER = (
 
 def _print_tools(answer: JsonObject) -> None:
     tools_json = objects_in(answer.get("tools"))
-    out.print(discovery_table(answer, tools_json, out.width))
+    out.print(build_discovery_table(answer, tools_json, out.width))
     err.print(_MEANING_OF_CLASSES, style="dim", soft_wrap=True)
     if answer.get("may_have_unlisted"):
         err.print("This protocol may have tools that it does not list: a task can name one.", style="dim")
     for tool in tools_json:
-        if fields := list_or_empty(tool.get("undecided")):
+        if fields := get_list_or_empty(tool.get("undecided")):
             sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_UNDECIDED_RULES_TEXT}"
             err.print(sentence, style="bold yellow", soft_wrap=True)
 
 
-def discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int) -> Table:
+def build_discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int) -> Table:
     """A table of the tools with class, proof and reason; if the console is wide enough, with descriptions."""
     counts = Counter(str(tool.get("class")) for tool in tools_json)
     kinds = ", ".join(f"{counts[kind.value]} {kind.value}" for kind in ToolClass if counts[kind.value])
@@ -211,10 +211,10 @@ def discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int
         table.add_column(heading)
     for tool in tools_json:
         kind = str(tool.get("class"))
-        cells = [_describe_record_kinds(tool), _describe_idempotency_key(tool), tool.get("why")]
-        cells += [tool.get("description")] if is_wide else []
+        list_cells = [_describe_record_kinds(tool), _describe_idempotency_key(tool), tool.get("why")]
+        list_cells += [tool.get("description")] if is_wide else []
         row = (str(tool.get("name")), Text(kind, _CLASS_STYLES.get(kind, "none")), _describe_proof_or_paging(tool))
-        table.add_row(*row, *(str(cell or "") for cell in cells))
+        table.add_row(*row, *(str(cell or "") for cell in list_cells))
     return table
 
 

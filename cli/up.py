@@ -13,7 +13,7 @@ import typer
 from rich.prompt import Prompt
 from rich.table import Table
 
-from cli.console import StartupProgress, err, out, own_command_name
+from cli.console import StartupProgress, err, find_own_command_name, out
 from cli.launcher import UNRULED_WORDS, UNRULED_WRITES, Stack, are_unruled_writes_undecided, run_stack, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.reachable import find_unreachable_servers
@@ -89,7 +89,7 @@ async def _run_until_stopped(options: StackOptions) -> None:
     try:
         with StartupProgress(err) as starting:
             async with run_stack(options, tell=starting) as stack:
-                with register_stack(RunningStack(stack.url("gateway"), options.folder, stack.open_environ)):
+                with register_stack(RunningStack(stack.get_url("gateway"), options.folder, stack.build_open_environ)):
                     _print_stack(stack)
                     for warning in await find_unreachable_servers(options.environ):
                         err.print(warning, style="bold yellow", soft_wrap=True)
@@ -102,25 +102,26 @@ def _print_stack(stack: Stack) -> None:
     out.print(_build_process_table(stack))
     if stack.model_notice:
         out.print(f"Model: {stack.model_notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
-    out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
+    out.print(f"Console (approvals, tasks): {stack.get_url('gateway')}/console", soft_wrap=True)
     out.print(f"Logs: {stack.logs}", soft_wrap=True)
     out.print(f"Try: {suggest_command(stack.options)}", soft_wrap=True)
     if stack.redis and "keys" in os.environ.get("AUTHENTICATION", ""):
-        out.print(f"The first key: REDIS_URL={stack.redis_url} {own_command_name()} keys first NAME", soft_wrap=True)
+        out.print(
+            f"The first key: REDIS_URL={stack.redis_url} {find_own_command_name()} keys first NAME", soft_wrap=True
+        )
     if stack.options.assessor_port:
-        agent, assessor = stack.url("gateway"), stack.url("assessor")
+        agent, assessor = stack.get_url("gateway"), stack.get_url("assessor")
         command = f"assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
-        out.print(f"Measure it: {own_command_name()} {command}", soft_wrap=True)
+        out.print(f"Measure it: {find_own_command_name()} {command}", soft_wrap=True)
     out.print("A process that ends by itself is started again. Ctrl-C stops everything.", style="dim")
 
 
 def suggest_command(options: StackOptions) -> str:
     """A first command to try; for tools other than the example's, a dry run, which writes nothing."""
+    command = find_own_command_name()
     if options.uses_example_company:
-        return f'{own_command_name()} send "{EXAMPLE_TASK}"'
-    return (
-        f'{own_command_name()} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'
-    )
+        return f'{command} send "{EXAMPLE_TASK}"'
+    return f'{command} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'
 
 
 def _build_process_table(stack: Stack) -> Table:

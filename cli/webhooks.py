@@ -4,7 +4,7 @@ import typer
 
 from cli.console import out, print_answer
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator
-from cli.gateway.messages import list_or_empty
+from cli.gateway.messages import get_list_or_empty
 from shared.domain.exact_json import JsonObject
 
 webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: the secret that a tenant's receivers verify with.")
@@ -23,5 +23,5 @@ def show_secrets(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson =
 
 
 def _print_secrets(answer: JsonObject) -> None:
-    for secret in list_or_empty(answer.get("secrets")):
+    for secret in get_list_or_empty(answer.get("secrets")):
         out.print(str(secret))

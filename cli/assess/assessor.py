@@ -15,9 +15,9 @@ from httpx_sse import aconnect_sse
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from cli.console import CommandError
-from cli.gateway.client import check_url, read_key
+from cli.gateway.client import read_key_variable, require_http_url
 from cli.stack.child import Child, wait_until_ready
-from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
+from cli.stack.plan import HOST, ProcessSpec, build_local_url, find_free_ports
 from shared.contracts.assessment.messages import JsonObject, Update
 from shared.contracts.assessment.results import AGENT_KEY_HEADER, AssessmentResults
 from shared.contracts.base import describe_first_error
@@ -37,12 +37,12 @@ async def connect_assessor(
     The client sends the assessor's key from ``ASSESSOR_API_KEY``, and the measured agent's key in a second header. If
     ``url`` is empty, an assessor is started, and stopped at the end of the context. Raises ``CommandError``.
     """
-    key = read_key(API_KEY_VARIABLE)
+    key = read_key_variable(API_KEY_VARIABLE)
     keys_by_header = {"X-API-Key": key if url else "", AGENT_KEY_HEADER: agent_key}
     headers = {name: value for name, value in keys_by_header.items() if value}
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=load_client_tls_context()) as http:
         if url:
-            yield check_url(url, "assessor"), http
+            yield require_http_url(url, "assessor"), http
             return
         async with _start_assessor(scenarios) as own_url:
             yield own_url, http
@@ -51,7 +51,7 @@ async def connect_assessor(
 @asynccontextmanager
 async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
     with TemporaryDirectory(prefix="assess-") as folder:
-        child = Child.start(_assessor_process(free_ports(1)[0], scenarios), Path(folder))
+        child = Child.start(_plan_assessor_process(find_free_ports(1)[0], scenarios), Path(folder))
         try:
             await wait_until_ready((child,), READY_SECONDS)
             yield child.spec.url
@@ -59,14 +59,14 @@ async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
             await child.stop()
 
 
-def _assessor_process(port: int, scenarios: Path | None) -> ProcessSpec:
+def _plan_assessor_process(port: int, scenarios: Path | None) -> ProcessSpec:
     """The process of a local assessor. It requires no API key, since only this machine can reach it."""
     address: Sequence[str] = ("--host", HOST, "--port", str(port))
     folder = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
     inherited = {name: value for name, value in os.environ.items() if name != AGENT_KEY_VARIABLE}
     environ = {**inherited, "AUTHENTICATION": "off", "PYTHONUNBUFFERED": "1"}
     arguments = ("services.assessor", *address, *folder)
-    return ProcessSpec("assessor", arguments, url_of(port), stop_rank=1, environ=environ)
+    return ProcessSpec("assessor", arguments, build_local_url(port), stop_rank=1, environ=environ)
 
 
 ReportUpdate: TypeAlias = Callable[[Update], None]
@@ -88,14 +88,14 @@ class RunParameters(NamedTuple):
     turn_timeout: float | None = None
     seed: int | None = None
 
-    def as_request(self) -> JsonObject:
+    def build_request(self) -> JsonObject:
         limits = {"max_turns": self.max_turns, "turn_timeout": self.turn_timeout, "seed": self.seed}
         config: JsonObject = {name: value for name, value in limits.items() if value is not None}
         participants: JsonObject = {"personal_assistant": self.agent}
         return {"participants": participants, "config": {"scenario_id": self.scenario, **config}}
 
     @property
-    def idle_seconds(self) -> float:
+    def patience_seconds(self) -> float:
         """After how many seconds without an event from the assessor the run is given up."""
         return (self.turn_timeout or TURN_SECONDS) + JUDGING_SECONDS
 
@@ -119,7 +119,7 @@ async def run_assessment(
     """
     task_id, results = "", None
     try:
-        async with aclosing(_stream_events(url, http, parameters)) as events:
+        async with aclosing(_stream_progress_events(url, http, parameters)) as events:
             async for event in events:
                 task_id = event.task_id or task_id
                 for data in event.data:
@@ -141,11 +141,13 @@ async def run_assessment(
             await _cancel_task(url, http, task_id)
 
 
-async def _stream_events(url: str, http: httpx.AsyncClient, parameters: RunParameters) -> AsyncGenerator[ProgressEvent]:
-    part: JsonObject = {"kind": "data", "data": parameters.as_request()}
+async def _stream_progress_events(
+    url: str, http: httpx.AsyncClient, parameters: RunParameters
+) -> AsyncGenerator[ProgressEvent]:
+    part: JsonObject = {"kind": "data", "data": parameters.build_request()}
     message: JsonObject = {"kind": "message", "messageId": str(uuid4()), "role": "user", "parts": [part]}
-    patience = httpx.Timeout(parameters.idle_seconds, connect=CONNECT_SECONDS)
-    body = _rpc_request("message/stream", {"message": message})
+    patience = httpx.Timeout(parameters.patience_seconds, connect=CONNECT_SECONDS)
+    body = _build_rpc_request("message/stream", {"message": message})
     async with aconnect_sse(http, "POST", url, json=body, timeout=patience) as stream:
         answer = stream.response
         if not answer.is_success or "text/event-stream" not in answer.headers.get("content-type", ""):
@@ -154,40 +156,42 @@ async def _stream_events(url: str, http: httpx.AsyncClient, parameters: RunParam
                 f"The assessor at {url} did not take the request ({answer.status_code}).", answer.text[:500]
             )
         async for event in stream.aiter_sse():
-            yield _read_progress(url, _object_or_empty(_parse_json(event.data)))
+            yield _parse_progress(url, _get_object_or_empty(_parse_json(event.data)))
 
 
 async def _cancel_task(url: str, http: httpx.AsyncClient, task_id: str) -> None:
     """Ask the assessor to cancel a task; an assessor that cannot be reached is ignored."""
     try:
         async with asyncio.timeout(CANCEL_SECONDS):
-            await http.post(url, json=_rpc_request("tasks/cancel", {"id": task_id}), timeout=CANCEL_SECONDS)
+            await http.post(url, json=_build_rpc_request("tasks/cancel", {"id": task_id}), timeout=CANCEL_SECONDS)
     except (httpx.TransportError, TimeoutError):
         return
 
 
-def _rpc_request(method: str, params: JsonObject) -> JsonObject:
+def _build_rpc_request(method: str, params: JsonObject) -> JsonObject:
     return {"jsonrpc": "2.0", "id": "assess", "method": method, "params": params}
 
 
-def _read_progress(url: str, body: JsonObject) -> ProgressEvent:
-    if problem := _object_or_empty(body.get("error")):
+def _parse_progress(url: str, body: JsonObject) -> ProgressEvent:
+    if problem := _get_object_or_empty(body.get("error")):
         raise CommandError(f"The assessor at {url} refused: {problem.get('message')}")
-    result = _object_or_empty(body.get("result"))
-    status = _object_or_empty(result.get("status"))
-    parts = [*_message_parts(status.get("message")), *_message_parts(result.get("artifact"))]
-    data = [_object_or_empty(part.get("data")) or _object_or_empty(_parse_json(part.get("text"))) for part in parts]
+    result = _get_object_or_empty(body.get("result"))
+    status = _get_object_or_empty(result.get("status"))
+    parts = [*_list_message_parts(status.get("message")), *_list_message_parts(result.get("artifact"))]
+    data = [
+        _get_object_or_empty(part.get("data")) or _get_object_or_empty(_parse_json(part.get("text"))) for part in parts
+    ]
     text = " ".join(str(part.get("text")) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
     return ProgressEvent(str(task_id), str(status.get("state", "")), tuple(filter(None, data)), text)
 
 
-def _message_parts(holder: JsonValue) -> list[JsonObject]:
-    parts = _object_or_empty(holder).get("parts")
+def _list_message_parts(holder: JsonValue) -> list[JsonObject]:
+    parts = _get_object_or_empty(holder).get("parts")
     return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
-def _object_or_empty(value: JsonValue) -> JsonObject:
+def _get_object_or_empty(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 

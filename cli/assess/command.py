@@ -204,8 +204,8 @@ def create_new_scenario(
     out.print(f"Next: purple assess check {name} --scenarios-dir {scenarios_dir}", soft_wrap=True)
 
 
-@assess.command()
-def check(
+@assess.command("check")
+def check_scenarios(
     names: Annotated[list[str] | None, typer.Argument(help="Which scenarios; all of the folder without any.")] = None,
     scenarios_dir: Annotated[
         Path | None,
@@ -256,8 +256,8 @@ def keep_at_gateway(
     out.print(page_url, soft_wrap=True)
 
 
-@assess.command()
-def compare(
+@assess.command("compare")
+def compare_assessments(
     before: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
     after: Annotated[str, typer.Argument(help="The other one.")],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the table.")] = False,
@@ -275,7 +275,7 @@ def compare(
     if as_json:
         print_json(json.dumps(figures))
     else:
-        out.print(report.comparison_table(figures, (Path(before).stem, Path(after).stem)))
+        out.print(report.build_comparison_table(figures, (Path(before).stem, Path(after).stem)))
 
 
 @assess.command("schema")
@@ -315,8 +315,8 @@ def _print_assessment(assessment: Assessment, path: Path, page_url: str, as_json
         places = {"kept_in": str(path), **({"page": page_url} if page_url else {})}
         print_json(json.dumps({**assessment.model_dump(mode="json"), **figures, **places}))
         return
-    out.print(report.assessment_table(assessment))
-    for sentence in report.summary_sentences(assessment):
+    out.print(report.build_assessment_table(assessment))
+    for sentence in report.write_summary_sentences(assessment):
         out.print(sentence, soft_wrap=True)
     out.print(f"Kept as {assessment.name} in {path.parent}.", soft_wrap=True)
     if page_url:

@@ -14,7 +14,7 @@ from shared.contracts.assessment.results import PASSING_SHARE, Assessment
 from shared.domain.estimates import ConfidenceInterval, compute_difference_interval
 
 
-def assessment_table(assessment: Assessment) -> Table:
+def build_assessment_table(assessment: Assessment) -> Table:
     runs = f", mean of {len(assessment.runs)} runs" if len(assessment.runs) > 1 else ""
     title = strip_control_characters(f"{assessment.scenario}: {assessment.agent}{runs}")
     table = Table("dimension", "criterion", "points", "of", "reason", title=title)
@@ -28,7 +28,7 @@ def assessment_table(assessment: Assessment) -> Table:
             table.add_row(
                 "",
                 strip_control_characters(points.name),
-                _points_text(points),
+                _format_points(points),
                 _format_number(points.most),
                 strip_control_characters(points.reason),
             )
@@ -36,7 +36,7 @@ def assessment_table(assessment: Assessment) -> Table:
     return table
 
 
-def summary_sentences(assessment: Assessment) -> list[str]:
+def write_summary_sentences(assessment: Assessment) -> list[str]:
     """Sentences about each run (its end, its failed turns) and about how often the agent passes."""
     sentences = []
     for number, run in enumerate(assessment.runs, 1):
@@ -51,8 +51,8 @@ def summary_sentences(assessment: Assessment) -> list[str]:
     chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
     passing, earned = assessment.pass_interval, assessment.points_interval
     sentences.append(f"Passing is {PASSING_SHARE:.0%} of the points: {chances}.")
-    earns = f" and earns a share of {_interval_text(earned)} of the points" if earned else ""
-    sentences.append(f"With 95 % confidence a run passes with a chance of {_interval_text(passing)}{earns}.")
+    earns = f" and earns a share of {_format_interval(earned)} of the points" if earned else ""
+    sentences.append(f"With 95 % confidence a run passes with a chance of {_format_interval(passing)}{earns}.")
     return [str(strip_control_characters(sentence)) for sentence in sentences]
 
 
@@ -65,32 +65,36 @@ def compare_points(before: Assessment, after: Assessment) -> JsonObject:
         raise CommandError(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
     points_before, points_after = collect_criterion_points(before), collect_criterion_points(after)
     criteria = {points.criterion: points.dimension for points in (*points_before, *points_after)}
-    pairs = {name: (_run_points(points_before, name), _run_points(points_after, name)) for name in criteria}
+    pairs = {
+        name: (_find_points_by_run(points_before, name), _find_points_by_run(points_after, name)) for name in criteria
+    }
     return {
         "scenario": before.scenario,
         "agents": [before.agent, after.agent],
         "runs": [len(before.runs), len(after.runs)],
         "passed": [before.passed_runs, after.passed_runs],
         "dimensions": {
-            name: _describe_change(_run_totals(points_before, name), _run_totals(points_after, name))
+            name: _describe_change(_sum_points_by_run(points_before, name), _sum_points_by_run(points_after, name))
             for name in dict.fromkeys(criteria.values())
         },
         "criteria": {name: _describe_change(*pair) for name, pair in pairs.items()},
-        "overall": _describe_change(_run_totals(points_before), _run_totals(points_after)),
+        "overall": _describe_change(_sum_points_by_run(points_before), _sum_points_by_run(points_after)),
     }
 
 
-def comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
+def build_comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
     columns = ("", *(str(strip_control_characters(name)) for name in names), "change", "95 % confidence")
     table = Table(*columns, title=strip_control_characters(f"{figures['scenario']}: mean points"))
     for group in ("dimensions", "criteria"):
         rows = figures[group]
         for name, change in rows.items() if isinstance(rows, dict) else []:
             table.add_row(
-                strip_control_characters(name), *_change_cells(change), style="bold" if group == "dimensions" else ""
+                strip_control_characters(name),
+                *_format_change_cells(change),
+                style="bold" if group == "dimensions" else "",
             )
         table.add_section()
-    table.add_row("overall", *_change_cells(figures["overall"]), style="bold")
+    table.add_row("overall", *_format_change_cells(figures["overall"]), style="bold")
     return table
 
 
@@ -99,7 +103,7 @@ def strip_control_characters(text: str) -> Text:
     return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
 
 
-def _points_text(points: CriterionPoints) -> str:
+def _format_points(points: CriterionPoints) -> str:
     if points.unjudged:
         return "unjudged"
     points_by_run = f" ({' '.join(map(_format_number, points.points))})" if len(set(points.points)) > 1 else ""
@@ -112,17 +116,17 @@ def _describe_failure(turn: JsonObject) -> str:
     return f"turn {number_text}, {kind}: {turn.get('error', '')}"
 
 
-def _interval_text(interval: ConfidenceInterval) -> str:
+def _format_interval(interval: ConfidenceInterval) -> str:
     return f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def _run_totals(all_points: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
+def _sum_points_by_run(all_points: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
     """The total points of each run, in one dimension or in all."""
     columns = [points.points for points in all_points if dimension in ("", points.dimension)]
     return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
 
 
-def _run_points(all_points: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
+def _find_points_by_run(all_points: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
     """The points of a criterion in each run; empty if there is no such criterion."""
     return next((points.points for points in all_points if points.criterion == criterion), ())
 
@@ -141,7 +145,7 @@ def _describe_change(before: Sequence[float], after: Sequence[float]) -> JsonObj
     return {**means_json, "interval": [*interval] if interval else None, "clear": clear}
 
 
-def _change_cells(change: object) -> list[str]:
+def _format_change_cells(change: object) -> list[str]:
     values = [change.get(name) for name in ("before", "after", "change")] if isinstance(change, dict) else []
     texts = ["-" if value is None else _format_number(value) for value in values]
     interval = change.get("interval") if isinstance(change, dict) else None

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from cli.console import CommandError, out, print_answer
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, parse_task_view
-from cli.stack.registry import url_of_running_gateway
+from cli.stack.registry import find_gateway_url
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, objects_in
 from shared.domain.words import Role
 from shared.infra.tls import load_client_tls_context
@@ -40,7 +40,7 @@ class GatewayClient:
 
     async def send_message(self, message: OutgoingMessage) -> TaskView:
         """Send a message; returns the task as soon as it is durably accepted."""
-        return parse_task_view(await self._call_rpc("message/send", message.as_params()))
+        return parse_task_view(await self._call_rpc("message/send", message.build_params()))
 
     async def get_task(self, task_id: str) -> TaskView:
         return parse_task_view(await self._call_rpc("tasks/get", {"id": task_id}))
@@ -54,10 +54,10 @@ class GatewayClient:
 
         Raises ``CommandError`` for a refusal, or if the gateway does not answer.
         """
-        answer, reply = await self._request(verb, path, body, verb)
-        if answer.is_success:
+        call_action, reply = await self._send_request(verb, path, body, verb)
+        if call_action.is_success:
             return reply
-        raise _build_refusal(f"{verb} {path}", answer, reply.get("error"))
+        raise _build_refusal(f"{verb} {path}", call_action, reply.get("error"))
 
     async def read_all_pages(self, path: str, name: str, parameters: dict[str, str]) -> JsonObject:
         """Read all pages of a list; returns the last one without its token, and with all rows under ``name``."""
@@ -78,20 +78,20 @@ class GatewayClient:
         while is_interrupted and tries_left:
             is_interrupted = False
             try:
-                async with aclosing(self._sse_lines(task_id, after)) as lines:
+                async with aclosing(self._stream_sse_events(task_id, after)) as lines:
                     async for line in lines:
                         is_interrupted = is_interrupted or line.retry is not None  # the replica's last words
                         if line.data and line.event != "snapshot":  # in place of events that are kept no longer
-                            yield _read_event(line.id, line.event, loads_object(line.data))
+                            yield _parse_event(line.id, line.event, loads_object(line.data))
                             after, tries_left = line.id or after, MOST_RECONNECTS
             except httpx.TransportError as error:
                 if tries_left == 1 or not after:
-                    raise self._unreachable_error(error) from error
+                    raise self._build_unreachable_error(error) from error
                 is_interrupted = True
             tries_left -= 1
             await asyncio.sleep(RECONNECT_SECONDS if is_interrupted else 0)
 
-    async def _sse_lines(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
+    async def _stream_sse_events(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
         headers = {"Last-Event-ID": after} if after else {}
         url = f"{self.url}{build_path('tasks', task_id, 'events')}"
         async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=STREAM_TIMEOUT) as source:
@@ -102,33 +102,33 @@ class GatewayClient:
 
     async def _call_rpc(self, method: str, params: JsonObject) -> JsonObject:
         call: JsonObject = {"jsonrpc": "2.0", "id": "cli", "method": method, "params": params}
-        answer, reply = await self._request("POST", "/", call, method)
+        call_action, reply = await self._send_request("POST", "/", call, method)
         result, problem = reply.get("result"), reply.get("error")
         if isinstance(result, dict):
             return result
-        raise _build_refusal(method, answer, problem.get("message") if isinstance(problem, dict) else problem)
+        raise _build_refusal(method, call_action, problem.get("message") if isinstance(problem, dict) else problem)
 
-    async def _request(
+    async def _send_request(
         self, verb: str, path: str, body: JsonObject | None, request_name: str
     ) -> tuple[httpx.Response, JsonObject]:
         """Send a request; returns the response and its JSON object. ``request_name`` is for errors."""
         content = None if body is None else dumps(body)
         headers, url = {"Content-Type": "application/json"}, f"{self.url}{path}"
         try:
-            answer = await self._http.request(verb, url, content=content, headers=headers, timeout=REQUEST_TIMEOUT)
-            return answer, loads_object(answer.text)
+            call_action = await self._http.request(verb, url, content=content, headers=headers, timeout=REQUEST_TIMEOUT)
+            return call_action, loads_object(call_action.text)
         except httpx.TransportError as error:
-            raise self._unreachable_error(error) from error
+            raise self._build_unreachable_error(error) from error
         except ValueError as error:
-            sentence = f"{answer.url} answered {request_name} with {answer.status_code} and no JSON."
+            sentence = f"{call_action.url} answered {request_name} with {call_action.status_code} and no JSON."
             raise CommandError(sentence) from error
 
-    def _unreachable_error(self, error: httpx.TransportError) -> GatewayUnreachable:
+    def _build_unreachable_error(self, error: httpx.TransportError) -> GatewayUnreachable:
         sentence = f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
         return GatewayUnreachable(sentence)
 
 
-def check_url(url: str, service: str) -> str:
+def require_http_url(url: str, service: str) -> str:
     """The URL of a service, such as ``gateway``; raises ``CommandError`` unless it is an HTTP URL with a host."""
     try:
         parsed = httpx.URL(url)
@@ -139,7 +139,7 @@ def check_url(url: str, service: str) -> str:
     return url
 
 
-def read_key(variable: str) -> str:
+def read_key_variable(variable: str) -> str:
     """The key in a variable of the environment, without white space around it; empty if there is none.
 
     Raises ``CommandError`` for what no header can carry.
@@ -158,19 +158,19 @@ def build_path(*segments: str) -> str:
 @asynccontextmanager
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     """Yields a client that sends the key in ``PURPLE_API_KEY``, if set. An empty ``url``: that of the local stack."""
-    key = read_key(API_KEY_VARIABLE)
+    key = read_key_variable(API_KEY_VARIABLE)
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, load_client_tls_context()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
-        yield GatewayClient(check_url(url or url_of_running_gateway(), "gateway"), http)
+        yield GatewayClient(require_http_url(url or find_gateway_url(), "gateway"), http)
 
 
-def _build_refusal(request_name: str, answer: httpx.Response, problem: Json) -> CommandError:
-    if answer.status_code == 401:
-        return CommandError(_KEY_NEEDED_SENTENCE.format(url=answer.url, problem=problem))
-    return CommandError(f"The gateway refused {request_name}: {problem or f'HTTP {answer.status_code}'}")
+def _build_refusal(request_name: str, call_action: httpx.Response, problem: Json) -> CommandError:
+    if call_action.status_code == 401:
+        return CommandError(_KEY_NEEDED_SENTENCE.format(url=call_action.url, problem=problem))
+    return CommandError(f"The gateway refused {request_name}: {problem or f'HTTP {call_action.status_code}'}")
 
 
-def _read_event(event_id: str, kind: str, body: JsonObject) -> Event:
+def _parse_event(event_id: str, kind: str, body: JsonObject) -> Event:
     moment = datetime.fromisoformat(str(body["at"])) if "at" in body else datetime.now().astimezone()
     return Event(event_id, str(body.get("kind", kind)), moment, as_object(body.get("data")))
 
@@ -201,26 +201,31 @@ def ask_as_operator(url: str, speaker: str, *segments: str, body: JsonObject | N
 def run_with_gateway(url: str, action: Callable[[GatewayClient], Awaitable[T]]) -> T:
     """Call ``action`` with a client of the gateway, and return its result."""
 
-    async def answer() -> T:
+    async def call_action() -> T:
         async with connect_gateway(url) as client:
             return await action(client)
 
-    return asyncio.run(answer())
+    return asyncio.run(call_action())
 
 
 def build_speaker(name: str, roles: tuple[str, ...], levels: tuple[str, ...] = ()) -> Speaker:
     """The speaker of a message; without a name, the user who runs the command. A key says by itself who speaks."""
-    return Speaker("" if read_key(API_KEY_VARIABLE) else name or os.environ.get("USER", "cli"), roles, levels)
+    return Speaker("" if read_key_variable(API_KEY_VARIABLE) else name or os.environ.get("USER", "cli"), roles, levels)
 
 
 def build_speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
     """The part of a request's body that says who sends it (believed in the embedded profile only)."""
-    return {"metadata": {"principal": build_speaker(name, (role.value,), levels).as_json()}}
+    return {"metadata": {"principal": build_speaker(name, (role.value,), levels).build_metadata()}}
 
 
 def print_rows(
-    answer: JsonObject, name: str, build_table: Callable[[list[JsonObject]], Table], empty_text: str, *, as_json: bool
+    call_action: JsonObject,
+    name: str,
+    build_table: Callable[[list[JsonObject]], Table],
+    empty_text: str,
+    *,
+    as_json: bool,
 ) -> None:
-    """Print ``answer`` as JSON, or its rows under ``name`` as a table; without rows, ``empty_text``."""
-    rows = objects_in(answer.get(name))
-    print_answer(answer, lambda _: out.print(build_table(rows) if rows else empty_text), as_json=as_json)
+    """Print ``call_action`` as JSON, or its rows under ``name`` as a table; without rows, ``empty_text``."""
+    rows = objects_in(call_action.get(name))
+    print_answer(call_action, lambda _: out.print(build_table(rows) if rows else empty_text), as_json=as_json)

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from cli.console import plain_text
+from cli.console import format_plain_text
 from cli.gateway.client import GatewayClient
-from cli.gateway.messages import Event, OutgoingMessage, TaskView, list_or_empty
+from cli.gateway.messages import Event, OutgoingMessage, TaskView, get_list_or_empty
 from shared.domain.exact_json import Json
 from shared.domain.words import describe_decider
 
@@ -31,7 +31,7 @@ _NAMING_FIELDS = ("phase", "state", "status", "tool", "name", "text", "note", "s
 _LONGEST_VALUE = 160
 
 
-def detailed_line(event: Event) -> str | None:
+def format_detailed_line(event: Event) -> str | None:
     """A line with all data of an event: its state, tool or other name, then the rest as ``key=value``.
 
     None for kinds that are not shown.
@@ -40,35 +40,35 @@ def detailed_line(event: Event) -> str | None:
         return None
     lead = next((key for key in _NAMING_FIELDS if isinstance(event.data.get(key), str)), None)
     other_fields = {key: value for key, value in event.data.items() if key != lead and value not in (None, "", [], {})}
-    pairs = [f"{key}={_shorten(value)}" for key, value in other_fields.items()]
+    pairs = [f"{key}={_shorten_value(value)}" for key, value in other_fields.items()]
     return "  ".join([str(event.data[lead]), *pairs] if lead else pairs)
 
 
-def plain_line(event: Event) -> str | None:
+def format_plain_line(event: Event) -> str | None:
     """A line in plain words for an event that people care about (reads, plans, decisions, writes); else None."""
     line_of = _PLAIN_LINES.get(event.kind)
     return (line_of(event.data) if line_of else "") or None
 
 
-def _state_line(data: Mapping[str, Json]) -> str:
+def _format_state_line(data: Mapping[str, Json]) -> str:
     state = str(data.get("state", ""))
     return "  ".join(filter(None, (state, _STATE_SENTENCES.get(state, ""))))
 
 
-def _read_line(data: Mapping[str, Json]) -> str:
+def _format_read_line(data: Mapping[str, Json]) -> str:
     if refused := data.get("refused"):
         return f"{data.get('tool')}: refused, {refused}"
-    call = " ".join(filter(None, (str(data.get("tool")), _shorten(data.get("asked") or ""))))
+    call = " ".join(filter(None, (str(data.get("tool")), _shorten_value(data.get("asked") or ""))))
     return call if data.get("ok", True) else f"{call}: it failed"
 
 
-def _verdict_line(data: Mapping[str, Json]) -> str:
-    if reasons := list_or_empty(data.get("why")):
+def _format_verdict_line(data: Mapping[str, Json]) -> str:
+    if reasons := get_list_or_empty(data.get("why")):
         return "; ".join(str(reason).rstrip(".") for reason in reasons)
     return "the rules allow it" if data.get("passed") else "the rules do not allow it"
 
 
-def _approval_line(data: Mapping[str, Json]) -> str:
+def _format_approval_line(data: Mapping[str, Json]) -> str:
     if data.get("doubts"):
         return "waits for an operator"
     if data.get("status") == "waiting":
@@ -76,7 +76,7 @@ def _approval_line(data: Mapping[str, Json]) -> str:
     return f"{data.get('status')} by {data['by']}" if data.get("by") else str(data.get("status", ""))
 
 
-def _write_line(data: Mapping[str, Json]) -> str:
+def _format_write_line(data: Mapping[str, Json]) -> str:
     if silent := data.get("silent"):
         return f"{data.get('tool')}: {silent}"
     if data.get("status") == "sent":  # what became of it comes next
@@ -98,19 +98,19 @@ _STATE_SENTENCES = {
     "FAILED": "gives up",
 }
 _PLAIN_LINES: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
-    "state": _state_line,
-    "tool": _read_line,
-    "plan": lambda data: ", ".join(map(str, list_or_empty(data.get("calls")))),
-    "verdict": _verdict_line,
-    "approval": _approval_line,
-    "write": _write_line,
+    "state": _format_state_line,
+    "tool": _format_read_line,
+    "plan": lambda data: ", ".join(map(str, get_list_or_empty(data.get("calls")))),
+    "verdict": _format_verdict_line,
+    "approval": _format_approval_line,
+    "write": _format_write_line,
     "note": lambda data: str(data.get("problem") or ""),
     "status": lambda data: str(data.get("status", "")),
 }
 
 
-def _shorten(value: Json) -> str:
-    text = plain_text(value)
+def _shorten_value(value: Json) -> str:
+    text = format_plain_text(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
@@ -118,7 +118,7 @@ class LiveEventPrinter:
     """Prints events as they arrive; use it as a context manager. ``verbose``: all events, with all their data."""
 
     def __init__(self, console: Console, indent: str = "", *, verbose: bool = False) -> None:
-        self._line_of = detailed_line if verbose else plain_line
+        self._line_of = format_detailed_line if verbose else format_plain_line
         self._console = console
         self._indent = indent
         self._began: datetime | None = None

@@ -22,8 +22,8 @@ class Speaker:
     roles: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
 
-    def as_json(self) -> JsonObject | None:
-        """What metadata says of the sender; None without a name."""
+    def build_metadata(self) -> JsonObject | None:
+        """The metadata that names the sender; None if the sender has no name."""
         if not self.name:
             return None
         return {"id": self.name, "roles": [*self.roles] or ["client"], "levels": [*self.levels]}
@@ -41,7 +41,7 @@ class OutgoingMessage:
     tools_endpoint: str | None = None
     dry_run: bool = False
 
-    def as_params(self) -> JsonObject:
+    def build_params(self) -> JsonObject:
         """The parameters of a ``message/send`` that returns at once: the rest comes as events."""
         message: JsonObject = {
             "kind": "message",
@@ -57,7 +57,7 @@ class OutgoingMessage:
         return {"message": message, "configuration": {"blocking": False}, "metadata": self._build_metadata()}
 
     def _build_metadata(self) -> JsonObject:
-        metadata: dict[str, Json] = {"principal": self.speaker.as_json()}
+        metadata: dict[str, Json] = {"principal": self.speaker.build_metadata()}
         metadata |= {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint}
         metadata |= {"session_id": self.session, "dry_run": self.dry_run}
         return {key: value for key, value in metadata.items() if value}
@@ -90,7 +90,7 @@ class TaskView:
 
 @dataclass(frozen=True)
 class Event:
-    """One event of a task; ``id`` is where a reader can resume."""
+    """One event of a task. ``id``: a reader that resumes after this id gets the later events."""
 
     id: str
     kind: str
@@ -101,33 +101,35 @@ class Event:
 def parse_task_view(result: JsonObject) -> TaskView:
     """Parse an A2A 0.3 task. Its metadata keys become snake case, as in the gateway's own records."""
     status = as_object(result.get("status"))
-    text = _first_part_text(result.get("artifacts")) or _first_part_text([status.get("message")])
-    metadata = {to_snake(key): value for key, value in as_object(_whole_numbers_to_int(result.get("metadata"))).items()}
+    text = _get_first_part_text(result.get("artifacts")) or _get_first_part_text([status.get("message")])
+    metadata = {
+        to_snake(key): value for key, value in as_object(_convert_whole_numbers_to_int(result.get("metadata"))).items()
+    }
     return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, metadata)
 
 
-def _first_part_text(holders: Json) -> str:
+def _get_first_part_text(holders: Json) -> str:
     """The text of the first part of the first artifact (or message)."""
     for holder in holders if isinstance(holders, list) else ():
-        for part in list_or_empty(as_object(holder).get("parts")):
+        for part in get_list_or_empty(as_object(holder).get("parts")):
             text = as_object(part).get("text")
             if isinstance(text, str):
                 return text
     return ""
 
 
-def _whole_numbers_to_int(value: Json) -> Json:
+def _convert_whole_numbers_to_int(value: Json) -> Json:
     """The value with whole ``Decimal`` numbers as ints, since A2A's metadata has no integers."""
     match value:
         case Decimal() if value == value.to_integral_value():
             return int(value)
         case dict():
-            return {key: _whole_numbers_to_int(inner) for key, inner in value.items()}
+            return {key: _convert_whole_numbers_to_int(inner) for key, inner in value.items()}
         case list():
-            return [_whole_numbers_to_int(inner) for inner in value]
+            return [_convert_whole_numbers_to_int(inner) for inner in value]
         case _:
             return value
 
 
-def list_or_empty(value: Json) -> list[Json]:
+def get_list_or_empty(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []

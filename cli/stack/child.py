@@ -53,7 +53,7 @@ def _run_module(arguments: tuple[str, ...], environ: Mapping[str, str], log: str
 
     That is so for modules that it has not imported, and for environments that change how Python starts.
     """
-    _die_with_launcher()
+    _request_death_with_launcher()
     os.setsid()
     os.umask(0o077)  # books, logs and archived tasks are for their owner
     _redirect_output(log)
@@ -71,7 +71,7 @@ def _run_module(arguments: tuple[str, ...], environ: Mapping[str, str], log: str
     runpy.run_module(package, run_name="__main__", alter_sys=True)
 
 
-def _die_with_launcher() -> None:
+def _request_death_with_launcher() -> None:
     """Have the kernel end this process when the fork server ends, which it does when the launcher does."""
     make_parent_death_signal(signal.SIGTERM)()
     launcher = multiprocessing.parent_process()
@@ -97,7 +97,7 @@ class Child:
     def __init__(self, spec: ProcessSpec, log: Path) -> None:
         self.spec = spec
         self.log = log
-        self.start_again()
+        self.restart()
 
     @classmethod
     def start(cls, spec: ProcessSpec, logs: Path) -> "Child":
@@ -107,7 +107,7 @@ class Child:
         """
         return cls(spec, logs / f"{spec.name}.log")
 
-    def start_again(self) -> None:
+    def restart(self) -> None:
         """Start the process again after it has ended, with the same address, environment and log."""
         self.log.touch(mode=0o600)
         self._log_began = self.log.stat().st_size  # where the output of this process begins
@@ -170,7 +170,7 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Re
     awaited = {child.spec.name: None for child in children}
     problem: BaseException | None = None
 
-    async def wait(child: Child) -> None:
+    async def wait_for_one_child(child: Child) -> None:
         await _wait_for_child(client, child, seconds)
         awaited.pop(child.spec.name)
         tell(tuple(awaited))
@@ -179,7 +179,7 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Re
         try:
             async with asyncio.TaskGroup() as group:
                 for child in children:
-                    group.create_task(wait(child))
+                    group.create_task(wait_for_one_child(child))
         except* CommandError as problems:
             problem = problems.exceptions[0]
     if problem is not None:

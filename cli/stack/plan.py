@@ -23,7 +23,9 @@ _SECRET_VARIABLES = (*_MODEL_SECRET_VARIABLES, "ARCHIVE_KEY", _BRAINOS_KEY, "WEB
 
 @dataclass(frozen=True)
 class StackOptions:
-    """The user's options for a stack. ``folder``: for data and logs; ``environ``: the user's environment."""
+    """The user's options for a stack of services on this machine. ``folder``: for data and logs; ``environ``: the
+    user's environment.
+    """
 
     folder: Path
     environ: Mapping[str, str]
@@ -88,13 +90,13 @@ def plan_stack(
 
     Without ``queue_redis_url`` the services use the ``QUEUE_REDIS_URL`` of the user's environment, if there is one.
     """
-    base = _common_environ(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
+    base = _build_common_environ(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
     specs = [_plan_service("policy", ports.policy, base, stop_rank=3)]
     if options.uses_bundled_planner:
         specs.append(_plan_service("planner", ports.planner, base, stop_rank=3))
     if options.uses_example_company:
         specs.append(_plan_company(options, ports.company, base))
-    specs.append(_plan_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
+    specs.append(_plan_gateway(options, {**base, "POLICY_URL": build_local_url(ports.policy)}))
     specs.append(_plan_learner(options, ports, base))
     specs.extend(_plan_executor(options, ports, number, base) for number in range(options.executors))
     if options.assessor_port:
@@ -102,28 +104,28 @@ def plan_stack(
     return tuple(specs)
 
 
-def model_notice(options: StackOptions) -> str:
+def choose_model_notice(options: StackOptions) -> str:
     """The notice about the model that is shown with each task: the bundled planner's, else ``MODEL_NOTICE``."""
     return PLANNER_NOTICE if options.uses_bundled_planner else options.environ.get("MODEL_NOTICE", "")
 
 
-def default_tenant_file(options: StackOptions) -> Path:
+def choose_default_tenant_file(options: StackOptions) -> Path:
     """The tenant record that the launcher ships: the example company's, or one without rules."""
     name = "company_tenant.json" if options.uses_example_company else "tenant.json"
     return Path(__file__).resolve().parents[1] / "defaults" / name
 
 
-def url_of(port: int, host: str = HOST) -> str:
+def build_local_url(port: int, host: str = HOST) -> str:
     """The URL at which this machine reaches a server that listens on ``host``, which may stand for all addresses."""
     reached = _HOSTS_BY_WILDCARD.get(host, host)
     return f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
 
 
-def _common_environ(options: StackOptions, redis_url: str) -> dict[str, str]:
+def _build_common_environ(options: StackOptions, redis_url: str) -> dict[str, str]:
     open_names = [name for name in options.environ if name not in _SECRET_VARIABLES and not name.startswith(ENV_PREFIX)]
     environ = _copy_variables(options, *open_names)
     environ |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
-    if notice := model_notice(options):
+    if notice := choose_model_notice(options):
         environ["MODEL_NOTICE"] = notice
     return environ
 
@@ -134,14 +136,14 @@ def _plan_service(
     """A process that listens on a port of this machine. ``package``: by default the service of that name."""
     address = {"HOST": HOST, "PORT": str(port)}
     module = package or f"services.{name}"
-    return ProcessSpec(name, (module,), url_of(port), stop_rank, ready_path, {**environ, **address})
+    return ProcessSpec(name, (module,), build_local_url(port), stop_rank, ready_path, {**environ, **address})
 
 
 def _plan_learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
     """The learner's process. It has the stack's model, which extracts facts, unless LEARN_KNOWLEDGE is off."""
-    environ = {"LEARN_KNOWLEDGE": "on", **base, **_archive_variables(options)}
+    environ = {"LEARN_KNOWLEDGE": "on", **base, **_build_archive_variables(options)}
     if environ["LEARN_KNOWLEDGE"] != "off":
-        environ |= _model_variables(options, ports)
+        environ |= _build_model_variables(options, ports)
     return _plan_service("learner", ports.learner, environ, stop_rank=3)
 
 
@@ -152,7 +154,7 @@ def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> 
 
 
 def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
-    url = url_of(options.port, options.host)
+    url = build_local_url(options.port, options.host)
     card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
     stop_settings = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
@@ -160,20 +162,22 @@ def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec
     secrets = {name: options.environ.get(name) or secret for name, secret in own_secrets.items()}
     worlds = {"WORLDS_URL": url} if options.host in _HOSTS_BY_WILDCARD else {}
     environ = {**worlds, **stop_settings, **base, **{name: value for name, value in secrets.items() if value}}
-    environ |= _archive_variables(options)
+    environ |= _build_archive_variables(options)
     return ProcessSpec("gateway", arguments, url, stop_rank=1, environ=environ)
 
 
 def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
-    worlds = filter(None, (f"{url_of(options.port, options.host)}/worlds", options.environ.get("PRACTICE_SERVERS")))
+    worlds = filter(
+        None, (f"{build_local_url(options.port, options.host)}/worlds", options.environ.get("PRACTICE_SERVERS"))
+    )
     credentials = [name for name in options.environ if name.startswith(ENV_PREFIX)]  # of tool servers
     environ = (
-        {**base, "POLICY_URL": url_of(ports.policy), "GRACE_SECONDS": grace}
-        | _model_variables(options, ports)
-        | _tool_variables(options, ports)
+        {**base, "POLICY_URL": build_local_url(ports.policy), "GRACE_SECONDS": grace}
+        | _build_model_variables(options, ports)
+        | _build_tool_variables(options, ports)
         | _copy_variables(options, _BRAINOS_KEY, *credentials)
-        | _archive_variables(options)
+        | _build_archive_variables(options)
         | {"PRACTICE_SERVERS": ",".join(worlds)}
     )
     name, port = f"executor-{number + 1}", ports.executors[number]
@@ -186,11 +190,11 @@ def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpe
     return _plan_service("assessor", options.assessor_port, environ, stop_rank=0)
 
 
-def _model_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
+def _build_model_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     if not options.uses_bundled_planner:
         return _copy_variables(options, *_MODEL_SECRET_VARIABLES)
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
-    planner = {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed"}
+    planner = {"ANTHROPIC_BASE_URL": build_local_url(ports.planner), "ANTHROPIC_API_KEY": "none-needed"}
     return {**planner, **tiers, "TRACEPARENT_TO_MODEL": "true"}  # it is a process of ours
 
 
@@ -199,13 +203,13 @@ def _copy_variables(options: StackOptions, *names: str) -> dict[str, str]:
     return {name: options.environ[name] for name in names if name in options.environ}
 
 
-def _tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
+def _build_tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     """The variables for the tool server, and for the tenant record whose policy is about its tools."""
-    tenant = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
-    return {**tenant, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_example_company else tenant
+    tenant = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(choose_default_tenant_file(options))}
+    return {**tenant, "GREEN_AGENT_MCP_URL": build_local_url(ports.company)} if options.uses_example_company else tenant
 
 
-def _archive_variables(options: StackOptions) -> dict[str, str]:
+def _build_archive_variables(options: StackOptions) -> dict[str, str]:
     """The variables for the archive of ended tasks: the user's, else one in the stack's folder."""
     if options.archive_key and not options.environ.get("ARCHIVE_URL"):
         return {"ARCHIVE_URL": build_local_archive_url(options.folder), "ARCHIVE_KEY": options.archive_key}
@@ -216,7 +220,7 @@ def _archive_variables(options: StackOptions) -> dict[str, str]:
 _LISTENING_PORTS = range(10_240, 32_000)
 
 
-def free_ports(count: int) -> tuple[int, ...]:
+def find_free_ports(count: int) -> tuple[int, ...]:
     """``count`` free ports, searched upwards from a random one, so that two callers at once seldom get the same."""
     start = random.randrange(len(_LISTENING_PORTS))  # noqa: S311  # no secret
     rotated = (*_LISTENING_PORTS[start:], *_LISTENING_PORTS[:start])

@@ -17,7 +17,9 @@ _OWNER_ONLY_MODE = 0o700
 
 
 class RunningStack(NamedTuple):
-    """A running stack: its gateway's URL, its data folder, and what leads to its Redis and tools (no secrets)."""
+    """A stack that runs on this machine: its gateway's URL, its data folder, and the variables that lead to its Redis
+    and tools (no secrets).
+    """
 
     url: str
     folder: Path
@@ -44,7 +46,7 @@ def register_stack(stack: RunningStack) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def running_stacks() -> tuple[RunningStack, ...]:
+def list_running_stacks() -> tuple[RunningStack, ...]:
     """The user's stacks whose launchers still run."""
     try:
         files = sorted(_open_registry().glob("*.json"))
@@ -53,12 +55,12 @@ def running_stacks() -> tuple[RunningStack, ...]:
     return tuple(stack for file in files if (stack := _read_running_stack(file)) is not None)
 
 
-def url_of_running_gateway() -> str:
+def find_gateway_url() -> str:
     """The gateway's URL for commands without ``--url``: that of the stack that runs here, else the default URL.
 
     Raises ``CommandError`` if several stacks run and ``choose_stack`` finds none of them.
     """
-    stack = choose_stack(running_stacks(), Path.cwd())
+    stack = choose_stack(list_running_stacks(), Path.cwd())
     if stack is None:
         return DEFAULT_URL
     if stack.url != DEFAULT_URL:
@@ -66,7 +68,7 @@ def url_of_running_gateway() -> str:
     return stack.url
 
 
-def data_folder(url: str = "") -> Path | None:
+def find_data_folder(url: str = "") -> Path | None:
     """The data folder of the stack at ``url``, else of the stack that runs here; None if there is none.
 
     Raises ``CommandError`` if several stacks run and none is meant.
@@ -75,8 +77,9 @@ def data_folder(url: str = "") -> Path | None:
     return stack.folder if stack else None
 
 
-def environ_of_running_stack(url: str = "") -> Mapping[str, str]:
-    """What leads to Redis and tools of the stack at ``url``, else of the one that runs here; empty if there is none.
+def find_stack_environ(url: str = "") -> Mapping[str, str]:
+    """The variables that lead to Redis and tools of the stack at ``url``, else of the stack that runs here; empty if
+    there is none.
 
     Raises ``CommandError`` if several stacks run and none is meant.
     """
@@ -85,7 +88,7 @@ def environ_of_running_stack(url: str = "") -> Mapping[str, str]:
 
 
 def _find_stack(url: str) -> RunningStack | None:
-    stacks = running_stacks()
+    stacks = list_running_stacks()
     stacks_at_url = [stack for stack in stacks if stack.url == url.rstrip("/")]
     return stacks_at_url[0] if stacks_at_url else choose_stack(stacks, Path.cwd())
 

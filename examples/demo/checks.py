@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cli.gateway.messages import Event, TaskView, list_or_empty
+from cli.gateway.messages import Event, TaskView, get_list_or_empty
 from examples.demo.books import BooksSnapshot, DemoTask
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, objects_in
 
@@ -29,7 +29,7 @@ class ObservedTask:
 
     @property
     def states(self) -> tuple[str, ...]:
-        return tuple(str(state) for state in list_or_empty(self.final.metadata.get("states")))
+        return tuple(str(state) for state in get_list_or_empty(self.final.metadata.get("states")))
 
     @property
     def reported_writes(self) -> tuple[JsonObject, ...]:

@@ -23,7 +23,7 @@ from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import LiveEventPrinter, send_and_follow_turn
 from cli.gateway.messages import Event, OutgoingMessage, TaskView
 from cli.launcher import run_stack, stop_on_signals
-from cli.stack.plan import StackOptions, free_ports
+from cli.stack.plan import StackOptions, find_free_ports
 from examples.demo.books import BooksSnapshot, DemoTask, DemoTurn
 from examples.demo.checks import ObservedTask, database_json, find_problems
 from examples.demo.script import TASKS
@@ -188,16 +188,16 @@ def demo(
 async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: bool) -> tuple[list[DemoResult], str]:
     stop_on_signals()
     folder = Path(mkdtemp(prefix="purple-demo-"))
-    options = StackOptions(folder, environ, port=free_ports(1)[0], allows_company_faults=True)
+    options = StackOptions(folder, environ, port=find_free_ports(1)[0], allows_company_faults=True)
     explained = False  # whether nothing is left for which one would look into the logs
     try:
         with StartupProgress(err, quiet) as starting:
             async with run_stack(options, tell=starting) as stack:
                 if not quiet:
                     model = stack.model_notice or "as configured"
-                    err.print(f"A stack is up at {stack.url('gateway')}. Model: {model}.", style="dim")
-                company = DemoCompany(stack.url("company"), options.company_database)
-                results = await _carry_out_tasks(tasks, stack.url("gateway"), company, quiet)
+                    err.print(f"A stack is up at {stack.get_url('gateway')}. Model: {model}.", style="dim")
+                company = DemoCompany(stack.get_url("company"), options.company_database)
+                results = await _carry_out_tasks(tasks, stack.get_url("gateway"), company, quiet)
         explained = not any(result.problems for result in results)
         return results, stack.model_notice
     except asyncio.CancelledError:

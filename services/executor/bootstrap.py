@@ -46,7 +46,7 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
 
     ``worker``: the ``Worker`` class of ``core/turn/worker.py``, passed in by ``__main__`` (decision 81).
     """
-    tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
+    tenants = FileTenants.read_file(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = JournalLimits(settings.journal_steps, settings.journal_bytes)
     limits = Limits(
         tool_seconds=settings.tool_timeout,

@@ -151,7 +151,7 @@ async def _try_connection(
             tools = await servers.discover(connection)
         except (ToolUnreachable, ToolSilent) as error:
             return ConnectionTrial(connection, None, str(error))
-        return ConnectionTrial(connection, None, None, servers.protocol_of(connection), tools)
+        return ConnectionTrial(connection, None, None, servers.find_protocol(connection), tools)
 
 
 async def _read_record(options: ConnectionsOptions, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord]:
@@ -166,7 +166,7 @@ async def _read_record(options: ConnectionsOptions, settings: ConnectionTrialSet
         return stored_record
     if settings.tenant_file is None:
         raise CannotStart("Neither REDIS_URL leads to a stored record, nor TENANT_FILE to a file, nor --tenant-file.")
-    record = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url).record
+    record = FileTenants.read_file(settings.tenant_file, settings.green_agent_mcp_url).record
     if record.id != options.tenant:
         raise CannotStart(f"{settings.tenant_file} is the record of tenant {record.id!r}, and none other is stored.")
     return str(settings.tenant_file), record
@@ -191,6 +191,6 @@ async def _read_stored_record(tenant: str, settings: ConnectionTrialSettings) ->
 
 def _get_own_tool_server_url(tenant: str, settings: ConnectionTrialSettings) -> str:
     """The executor's own tool server, if TENANT_FILE is of this tenant; else empty."""
-    if settings.tenant_file is None or FileTenants.read(settings.tenant_file).record.id != tenant:
+    if settings.tenant_file is None or FileTenants.read_file(settings.tenant_file).record.id != tenant:
         return ""
     return settings.green_agent_mcp_url

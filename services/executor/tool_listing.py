@@ -297,14 +297,14 @@ def show_tools(arguments: Sequence[str]) -> int:
 
 
 async def _discover_tools(options: ToolsOptions) -> ServerListing:
-    tenant = FileTenants.read(options.tenant_file).record if options.tenant_file else TenantRecord(id="default")
+    tenant = FileTenants.read_file(options.tenant_file).record if options.tenant_file else TenantRecord(id="default")
     connection = _find_connection(options, tenant)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
         open_servers(AllowedAddresses(), credentials) as servers,
     ):
         tools = await servers.discover(connection)
-        protocol, is_open = servers.protocol_of(connection), servers.may_have_unlisted_tools(connection)
+        protocol, is_open = servers.find_protocol(connection), servers.may_have_unlisted_tools(connection)
         keys = build_record_keys(tenant.records, {tool.name: tool for tool in tools})
         return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
 

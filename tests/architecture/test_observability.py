@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 import yaml
 
-from cli.main import all_commands, load_command
+from cli.main import list_commands, load_command
 from services.executor.adapters.resilience import CircuitState
 from services.executor.ports.turns import RepairedFault
 from shared.domain import words
@@ -107,7 +107,7 @@ def test_every_alert_says_how_bad_it_is_and_leads_to_its_section() -> None:
 
 @pytest.mark.promise("alerts.page")
 def test_every_section_is_about_an_alert_and_every_command_in_it_exists() -> None:
-    commands = {name: load_command(name, entry) for name, entry in all_commands().items()}
+    commands = {name: load_command(name, entry) for name, entry in list_commands().items()}
     sections = re.findall(r"^### (\w+)$", _ALERTS_PAGE, re.MULTILINE)
 
     assert sections == [alert.name for alert in ALERTS]

@@ -29,7 +29,7 @@ class Office:
 
     def __init__(self, stack: WholeStack, browser: Browser, keys: dict[str, str]) -> None:
         self.stack, self.browser, self.keys = stack, browser, keys
-        self.url = stack.stack.url("gateway")
+        self.get_url = stack.stack.get_url("gateway")
 
     def writes(self) -> int:
         return ledger.count(self.stack.database, TOOL)
@@ -76,7 +76,7 @@ async def _made(http: httpx.AsyncClient, wish: object, operator: str) -> str:
 async def test_an_approver_sees_the_calls_approves_and_the_write_happens_once(office: Office) -> None:
     """The question comes up by itself in an inbox that was open before it was asked."""
     before = office.writes()
-    async with visiting(office.browser, office.url) as dana:
+    async with visiting(office.browser, office.get_url) as dana:
         await dana.sign_in(office.keys["dana"])
         await dana.page.get_by_role("link", name="Approvals").click()
         card = dana.page.get_by_role("link", name="Approve expense claim EXP-1001.")
@@ -109,7 +109,7 @@ async def test_an_approval_that_nobody_answers_expires_before_the_readers_eyes(o
         task = await office.ask("Approve expense claim EXP-1000.", wait=True)
     finally:
         await office.decisions_take(hours=24)
-    async with visiting(office.browser, office.url) as dana:
+    async with visiting(office.browser, office.get_url) as dana:
         await dana.sign_in(office.keys["dana"])
         await dana.go(f"/console/tasks/{task}")
         await expect(dana.page.get_by_text("nothing was written").first).to_be_visible(timeout=SOON)
@@ -121,7 +121,7 @@ async def test_an_approval_that_nobody_answers_expires_before_the_readers_eyes(o
 @pytest.mark.promise("console.operations", "console.evidence")
 async def test_a_manager_finds_what_happened_on_every_page_with_live_data(office: Office) -> None:
     """What a task left comes up by itself on a page that was open before it began; no policy of the page is broken."""
-    async with visiting(office.browser, office.url) as olga:
+    async with visiting(office.browser, office.get_url) as olga:
         await olga.sign_in(office.keys["operator"])
         await olga.go("/console/learning/cases?q=EXP-1009")
         task = await office.ask(CLAIM)

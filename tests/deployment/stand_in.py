@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from cli.stack.plan import url_of
+from cli.stack.plan import build_local_url
 from shared.infra.process import make_parent_death_hook
 from tests.deployment.compose import ComposeService
 from tests.deployment.dockerfile import STACK, Image, copy_context
@@ -136,4 +136,4 @@ def _environ(image: Image, service: ComposeService | None, place: Place) -> dict
 
 
 def _within_reach(value: str, ports: Mapping[str, int]) -> str:
-    return _ADDRESS.sub(lambda found: url_of(ports[found[1]]) if found[1] in ports else found[0], value)
+    return _ADDRESS.sub(lambda found: build_local_url(ports[found[1]]) if found[1] in ports else found[0], value)

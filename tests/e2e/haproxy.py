@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from shared.infra.process import make_parent_death_hook
 from tests.http_client import open_http
 
@@ -54,7 +54,7 @@ def reserved_port() -> Iterator[int]:
     """A port on which nothing but the proxy can listen meanwhile: it is bound here, with the option that haproxy sets,
     too, and nothing listens.
     """
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         holder.bind(("127.0.0.1", port))

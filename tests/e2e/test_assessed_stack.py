@@ -29,7 +29,7 @@ class Measured(NamedTuple):
 
 
 async def measured(whole: WholeStack, scenario: str, kept: Path, *options: str) -> Measured:
-    asked = ("--scenario", scenario, "--agent", whole.stack.url("gateway"), "--dir", str(kept))
+    asked = ("--scenario", scenario, "--agent", whole.stack.get_url("gateway"), "--dir", str(kept))
     done = await purple("assess", *asked, *options, seconds=110)
     assert "Traceback" not in done.err + done.out
     return Measured(done, _kept_in(kept, done.err))
@@ -99,7 +99,7 @@ async def test_a_whole_stack_behind_keys_is_measured_and_its_key_is_written_nowh
         shown = {"Authorization": f"Bearer {operator.token}"}
         made = await whole.http.post("/keys/create", json=wish, headers=shown)
         key = str(made.json()["token"])
-        url, kept = whole.stack.url("gateway"), tmp_path / "kept"
+        url, kept = whole.stack.get_url("gateway"), tmp_path / "kept"
         asked = ("--scenario", "inbox_triage", "--agent", url, "--max-turns", "3", "--dir", str(kept))
         done = await purple("assess", *asked, environ={"AGENT_API_KEY": key})
         refused = await purple("assess", *asked)

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.e2e.commands import Done, purple, run_purple
 from tests.http_client import open_http
@@ -43,7 +43,7 @@ def _checked(done: Done) -> JsonObject:
 @asynccontextmanager
 async def _endpoint() -> AsyncIterator[str]:
     """A server that speaks the Messages API, started by nobody's launcher."""
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -13,7 +13,7 @@ import pytest
 from cli.console import CommandError
 from cli.launcher import Stack, run_stack
 from cli.stack.child import Child, wait_until_ready
-from cli.stack.plan import ProcessSpec, StackOptions, free_ports, is_port_free, url_of
+from cli.stack.plan import ProcessSpec, StackOptions, build_local_url, find_free_ports, is_port_free
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.e2e.waiting import eventually, is_gone
 from tests.http_client import open_http
@@ -24,7 +24,7 @@ READY = 20.0
 
 def _company(folder: Path, port: int, **more: str) -> ProcessSpec:
     environ = {**os.environ, "PORT": str(port), "DATABASE": str(folder / "books.sqlite3"), **more}
-    return ProcessSpec("company", ("examples.company",), url_of(port), 1, "/health", environ)
+    return ProcessSpec("company", ("examples.company",), build_local_url(port), 1, "/health", environ)
 
 
 @asynccontextmanager
@@ -44,7 +44,7 @@ def _command_line(pid: int) -> str | None:
 
 async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Path) -> None:
     """Whoever lists processes sees what it runs, though it was forked."""
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     async with _started(_company(tmp_path, port), tmp_path) as child:
         await wait_until_ready((child,), READY)
         shown = _command_line(child.pid)
@@ -69,7 +69,7 @@ async def test_a_redis_that_may_forget_is_refused_before_anything_starts(tmp_pat
 @pytest.mark.promise("launcher.explains")
 async def test_a_service_that_refuses_to_start_is_explained_with_its_last_words(tmp_path: Path) -> None:
     """The complaint names the process, its exit code, its log file and what it said."""
-    spec = _company(tmp_path, free_ports(1)[0], COMPANY_FAULTS="no json")
+    spec = _company(tmp_path, find_free_ports(1)[0], COMPANY_FAULTS="no json")
     async with _started(spec, tmp_path) as child:
         with pytest.raises(CommandError) as caught:
             await wait_until_ready((child,), READY)
@@ -83,7 +83,7 @@ async def test_what_an_earlier_process_wrote_into_the_same_log_is_not_told_again
     """A fault that was mended would be read as one that is still there."""
     words: list[str] = []
     for fault in ("no json", "[1]"):
-        async with _started(_company(tmp_path, free_ports(1)[0], COMPANY_FAULTS=fault), tmp_path) as child:
+        async with _started(_company(tmp_path, find_free_ports(1)[0], COMPANY_FAULTS=fault), tmp_path) as child:
             with pytest.raises(CommandError) as caught:
                 await wait_until_ready((child,), READY)
         words.append(caught.value.detail.partition("\n")[2])
@@ -97,7 +97,9 @@ async def test_what_an_earlier_process_wrote_into_the_same_log_is_not_told_again
 @pytest.mark.promise("launcher.explains")
 async def test_a_service_that_never_gets_ready_is_given_up_after_the_bound(tmp_path: Path) -> None:
     """It runs, but nothing listens where it should answer."""
-    sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(free_ports(1)[0]), 1, environ=dict(os.environ))
+    sleeper = ProcessSpec(
+        "deaf", ("tests.e2e.sleeper",), build_local_url(find_free_ports(1)[0]), 1, environ=dict(os.environ)
+    )
     async with _started(sleeper, tmp_path) as child:
         with pytest.raises(CommandError, match="deaf was not ready within 1 seconds: no connection"):
             await wait_until_ready((child,), 1.0)
@@ -106,8 +108,10 @@ async def test_a_service_that_never_gets_ready_is_given_up_after_the_bound(tmp_p
 @pytest.mark.promise("launcher.explains")
 async def test_a_service_that_ends_is_told_at_once_and_not_after_one_that_waits_for_it(tmp_path: Path) -> None:
     """A gateway without its Redis is never ready, and the executor that named the fault had ended long ago."""
-    sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(free_ports(1)[0]), 1, environ=dict(os.environ))
-    faulty = _company(tmp_path, free_ports(1)[0], COMPANY_FAULTS="no json")
+    sleeper = ProcessSpec(
+        "deaf", ("tests.e2e.sleeper",), build_local_url(find_free_ports(1)[0]), 1, environ=dict(os.environ)
+    )
+    faulty = _company(tmp_path, find_free_ports(1)[0], COMPANY_FAULTS="no json")
     async with _started(sleeper, tmp_path) as deaf, _started(faulty, tmp_path) as company:
         with pytest.raises(CommandError, match="company ended with exit code 2"):
             await wait_until_ready((deaf, company), READY)
@@ -115,7 +119,7 @@ async def test_a_service_that_ends_is_told_at_once_and_not_after_one_that_waits_
 
 async def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     environ = {**os.environ, "DEAF_TO_SIGTERM": "1"}
-    sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(1), 1, environ=environ)
+    sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), build_local_url(1), 1, environ=environ)
     async with _started(sleeper, tmp_path) as child:
         assert await eventually(lambda: "asleep" in child.read_last_lines())
         await child.stop(patience=0.2)
@@ -166,6 +170,6 @@ async def test_a_queues_server_that_cannot_be_started_again_ends_a_stack_with_a_
 
 
 def test_free_ports_are_different_and_free() -> None:
-    ports = free_ports(5)
+    ports = find_free_ports(5)
     assert len(set(ports)) == 5
     assert all(is_port_free(port, host) for port in ports for host in ("127.0.0.1", "::1", "::"))

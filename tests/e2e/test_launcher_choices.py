@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from shared.domain.exact_json import loads_object
 from tests.e2e.commands import bare_environment, run_purple
 from tests.e2e.waiting import eventually
@@ -20,7 +20,7 @@ from tests.e2e.waiting import eventually
 def test_the_images_command_ends_with_a_sentence_that_names_both_ways_to_open_it(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     chosen = ("--host", "0.0.0.0", "--port", str(port), "--dir", str(tmp_path))  # noqa: S104
     done = run_purple("up", *chosen, environ=environ)
     assert done.code == 1
@@ -31,7 +31,7 @@ def test_the_images_command_ends_with_a_sentence_that_names_both_ways_to_open_it
 
 @pytest.mark.promise("launcher.unruled_writes")
 def test_without_a_terminal_the_launcher_says_what_it_must_be_told_of_anothers_tools(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     server = {"GREEN_AGENT_MCP_URL": "http://127.0.0.1:9"}
     done = run_purple("up", "--port", str(port), "--dir", str(tmp_path), environ=server)
     assert done.code == 1
@@ -41,7 +41,7 @@ def test_without_a_terminal_the_launcher_says_what_it_must_be_told_of_anothers_t
 @pytest.mark.promise("launcher.unruled_writes")
 async def test_at_a_terminal_it_asks_once(tmp_path: Path) -> None:
     """The answer stands in the record of the stack's folder."""
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     ours, theirs = pty.openpty()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "cli.main", "up", "--port", str(port), "--dir", str(tmp_path)),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from shared.domain.exact_json import loads_object
 from tests.e2e.commands import call_purple, purple, run_purple, start_purple
 
@@ -27,7 +27,7 @@ class Up(NamedTuple):
 
 @asynccontextmanager
 async def _up(folder: Path) -> AsyncIterator[Up]:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     process = await start_purple("up", "--port", str(port), "--dir", str(folder))
     try:
         table = await asyncio.wait_for(_table(process), READY)
@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 async def test_without_a_gateway_send_says_how_to_start_one() -> None:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     done = await call_purple("send", "hello", "--url", f"http://127.0.0.1:{port}")
     assert done.code == 1
     assert "start one with `purple up`" in done.err

@@ -6,7 +6,7 @@ import json
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from tests.e2e.whole_stack import whole_stack
 from tests.http_client import open_http
 
@@ -36,10 +36,10 @@ async def _scraped_with(url: str, **wanted: float) -> tuple[str, dict[str, float
 @pytest.mark.long
 @pytest.mark.promise("metrics.shown", "logs.no_secret")
 async def test_one_task_shows_in_the_metrics_of_every_process_and_no_secret_in_a_log() -> None:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     async with whole_stack(1, METRICS_PORT=str(port), LOG_LEVEL="debug") as stack:
         done = await stack.send(TASK, "of-anna", api_key=SECRET)
-        url = stack.stack.url
+        url = stack.stack.get_url
         ended = await _scraped_with(url("executor-1"), purple_tasks_ended_total=1, purple_writes_total=1)
         pages = {"executor-1": ended, **{name: await _scraped(url(name)) for name in ("policy", "planner")}}
         waiting = {"purple_turns_accepted_total": 1, "purple_sessions_waiting": 0}

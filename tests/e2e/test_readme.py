@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from tests.deployment.dockerfile import ROOT
 from tests.e2e.commands import Done, bare_environment, call_purple
 from tests.redis_server import short_folder
@@ -75,7 +75,7 @@ def _out(said: Mapping[str, Done], beginning: str) -> str:
 
 
 def _environ(folder: Path) -> dict[str, str]:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     return {**_OURS, "PURPLE_PORT": str(port), "PURPLE_DIR": str(folder / "data"), "XDG_RUNTIME_DIR": str(folder)}
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from tests.deployment.dockerfile import ROOT
 from tests.e2e.commands import bare_environment
 
@@ -39,7 +39,7 @@ def read_steps() -> list[TutorialStep]:
 
 async def test_each_step_does_and_shows_what_the_page_says(tmp_path: Path) -> None:
     """Nothing but the port of the stack in the other terminal is changed, and where it keeps its data."""
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     ours = {**bare_environment(), "PYTHONPATH": str(ROOT), "PURPLE_PORT": str(port), "XDG_RUNTIME_DIR": str(tmp_path)}
     place = tmp_path / "empty"
     place.mkdir()

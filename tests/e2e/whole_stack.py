@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from cli.launcher import Stack, run_stack
 from cli.stack.child import Child, wait_until_ready
-from cli.stack.plan import StackOptions, free_ports
+from cli.stack.plan import StackOptions, find_free_ports
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys
@@ -103,20 +103,20 @@ class WholeStack:
 
     async def planner_faults(self, name: str) -> None:
         """How the planner misbehaves from now on; empty for not at all."""
-        url = f"{self.stack.url('planner')}/faults"
+        url = f"{self.stack.get_url('planner')}/faults"
         (await self.http.post(url, json={"faults": name})).raise_for_status()
 
     async def planner_latency(self, milliseconds: int) -> None:
         """How long the planner thinks from now on."""
-        url = f"{self.stack.url('planner')}/faults"
+        url = f"{self.stack.get_url('planner')}/faults"
         (await self.http.post(url, json={"latency_ms": milliseconds})).raise_for_status()
 
     async def faults(self, faults: JsonObject) -> None:
         """How the company's tools misbehave from now on."""
-        (await self.http.post(f"{self.stack.url('company')}/faults", json=faults)).raise_for_status()
+        (await self.http.post(f"{self.stack.get_url('company')}/faults", json=faults)).raise_for_status()
 
     async def faults_in_force(self) -> JsonObject:
-        return loads_object((await self.http.get(f"{self.stack.url('company')}/faults")).content)
+        return loads_object((await self.http.get(f"{self.stack.get_url('company')}/faults")).content)
 
     async def kill(self, pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
@@ -144,12 +144,12 @@ class WholeStack:
 async def whole_stack(executors: int = 1, folder: Path | None = None, **environ: str) -> AsyncIterator[WholeStack]:
     """A stack in a folder of its own (a short one: sockets need that), or again in one that was used before."""
     with short_folder() as fresh:
-        (port,) = free_ports(1)
+        (port,) = find_free_ports(1)
         chosen = {**bare_environment(), "ALLOW_FAULTS": "true", **environ}
         options = StackOptions(folder=folder or Path(fresh), environ=chosen, port=port, executors=executors)
         async with run_stack(options) as stack:
             redis = connect(stack.redis_url)
-            async with ChannelListener(redis) as live, open_http(base_url=stack.url("gateway"), timeout=90) as http:
+            async with ChannelListener(redis) as live, open_http(base_url=stack.get_url("gateway"), timeout=90) as http:
                 whole = WholeStack(stack, redis, TaskStore(redis, live), http)
                 try:
                     yield whole

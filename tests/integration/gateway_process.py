@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from tests.forked_service import ForkedService, forked_service
 from tests.http_client import open_http
 
@@ -38,7 +38,7 @@ class GatewayProcess:
 
 @asynccontextmanager
 async def gateway_process(redis_url: str, **settings: str) -> AsyncIterator[GatewayProcess]:
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     given = {"REDIS_URL": redis_url, "PROFILE": "embedded", "A2A_PUSH": "off", "DRAIN_SECONDS": "0", **settings}
     url = f"http://127.0.0.1:{port}"
     with forked_service("services.gateway", "--port", str(port), **given) as process:

@@ -10,7 +10,7 @@ from typing import cast
 import httpx
 from redis.asyncio import Redis
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.outcome_digest import make_case_entry
@@ -185,7 +185,7 @@ class LearnerProcess:
 @contextmanager
 def learner_process(redis_url: str, **settings: str) -> Iterator[LearnerProcess]:
     """A learner in a process of its own; killed in the end, if it still runs."""
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     told = {"REDIS_URL": redis_url, "PORT": str(port), "LEASE_SECONDS": "0.3", **settings}
     with forked_service("services.learner", **told) as process:
         yield LearnerProcess(process, f"http://127.0.0.1:{port}")

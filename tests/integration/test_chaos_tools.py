@@ -14,7 +14,7 @@ import pytest
 from redis import Redis
 
 from cli.stack.child import wait_until_ready
-from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
+from cli.stack.plan import HOST, ProcessSpec, build_local_url, find_free_ports
 from tests.http_client import open_http
 from tools.chaos.crew import ProcessCrew
 from tools.chaos.full_disk import NoDisk, SmallDisk
@@ -126,12 +126,12 @@ _PATIENCE = 60.0
 
 def _spec(name: str, port: int) -> ProcessSpec:
     environ = {"HOST": HOST, "PORT": str(port), "PATH": str(Path(sys.executable).parent)}
-    return ProcessSpec(name, ("services.policy",), url_of(port), stop_rank=1, environ=environ)
+    return ProcessSpec(name, ("services.policy",), build_local_url(port), stop_rank=1, environ=environ)
 
 
 @asynccontextmanager
 async def _crew(folder: Path) -> AsyncIterator[ProcessCrew]:
-    first, second = free_ports(2)
+    first, second = find_free_ports(2)
     crew = ProcessCrew([_spec("called", first), _spec("replica", second)], folder, {})
     try:
         await wait_until_ready(crew.children, _PATIENCE)

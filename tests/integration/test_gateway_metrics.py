@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from services.gateway.settings import GatewaySettings
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import RedisOutcomes
@@ -50,7 +50,7 @@ async def _shown(url: str) -> dict[tuple[str, ...], float]:
 @asynccontextmanager
 async def _measured(redis: Redis, redis_url: str) -> AsyncIterator[tuple[Stage, str]]:
     """A gateway, and where it shows its metrics."""
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     async with stage(redis, redis_url, metrics_port=port) as play:
         yield play, f"http://127.0.0.1:{port}/metrics"
 

@@ -97,8 +97,8 @@ class House(NamedTuple):
     async def read(self) -> tuple[keys.SessionMember, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
         idle = Evictor(self.redis, self.archive, 0.0)
-        (taken,) = await idle.claim()
-        found = await idle.pack(taken)
+        (taken,) = await idle.claim_idle_sessions()
+        found = await idle.pack_session(taken)
         assert found is not None
         return taken, found
 
@@ -192,7 +192,7 @@ async def test_what_comes_before_the_eviction_keeps_the_session(house: House, co
         await state_stage.signalled(house.store, record, TurnKind.CANCEL)
     if comes == "owner":
         await state_stage.begin(house.sessions())
-    assert not await Evictor(house.redis, house.archive, 0.0).remove(taken, found.mark)
+    assert not await Evictor(house.redis, house.archive, 0.0).remove_session(taken, found.mark)
     assert await house.in_redis() == found.mark
 
 
@@ -206,7 +206,7 @@ async def test_what_was_said_since_it_was_read_is_not_lost(house: House) -> None
     begun = await state_stage.begin(sessions)
     await begun.store.finish(state_stage.an_end(begun.work)._replace(session=MEMORY._replace(summary="newer")))
     assert await sessions.begin_next_turn(begun.lease) is None
-    assert not await Evictor(house.redis, house.archive, 0.0).remove(taken, found.mark)
+    assert not await Evictor(house.redis, house.archive, 0.0).remove_session(taken, found.mark)
     assert "newer" in str(await house.in_redis())
 
 
@@ -284,9 +284,9 @@ async def test_dying_between_the_archive_and_redis_repeats_harmlessly(house: Hou
     idle = Evictor(house.redis, archive, 0.0)
     taken, found = await house.read()
     await archive.put(taken.tenant, taken.session_id, found.content)
-    assert await idle.claim() == ()  # nobody else takes it for a while
-    assert await idle.remove(taken, found.mark)
-    assert await idle.remove(taken, found.mark)
+    assert await idle.claim_idle_sessions() == ()  # nobody else takes it for a while
+    assert await idle.remove_session(taken, found.mark)
+    assert await idle.remove_session(taken, found.mark)
     assert await house.remembered() == MEMORY
 
 

@@ -125,9 +125,9 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
 
 @pytest.mark.promise("journal.texts_once")
 async def test_a_process_that_never_saw_texts_reads_them_in_one_round_trip(redis: Redis) -> None:
-    names = set((await SharedTexts(redis).store("acme", [LISTING, POLICIES])).values())
+    names = set((await SharedTexts(redis).store_texts("acme", [LISTING, POLICIES])).values())
     before = await _server_reads(redis)
-    assert set(await SharedTexts(redis).read("acme", names)) == names
+    assert set(await SharedTexts(redis).read_texts("acme", names)) == names
     assert await _server_reads(redis) - before == 2  # this question is one, too
 
 
@@ -140,12 +140,12 @@ async def _server_reads(redis: Redis) -> int:
 @pytest.mark.promise("journal.texts_once")
 async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     texts = SharedTexts(redis)
-    await texts.store("acme", [LISTING])
+    await texts.store_texts("acme", [LISTING])
     await _forget_texts(redis)
-    await texts.store("acme", [LISTING])
+    await texts.store_texts("acme", [LISTING])
     assert await _texts(redis) == []  # this process knows that it has stored it today
     get_lineage(redis).record_server_answer(1_000_000)
-    await texts.store("acme", [LISTING])
+    await texts.store_texts("acme", [LISTING])
     assert len(await _texts(redis)) == 1
 
 
@@ -153,9 +153,9 @@ async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
 async def test_a_server_that_lists_something_else_each_time_fills_no_store(redis: Redis) -> None:
     """Beyond a number a day they stand in each journal, as every short text does."""
     texts = SharedTexts(redis)
-    names = [await texts.store("acme", [f"{number}{LISTING}"]) for number in range(100)]
+    names = [await texts.store_texts("acme", [f"{number}{LISTING}"]) for number in range(100)]
     assert len(await _texts(redis)) == sum(map(len, names)) == 64
-    assert await texts.store("acme", ["short"]) == {}
+    assert await texts.store_texts("acme", ["short"]) == {}
     assert 0 < await redis.ttl((await _texts(redis))[0]) <= keys.SHARED_TEXT_RETENTION_SECONDS
 
 

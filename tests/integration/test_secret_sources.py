@@ -50,7 +50,7 @@ async def test_a_secret_of_aws_is_found_by_name_and_by_arn_and_inside_json(aws: 
     client.create_secret(Name="plain/erp", SecretString=SECRET)
     secrets = Secrets(tmp_path, {})
     found = [
-        await secrets.read(parse_secret_reference(source), owner)
+        await secrets.read_secret(parse_secret_reference(source), owner)
         for source, owner in [
             ("aws-sm:plain/erp", ""),
             ("aws-sm:purple/acme/erp#token", "acme"),
@@ -77,7 +77,7 @@ async def test_aws_secrets_of_no_use_are_named(
         if name not in {one["Name"] for one in client.list_secrets()["SecretList"]}:
             client.create_secret(Name=name, SecretString=text)
     with pytest.raises(CredentialUnavailable, match=sentence) as told:
-        await Secrets(tmp_path, {}).read(parse_secret_reference(source), owner)
+        await Secrets(tmp_path, {}).read_secret(parse_secret_reference(source), owner)
     assert source in str(told.value)
     assert SECRET not in str(told.value)
 
@@ -134,7 +134,7 @@ async def test_a_tenant_reads_no_secret_beyond_its_walls(tmp_path: Path, source:
     """Though they lie within the executor's reach, which the operator's own file may name."""
     environ = {"ANTHROPIC_API_KEY": "k", "TOOL_CREDENTIAL__GLOBEX__ERP": "k", "TOOL_CREDENTIAL__ACME_EU__ERP": "k"}
     with pytest.raises(CredentialUnavailable, match="may not be used"):
-        await Secrets(tmp_path, environ).read(parse_secret_reference(source), "acme")
+        await Secrets(tmp_path, environ).read_secret(parse_secret_reference(source), "acme")
 
 
 @pytest.mark.promise("connections.tenants_apart")
@@ -163,7 +163,7 @@ async def test_a_link_out_of_a_tenants_folder_is_the_operators_own_doing(tmp_pat
     (folder / "erp").write_text(SECRET)
     (tmp_path / "acme" / "..data").symlink_to(folder)
     (tmp_path / "acme" / "erp").symlink_to(Path("..data") / "erp")
-    assert await Secrets(tmp_path, {}).read(parse_secret_reference("file:erp"), "acme") == SECRET
+    assert await Secrets(tmp_path, {}).read_secret(parse_secret_reference("file:erp"), "acme") == SECRET
 
 
 @pytest.mark.promise("connections.fails_closed")
@@ -179,7 +179,7 @@ async def test_a_link_out_of_a_tenants_folder_is_the_operators_own_doing(tmp_pat
 async def test_a_file_that_holds_no_usable_secret_is_named(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "erp").write_bytes(content)
     with pytest.raises(CredentialUnavailable, match=f"the credential file:erp {sentence}") as told:
-        await Secrets(tmp_path, {}).read(parse_secret_reference("file:erp"), "")
+        await Secrets(tmp_path, {}).read_secret(parse_secret_reference("file:erp"), "")
     assert "s3cr3t" not in str(told.value)
 
 

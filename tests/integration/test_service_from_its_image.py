@@ -19,7 +19,7 @@ import services.learner.__main__
 import services.planner.__main__
 import services.policy.__main__
 import services.simulator.__main__
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from services.executor.settings import ExecutorSettings
 from services.gateway.settings import GatewaySettings
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -61,7 +61,7 @@ def _laid_out(folders: Mapping[str, Path], redis_url: str) -> dict[str, Place]:
     """A folder and an environment for each, made side by side."""
     with ThreadPoolExecutor() as pool:
         pythons = pool.map(prepare, map(IMAGES.__getitem__, folders), folders.values())
-        ports = dict(zip(IMAGES, free_ports(len(IMAGES)), strict=True))
+        ports = dict(zip(IMAGES, find_free_ports(len(IMAGES)), strict=True))
         return {
             name: Place(folder, python, redis_url, ports)
             for (name, folder), python in zip(folders.items(), pythons, strict=True)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cli.tools import discovery_table
+from cli.tools import build_discovery_table
 from examples.company.faults import ToolFaults
 from examples.company.protocols import ToolProtocol
 from examples.company.server import build_app
@@ -259,7 +259,7 @@ async def found_at(served: Company, connection: Connection | None = None) -> Ser
     at = connection or served.connection
     async with open_servers(AllowedAddresses()) as servers:
         tools = await servers.discover(at)
-        return ServerListing(servers.protocol_of(at), servers.may_have_unlisted_tools(at), tools, at)
+        return ServerListing(servers.find_protocol(at), servers.may_have_unlisted_tools(at), tools, at)
 
 
 def by_name(found: ServerListing) -> dict[str, JsonObject]:
@@ -270,7 +270,7 @@ def loaded(file: Path, folder: Path) -> Connection:
     """The connection of a tenant whose record holds what is in the file."""
     record = folder / "tenant.json"
     record.write_text(json.dumps({"id": "acme", "connections": [json.loads(file.read_text("utf-8"))]}), "utf-8")
-    (connection,) = FileTenants.read(record).record.connections
+    (connection,) = FileTenants.read_file(record).record.connections
     return connection
 
 
@@ -389,7 +389,7 @@ async def test_the_table_is_read_at_a_hundred_columns(tmp_path: Path) -> None:
         listed = describe_tools(await found_at(served))
     console = Console(width=NARROW, highlight=False)
     with console.capture() as shown:
-        console.print(discovery_table({"endpoint": "http://x", "protocol": "mcp"}, listed, NARROW))
+        console.print(build_discovery_table({"endpoint": "http://x", "protocol": "mcp"}, listed, NARROW))
     lines = shown.get().splitlines()
     assert max(map(len, lines)) <= NARROW
     (row,) = [line for line in lines if "approve_purchase_order" in line]

@@ -78,7 +78,7 @@ class Office:
         self.tools = CompanyTools(self._books, others)
         self.model = PlannerModel()
         self.policy = LocalPolicy()
-        tenants = FileTenants.read(_TENANT_FILE, "http://company")
+        tenants = FileTenants.read_file(_TENANT_FILE, "http://company")
         ports = Ports(self.model, self.tools, self.policy, tenants, MemoryLearned())
         limits = Limits(strategies=(strategy,), tool_seconds=0.2, settle_margin_seconds=0.0, ceilings=Ceilings(_TOKENS))
         self.tenant = tenants.record.id

@@ -151,7 +151,7 @@ async def open_stage(
         open_things.push_async_callback(policy.close)
         tools = await enter(open_servers(AllowedAddresses(), resilience=Resilience(pauses=_PAUSES if patient else ())))
         redis = await enter(_redis(redis_url))
-        tenants = FileTenants.read(TENANT_FILE, office.url)
+        tenants = FileTenants.read_file(TENANT_FILE, office.url)
         if tenant is not None:
             tenants.record = tenant.model_copy(update={"connections": tenants.record.connections})
         ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))

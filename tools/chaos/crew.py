@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cli.stack.child import Child
-from cli.stack.plan import ProcessSpec, url_of
+from cli.stack.plan import ProcessSpec, build_local_url
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 
 _LOOK_EVERY = 0.02
@@ -78,7 +78,7 @@ class ProcessCrew:
         """Another process of the same kind on that port; who is called under the name is still the old one."""
         spec = self._specs[name]
         told = {**spec.environ, "PORT": str(port)}
-        return Child.start(replace(spec, url=url_of(port), environ=told), self._logs)
+        return Child.start(replace(spec, url=build_local_url(port), environ=told), self._logs)
 
     async def hand_over(self, name: str, successor: Child, patience: float) -> tuple[float, int | None]:
         """The name is the successor's from now on, and the old process is asked to leave."""

@@ -60,14 +60,14 @@ class GatewayCaller:
         self, utterance: OutgoingMessage, message_id: str, first: int = 0, tenant: str = FIRST
     ) -> AcceptedTask:
         """Hand a message over under that id, for good. Raises ``RpcRefused``."""
-        params = _set_message_id(utterance.as_params(), message_id)
+        params = _set_message_id(utterance.build_params(), message_id)
         headers = self._keyring.headers(tenant, utterance.speaker.name)
         result = await self._ask_until_answered(_SEND, params, first, headers)
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
     async def send_once(self, url: str, utterance: OutgoingMessage, message_id: str, tenant: str) -> AcceptedTask:
         """One attempt. Raises ``NoAnswer``, ``TooManyForNow`` and ``RpcRefused``."""
-        params = _set_message_id(utterance.as_params(), message_id)
+        params = _set_message_id(utterance.build_params(), message_id)
         body: JsonObject = {"jsonrpc": "2.0", "id": "chaos", "method": _SEND, "params": params}
         result = await self._call_rpc(url, body, self._keyring.headers(tenant, utterance.speaker.name))
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
@@ -85,7 +85,7 @@ class GatewayCaller:
 
     async def ask_about_task(self, task_id: str, method: str, speaker: Speaker, tenant: str) -> JsonObject:
         """Ask about a task with the tenant's key. Raises ``RpcRefused``, as where the task is another tenant's."""
-        params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.as_json()}}
+        params: JsonObject = {"id": task_id, "metadata": {"principal": speaker.build_metadata()}}
         return await self._ask_until_answered(method, params, 0, self._keyring.headers(tenant, speaker.name))
 
     async def _ask_until_answered(

@@ -151,7 +151,7 @@ class People:
             intended = _intended_writes(sent, doubt)
             word = "done" if any(applied.count(one) for one in intended) else self._choose_word(name, call, accepted)
             self.resolved[name] = word
-            body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
+            body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.build_metadata()}}
             await self._gateways.post(f"/tasks/{accepted.task_id}/resolve", body, OPERATOR, accepted.tenant)
 
     def _choose_word(self, doubt: str, call: str, task: AcceptedTask) -> str:

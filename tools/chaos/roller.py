@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cli.stack.child import wait_until_ready
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from tools.chaos.crew import ProcessCrew
 from tools.chaos.endings import UnforeseenApproval
 from tools.tcp_proxy import TcpProxy
@@ -60,7 +60,7 @@ class RollingRestarter:
             self.restarts.append(Restart(name, *await self._crew.terminate(name, GONE_SECONDS)))
             await wait_until_ready((self._crew.child(name),), READY_SECONDS)
             return
-        (port,) = free_ports(1)
+        (port,) = find_free_ports(1)
         replacement = self._crew.start_beside(name, port)
         await wait_until_ready((replacement,), READY_SECONDS)
         line.upstream = replacement.spec.url.removeprefix("http://")

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 from tools.tcp_proxy import TcpProxy
 
@@ -126,7 +126,7 @@ class StateServer:
 
     def _make(self) -> ServerNode:
         folder = self._folder / str(next(self._numbers))
-        (port,) = free_ports(1)
+        (port,) = find_free_ports(1)
         return ServerNode(
             EmbeddedRedis(folder, extra_flags=("--port", str(port), "--bind", _HOST, *_QUICK)), port, folder
         )

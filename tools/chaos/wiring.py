@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from cli.stack.plan import ProcessSpec, StackOptions, StackPorts, default_tenant_file, free_ports, plan_stack, url_of
+from cli.stack.plan import (
+    ProcessSpec,
+    StackOptions,
+    StackPorts,
+    build_local_url,
+    choose_default_tenant_file,
+    find_free_ports,
+    plan_stack,
+)
 
 MCP, REST = "company-mcp", "company-rest"
 QUEUE = "queue"
@@ -44,7 +52,7 @@ class Wiring:
 
     @classmethod
     def arrange(cls, folder: Path, environ: Mapping[str, str], executors: int, archive_key: str = "") -> "Wiring":
-        gateway, second_gateway, second_company, *rest = free_ports(3 + StackPorts.count_needed(executors))
+        gateway, second_gateway, second_company, *rest = find_free_ports(3 + StackPorts.count_needed(executors))
         slower = {name: environ[name] for name in _OPEN_SETTINGS if name in environ}
         told = {**environ, **_SETTINGS, **slower}
         options = StackOptions(
@@ -81,7 +89,7 @@ class Wiring:
     @property
     def tenant_file(self) -> Path:
         """The record of the first tenant."""
-        return default_tenant_file(self.options)
+        return choose_default_tenant_file(self.options)
 
     def _speaking_to_redis(self) -> tuple[str, ...]:
         executors = (f"executor-{number + 1}" for number in range(self.options.executors))
@@ -101,13 +109,13 @@ class Wiring:
     def _company_process(self, spec: ProcessSpec, name: str, port: int) -> ProcessSpec:
         served = _SERVED[name]
         own = {"PORT": str(port), "COMPANY_PROTOCOL": served, "DATABASE": str(self.database(served))}
-        return replace(spec, name=name, url=url_of(port), environ={**spec.environ, **own})
+        return replace(spec, name=name, url=build_local_url(port), environ={**spec.environ, **own})
 
 
 def _second_gateway(spec: ProcessSpec, first: int, second: int) -> ProcessSpec:
     """The same process on another port."""
     arguments = tuple(argument.replace(str(first), str(second)) for argument in spec.arguments)
-    return replace(spec, name=GATEWAYS[1], arguments=arguments, url=url_of(second))
+    return replace(spec, name=GATEWAYS[1], arguments=arguments, url=build_local_url(second))
 
 
 def _with_clock(spec: ProcessSpec, file: Path) -> ProcessSpec:

@@ -17,9 +17,9 @@ from services.executor.adapters.server_http import (
     TRANSPORT_ERRORS,
     HttpToolServers,
     ServerHttp,
-    get_origin,
+    convert_to_port_error,
+    parse_origin,
     read_bounded_parts,
-    to_port_error,
 )
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
@@ -37,7 +37,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if get_origin(str(request.url)) != get_origin(self._connection.url):
+        if parse_origin(str(request.url)) != parse_origin(self._connection.url):
             host = urlsplit(str(request.url)).netloc
             raise tools.ToolUnreachable(f"its card names another origin ({host}) than the connection")
         if self._connection.traceparent and (traceparent := self._tracer.traceparent()):
@@ -56,7 +56,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
             finally:
                 await response.aclose()
         except TRANSPORT_ERRORS as error:
-            raise to_port_error(error) from error
+            raise convert_to_port_error(error) from error
         content_type = response.headers.get("content-type", "application/json")
         return httpx.Response(
             response.status_code, headers={"content-type": content_type}, content=body, request=request
@@ -88,7 +88,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
     ) -> tools.ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._get_or_fetch_agent(connection, tool, deadline)
-        return await agent.send(tool, arguments, deadline, _compute_context_id(connection, session_id))
+        return await agent.send_message(tool, arguments, deadline, _compute_context_id(connection, session_id))
 
     @override
     async def read(
@@ -97,10 +97,10 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._get_or_fetch_agent(connection, tool, deadline)
-        answer = await agent.send(tool, arguments, deadline, _compute_context_id(connection, session_id))
+        answer = await agent.send_message(tool, arguments, deadline, _compute_context_id(connection, session_id))
         if answer.unfinished is None:
             return answer
-        await agent.stop(answer.unfinished.task_id)
+        await agent.cancel_task(answer.unfinished.task_id)
         if answer.unfinished.question:
             return tools.ToolAnswer(
                 f"the agent asked back, and was told to stop: {answer.unfinished.question}", is_error=True

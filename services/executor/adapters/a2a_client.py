@@ -60,7 +60,7 @@ def _list_tools_of_card(connection: Connection, card: types.AgentCard) -> tuple[
     return tuple(usable)
 
 
-def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
+def convert_to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
     """The tool answer for an agent's task as it stands, or for the message that the agent sent in its place.
 
     Raises ``ToolSilent`` for data that are no JSON, such as infinite numbers.
@@ -81,8 +81,8 @@ def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
     return ports.ToolAnswer(_read_content(parts or reply.status.message.parts))
 
 
-def has_ended(task: types.Task) -> bool:
-    return to_tool_answer(task).unfinished is None
+def has_task_ended(task: types.Task) -> bool:
+    return convert_to_tool_answer(task).unfinished is None
 
 
 def _read_content(parts: Iterable[types.Part]) -> Json:
@@ -94,7 +94,7 @@ def _read_content(parts: Iterable[types.Part]) -> Json:
     text = _join_texts(parts)
     data_parts = (MessageToDict(part)["data"] for part in parts if part.WhichOneof("content") == "data")
     try:
-        data: list[Json] = [map_leaves(to_exact(document), _restore_integer) for document in data_parts]
+        data: list[Json] = [map_leaves(to_exact(document), _restore_integers) for document in data_parts]
     except SerializeToJsonError as error:
         raise ports.ToolSilent(f"the agent's answer cannot be used: {error}") from error
     file_parts = (part for part in parts if part.WhichOneof("content") in ("raw", "url"))
@@ -108,7 +108,7 @@ def _join_texts(parts: Iterable[types.Part]) -> str:
     return "\n".join(part.text for part in parts if part.WhichOneof("content") == "text")[:_LONGEST_TEXT]
 
 
-def _restore_integer(value: Json) -> Json:
+def _restore_integers(value: Json) -> Json:
     """A whole number as an integer again, since the protocol carries all numbers as doubles."""
     return int(value) if isinstance(value, Decimal) and value == value.to_integral_value() else value
 
@@ -197,7 +197,7 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
             raise type(error)(f"{connection.id}: the agent's card: {error}") from error
         except AgentCardResolutionError as error:
             if error.status_code != httpx.codes.NOT_FOUND:
-                raise _to_tool_silent(f"{connection.id}: the agent's card", error) from error
+                raise _build_tool_silent(f"{connection.id}: the agent's card", error) from error
             cause = str(error)
         except _UNUSABLE_ANSWER_ERRORS as error:
             raise ports.ToolSilent(
@@ -207,7 +207,9 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
 
 
 class _TaskSearchResult(NamedTuple):
-    """The agent's task that holds our message, if one was found; else ``is_certain`` says that it surely has none."""
+    """The agent's task that has the message of a call, if one was found; else ``is_certain`` says whether the agent
+    surely has none.
+    """
 
     task: types.Task | None
     is_certain: bool
@@ -219,7 +221,7 @@ class A2aAgent:
     def __init__(self, client: Client, tools: Sequence[ports.Tool]) -> None:
         self._client, self.tools = client, tuple(tools)
 
-    async def send(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
+    async def send_message(self, tool: str, arguments: JsonObject, deadline: float, context: str) -> ports.ToolAnswer:
         """Sends one message and returns its result; at the deadline (on the event loop's clock) an unfinished answer.
 
         Raises ``ToolSilent`` if the agent has not even taken the message by then.
@@ -236,14 +238,16 @@ class A2aAgent:
         if isinstance(reply, ports.ToolAnswer):
             return reply
         if isinstance(reply, types.Message):
-            return to_tool_answer(reply)
+            return convert_to_tool_answer(reply)
         return await self._poll_task(reply, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
-        """See ``ToolServers.ask_outcome``.
+        """The outcome of an earlier call, from the agent's task that has its message; with ``stop_agent`` an agent that
+        is still at work is told to stop.
 
-        None if the agent refuses to say, or has no task of the call among those that it listed, and may have others: a
-        message counts as never received only if every task was listed whole.
+        Returns None if the agent refuses to say, or has no task of the call among those that it listed, and may have
+        others: a message counts as never received only if every task was listed whole. Raises ``ToolUnreachable`` or
+        ``ToolSilent``.
         """
         task_id, call_id = str(arguments.get(ports.TASK_ID_KEY, "")), str(arguments.get(ports.CALL_ID_KEY, ""))
         wanted_call = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
@@ -252,17 +256,17 @@ class A2aAgent:
             return None
         if search.task is None:
             return ports.AGENT_NEVER_GOT_MESSAGE if search.is_certain else None
-        if stop_agent and not has_ended(search.task):
-            return await self.stop(search.task.id) or to_tool_answer(search.task)
-        return to_tool_answer(search.task)
+        if stop_agent and not has_task_ended(search.task):
+            return await self.cancel_task(search.task.id) or convert_to_tool_answer(search.task)
+        return convert_to_tool_answer(search.task)
 
-    async def stop(self, task_id: str) -> ports.ToolAnswer | None:
+    async def cancel_task(self, task_id: str) -> ports.ToolAnswer | None:
         """Asks the agent to cancel the task; returns the task's answer then, or None if the agent refuses to say.
 
         Raises ``ToolUnreachable`` or ``ToolSilent`` if it does not answer.
         """
         reply = await _await_answer("the cancellation", self._cancel_task(task_id))
-        return None if isinstance(reply, ports.ToolAnswer) else to_tool_answer(reply)
+        return None if isinstance(reply, ports.ToolAnswer) else convert_to_tool_answer(reply)
 
     async def _cancel_task(self, task_id: str) -> types.Task:
         try:
@@ -291,7 +295,7 @@ class A2aAgent:
         ``deadline``: on the event loop's clock. An agent that does not answer is asked again.
         """
         pause, now = _FIRST_PAUSE, asyncio.get_running_loop().time
-        answer = to_tool_answer(task)
+        answer = convert_to_tool_answer(task)
         while answer.unfinished is not None and not answer.unfinished.question and now() + pause < deadline:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
@@ -300,7 +304,7 @@ class A2aAgent:
                     task = await self._client.get_task(types.GetTaskRequest(id=task.id))
             except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError, *_NO_ANSWER_ERRORS):
                 continue  # it has the message: what became of it can be asked later
-            answer = to_tool_answer(task)
+            answer = convert_to_tool_answer(task)
         return answer
 
     async def _find_task(self, call_id: str, task_id: str, context: str) -> _TaskSearchResult:
@@ -352,12 +356,12 @@ async def _await_answer(question: str, request: Awaitable[T]) -> T | ports.ToolA
     except _NO_ANSWER_ERRORS as error:
         raise type(error)(f"{question}: {error}") from error
     except (rpc.A2AError, httpx.HTTPError) as error:
-        raise _to_tool_silent(question, error) from error
+        raise _build_tool_silent(question, error) from error
     except _UNUSABLE_ANSWER_ERRORS as error:
         raise ports.ToolSilent(f"{question}: the answer cannot be used: {type(error).__name__}") from error
 
 
-def _to_tool_silent(question: str, error: Exception) -> ports.ToolSilent:
+def _build_tool_silent(question: str, error: Exception) -> ports.ToolSilent:
     cause = error.__cause__ if isinstance(error.__cause__, httpx.HTTPError) else error
     if isinstance(cause, httpx.HTTPStatusError):
         return ports.ToolSilent(f"{question}: the agent answered HTTP {cause.response.status_code}")

@@ -53,15 +53,15 @@ class BrainOS(ports.Orchestrator):
 
     async def _post_message(self, message: ports.OrchestratorMessage) -> ports.OrchestratorReply:
         headers = {"content-type": "application/json"}
-        content = dumps(_build_body(message)).encode()
+        content = dumps(_build_message_body(message)).encode()
         async with aconnect_sse(self._client, "POST", self._url, content=content, headers=headers) as source:
             status = source.response.status_code
             if status != httpx.codes.OK:
                 raise ports.OrchestratorUnavailable(f"BrainOS answered {status}")
-            return await _read_reply(source)
+            return await _read_streamed_reply(source)
 
 
-def _build_body(message: ports.OrchestratorMessage) -> JsonObject:
+def _build_message_body(message: ports.OrchestratorMessage) -> JsonObject:
     body: JsonObject = {"message": message.message, "conversationId": message.conversation_id}
     if message.context:
         body["extraParams"] = {"systemContext": message.context}
@@ -70,7 +70,7 @@ def _build_body(message: ports.OrchestratorMessage) -> JsonObject:
     return body
 
 
-async def _read_reply(source: EventSource) -> ports.OrchestratorReply:
+async def _read_streamed_reply(source: EventSource) -> ports.OrchestratorReply:
     """Reads one streamed reply: ``answer`` events replace the text, ``text`` events append to it, an end closes it.
 
     Raises ``OrchestratorUnavailable`` if the reply is cut off, too long, malformed or an error.

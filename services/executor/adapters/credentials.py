@@ -49,12 +49,14 @@ SecretReader: TypeAlias = "Callable[[bool], Awaitable[str]]"  # with True: anew,
 
 
 class AccessToken(NamedTuple):
+    """An OAuth access token and when it expires."""
+
     value: str
     until: float
 
 
 class _SharedRequest:
-    """The request for one token, as long as somebody makes it or waits for it. ``failures``: why it failed."""
+    """A request for one token that several callers wait for. ``failures``: why it failed."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -127,7 +129,7 @@ class AccessTokenCache:
         known_secret = await secret(False)
         try:
             return await self._request_token(client, credential, known_secret)
-        except _ClientRefused:
+        except _OAuthClientRefused:
             fresh_secret = await secret(True)
             if fresh_secret == known_secret:
                 raise
@@ -143,14 +145,16 @@ class AccessTokenCache:
             raise CredentialUnavailable(_describe_failure(credential, cause)) from None
         answer = _parse_object_or_empty(body)
         if status == 200 and answer:
-            return _read_token(credential, answer, began)
+            return _parse_token(credential, answer, began)
         error_code = str(answer.get("error", ""))
         code = f", {error_code}" if _ERROR_CODE_PATTERN.fullmatch(error_code) else ""
         sentence = _describe_failure(credential, f"its token endpoint refused with HTTP {status}{code}")
-        raise (_ClientRefused if status == 401 or error_code == "invalid_client" else CredentialUnavailable)(sentence)
+        raise (_OAuthClientRefused if status == 401 or error_code == "invalid_client" else CredentialUnavailable)(
+            sentence
+        )
 
 
-class _ClientRefused(CredentialUnavailable):
+class _OAuthClientRefused(CredentialUnavailable):
     """The token endpoint refused the client's id or secret."""
 
 
@@ -179,7 +183,7 @@ def _build_request(client: httpx.AsyncClient, credential: Credential, secret: st
     return client.build_request("POST", credential.token_url, data=fields, headers=headers)
 
 
-def _read_token(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
+def _parse_token(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
     token, token_type, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
     if not isinstance(token, str) or not _TOKEN_PATTERN.fullmatch(token):
         cause = "its token endpoint answered without a usable access_token"
@@ -187,11 +191,11 @@ def _read_token(credential: Credential, answer: JsonObject, began: float) -> Acc
     if str(token_type).lower() != "bearer":
         cause = "its token endpoint gave a token that is no bearer token"
         raise CredentialUnavailable(_describe_failure(credential, cause))
-    seconds = read_lifetime(life)
+    seconds = parse_token_lifetime(life)
     return AccessToken(token, began + seconds - min(EXPIRY_MARGIN_SECONDS, seconds / 10))
 
 
-def read_lifetime(expires_in: object) -> float:
+def parse_token_lifetime(expires_in: object) -> float:
     """A token's ``expires_in`` in seconds, between one second and a day; the default if missing or unusable."""
     try:
         seconds = float(str(expires_in)) if expires_in is not None else DEFAULT_TOKEN_LIFETIME_SECONDS
@@ -223,6 +227,8 @@ _AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempt
 
 
 class _CachedSecret(NamedTuple):
+    """A secret and when it was read."""
+
     until: float
     text: str
 
@@ -237,7 +243,7 @@ class Secrets:
         self._aws_secrets = LruCache[str, _CachedSecret](MOST_SECRETS_CACHED)
         self._aws_locks = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
-    async def read(self, reference: SecretReference, owner: str, *, anew: bool = False) -> str:
+    async def read_secret(self, reference: SecretReference, owner: str, *, anew: bool = False) -> str:
         """The secret; raises ``CredentialUnavailable``. ``anew``: whether the server refused the cached one."""
         if owner and (reason := why_not_own_secret(reference, owner)):
             raise CredentialUnavailable(f"the credential {reference} may not be used: {reason}")
@@ -255,15 +261,15 @@ class Secrets:
         """
         match reference.scheme:
             case SecretSource.FILE:
-                return await self._read_file(reference, owner)
+                return await self._read_secret_file(reference, owner)
             case SecretSource.AWS:
-                return await self._read_aws(reference, anew=anew)
+                return await self._read_aws_secret(reference, anew=anew)
             case SecretSource.ENV:
                 if reference.name in self._environ:
                     return self._environ[reference.name]
                 raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
 
-    async def _read_file(self, reference: SecretReference, owner: str) -> str:
+    async def _read_secret_file(self, reference: SecretReference, owner: str) -> str:
         # An absolute name is that file itself.
         path = self._folder / (name_secrets_folder(owner) if owner else "") / reference.name
         try:
@@ -273,7 +279,7 @@ class Secrets:
             cause = getattr(error, "strerror", None) or type(error).__name__
             raise CredentialUnavailable(f"the credential {reference} cannot be read: {cause}") from None
 
-    async def _read_aws(self, reference: SecretReference, *, anew: bool) -> str:
+    async def _read_aws_secret(self, reference: SecretReference, *, anew: bool) -> str:
         """A secret from AWS Secrets Manager. Region, keys and endpoint come from the ``AWS_*`` variables."""
         asked_at = asyncio.get_running_loop().time()
         name = reference.name
@@ -381,7 +387,9 @@ class CredentialResolver(Credentials):
         if credential.type is CredentialType.OAUTH:
             secret = await self._get_token(connection.author_tenant, credential, refused)
         else:
-            secret = await self._secrets.read(credential.reference, connection.author_tenant, anew=refused is not None)
+            secret = await self._secrets.read_secret(
+                credential.reference, connection.author_tenant, anew=refused is not None
+            )
         sent_secrets = self._sent_secrets[connection.server_key]
         if secret not in sent_secrets:
             sent_secrets.append(secret)
@@ -398,7 +406,7 @@ class CredentialResolver(Credentials):
         refused_token = refused.value.removeprefix("Bearer ") if refused else ""
 
         async def read_secret(anew: bool) -> str:
-            return await self._secrets.read(credential.reference, owner, anew=anew)
+            return await self._secrets.read_secret(credential.reference, owner, anew=anew)
 
         return await self._tokens.get_token(owner, credential, read_secret, refused_token)
 

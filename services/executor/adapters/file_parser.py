@@ -57,7 +57,7 @@ def main() -> None:
     parsed_file: ParsedFile = {"media_type": ""}
     try:
         parsed_file["media_type"] = _detect_media_type(content)
-        parsed_file |= _parse(content, parsed_file["media_type"])
+        parsed_file |= _parse_file(content, parsed_file["media_type"])
     except UnreadableFile as error:
         parsed_file["problem"] = str(error)
     except MemoryError:
@@ -74,7 +74,7 @@ def _detect_media_type(content: bytes) -> str:
     media_type = filetype.guess_mime(content[:8192]) or ""
     if media_type == "application/zip" or media_type in (_DOCUMENT_TYPE, _SHEET_TYPE, _SLIDES_TYPE):
         return _detect_type_of_zip(content)
-    return str(media_type) or ("text/plain" if _decode(content) is not None else "application/octet-stream")
+    return str(media_type) or ("text/plain" if _decode_text(content) is not None else "application/octet-stream")
 
 
 def _limit_resources() -> None:
@@ -87,7 +87,7 @@ def _limit_resources() -> None:
         resource.setrlimit(limit, (bound, bound))
 
 
-def _parse(content: bytes, media_type: str) -> ParsedFile:
+def _parse_file(content: bytes, media_type: str) -> ParsedFile:
     if media_type.startswith("image/"):
         return _read_picture(content)
     reader = _READERS_BY_MEDIA_TYPE.get(media_type)
@@ -122,7 +122,7 @@ def _detect_type_of_zip(content: bytes) -> str:
     return next(kinds, "application/zip") if "[Content_Types].xml" in names else "application/zip"
 
 
-def _decode(content: bytes) -> str | None:
+def _decode_text(content: bytes) -> str | None:
     """The bytes as text, in one of the usual encodings; None if they are no text."""
     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return content.decode("utf-16", errors="replace")
@@ -135,7 +135,7 @@ def _decode(content: bytes) -> str | None:
 
 
 def _read_text(content: bytes) -> Iterator[str]:
-    text = _decode(content)
+    text = _decode_text(content)
     if text is None:
         raise UnreadableFile("it is no text")
     yield from text.splitlines()

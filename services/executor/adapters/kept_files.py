@@ -69,7 +69,7 @@ class ArchivingTaskFiles(TaskFiles):
 
     async def _fetch_or_load(self, tenant: str, file: SentFile) -> bytes:
         if not file.file_id:
-            content = await self._fetch(file.url or "")
+            content = await self._fetch_url(file.url or "")
             await self._archive.put(tenant, hash_content(content), content)
             return content
         archived_content = await self._archive.get(tenant, file.file_id)
@@ -86,7 +86,7 @@ class ArchivingTaskFiles(TaskFiles):
         fields = {name: value for name, value in parsed_file.items() if name != "picture"}
         return description.model_copy(update={**fields, "picture_id": hash_content(picture) if picture else ""})
 
-    async def _fetch(self, url: str) -> bytes:
+    async def _fetch_url(self, url: str) -> bytes:
         """The content at an address, fetched without credentials; each redirect's address is checked, too.
 
         Raises ``FileFailed`` if it cannot be fetched, in time and within the size limit.

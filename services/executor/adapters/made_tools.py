@@ -108,6 +108,8 @@ log = structlog.get_logger()
 
 
 class RedisMadeTools(MadeTools):
+    """The made tools of tenants, in Redis."""
+
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, patience=0)
 
@@ -150,12 +152,12 @@ class TenantsWithToolMakingSwitch(Tenants):
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)
 
     async def get(self, tenant: str) -> TenantRecord:
-        return _with_tool_making_switch(*await asyncio.gather(self._tenants.get(tenant), self._read_switch(tenant)))
+        return _apply_tool_making_switch(*await asyncio.gather(self._tenants.get(tenant), self._read_switch(tenant)))
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
         record = self._tenants.get_at_version(tenant, version)
-        return _with_tool_making_switch(*await asyncio.gather(record, self._read_switch(tenant)))
+        return _apply_tool_making_switch(*await asyncio.gather(record, self._read_switch(tenant)))
 
     async def _read_switch(self, tenant: str) -> str | None:
         key = keys.learned_keys(tenant).switches
@@ -168,5 +170,5 @@ class TenantsWithToolMakingSwitch(Tenants):
         return None if switch is None else str(switch)
 
 
-def _with_tool_making_switch(record: TenantRecord, switch: str | None) -> TenantRecord:
+def _apply_tool_making_switch(record: TenantRecord, switch: str | None) -> TenantRecord:
     return record if switch is None else record.model_copy(update={"made_tools": switch == "on"})

@@ -36,7 +36,7 @@ _MOST_CONNECTIONS = 8  # of one listing: by connections that name the same serve
 PROOF_KEY = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "expect": {FIELD: VALUE}}
 
 
-class BadListing(Exception):
+class UnusableToolList(Exception):
     """The tool list as a whole cannot be used; the message says why."""
 
 
@@ -48,7 +48,7 @@ class ListedTools(NamedTuple):
 
 
 async def list_tools(session: ClientSession) -> ListedTools:
-    """Reads all pages of the server's tool list; raises ``BadListing`` if these, or the tools, are too many."""
+    """Reads all pages of the server's tool list; raises ``UnusableToolList`` if these, or the tools, are too many."""
     tools: list[ListedTool] = []
     cursors: set[str] = set()
     cursor: str | None = None
@@ -57,16 +57,16 @@ async def list_tools(session: ClientSession) -> ListedTools:
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
         tools += page.tools
         if len(tools) > MAX_TOOLS:
-            raise BadListing(f"the tool list has more than {MAX_TOOLS:,} tools")
+            raise UnusableToolList(f"the tool list has more than {MAX_TOOLS:,} tools")
         cursor = page.next_cursor
         if page.ttl_ms:  # 0 is what SDKs write where a server says nothing
             seconds = min(seconds, page.ttl_ms / 1000)
         if cursor is None:
             return ListedTools(tools, seconds)
         if cursor in cursors:
-            raise BadListing("the tool list repeats itself: the server gave the same cursor twice")
+            raise UnusableToolList("the tool list repeats itself: the server gave the same cursor twice")
         cursors.add(cursor)
-    raise BadListing(f"the tool list does not end after {MAX_PAGES} pages")
+    raise UnusableToolList(f"the tool list does not end after {MAX_PAGES} pages")
 
 
 def build_tools(connection: Connection, listed_tools: Sequence[ListedTool]) -> tuple[Tool, ...]:
@@ -98,11 +98,11 @@ class ClassifiedToolList:
         return tools
 
 
-def to_tool_answer(tool: str, result: CallToolResult) -> ToolAnswer:
+def convert_to_tool_answer(tool: str, result: CallToolResult) -> ToolAnswer:
     """The result as exact JSON: its texts if JSON, else structured content, else plain text. Raises ``ToolSilent``."""
     if result.result_type != "complete":
         raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
-    texts = [_read_text(block) for block in result.content]
+    texts = [_get_block_text(block) for block in result.content]
     try:
         return ToolAnswer(_read_content(texts, result), result.is_error)
     except ValueError as error:
@@ -117,7 +117,7 @@ def summarize_error(error: Exception) -> str:
 
 
 def _read_content(texts: Sequence[str], result: CallToolResult) -> Json:
-    documents = _parse_texts(texts)
+    documents = _parse_json_texts(texts)
     if documents:
         return documents[0] if len(documents) == 1 else documents
     if result.structured_content is not None:
@@ -125,14 +125,14 @@ def _read_content(texts: Sequence[str], result: CallToolResult) -> Json:
     return "\n".join(texts) if texts else None
 
 
-def _parse_texts(texts: Sequence[str]) -> list[Json]:
+def _parse_json_texts(texts: Sequence[str]) -> list[Json]:
     try:
         return [loads(text) for text in texts]
     except (ValueError, RecursionError):
         return []
 
 
-def _read_text(block: object) -> str:
+def _get_block_text(block: object) -> str:
     match block:
         case TextContent():
             return block.text

@@ -34,9 +34,9 @@ from services.executor.adapters.server_http import (
     TRANSPORT_ERRORS,
     USER_AGENT,
     ServerHttp,
+    convert_to_port_error,
     read_bounded_parts,
     refuse_compressed,
-    to_port_error,
 )
 from services.executor.ports.tools import (
     Credentials,
@@ -116,7 +116,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         if answer is not None:
             return answer
         try:
-            return (await self._send(request, message)).to_response()
+            return (await self._send_in_span(request, message)).to_response()
         except (ToolUnreachable, ToolSilent) as trouble:
             return self._build_failure(message, trouble).to_response()
 
@@ -136,7 +136,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         headers = _build_call_headers(self._session, tuple(tool_headers.items()))
         request = httpx2.Request("POST", _parse_url_cached(url), headers=headers, content=_encode_message(message))
         request.extensions["timeout"] = _TIMEOUT_EXTENSION
-        answer = await self._send(request, message)
+        answer = await self._send_in_span(request, message)
         if answer.result is None:
             self._handed_over[call_id] = answer.to_response()
         return answer.result
@@ -145,7 +145,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         """Drops the answer that was kept for a call, if the SDK's transport did not ask for it."""
         self._handed_over.pop(call_id, None)
 
-    async def _send(self, request: httpx2.Request, message: Mapping[str, object]) -> "_WireAnswer":
+    async def _send_in_span(self, request: httpx2.Request, message: Mapping[str, object]) -> "_WireAnswer":
         is_waited_for = "id" in message and request.method != "DELETE"
         try:
             if is_waited_for:
@@ -153,7 +153,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(UNAWAITED_MESSAGE_SECONDS):
                 return await self._fetch_answer(request, message)
         except TRANSPORT_ERRORS as error:
-            raise to_port_error(error) from error
+            raise convert_to_port_error(error) from error
 
     async def _fetch_answer(self, request: httpx2.Request, message: Mapping[str, object]) -> "_WireAnswer":
         response = await self._http.send(self._connection, request)
@@ -176,7 +176,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
 
 class _WireAnswer(NamedTuple):
-    """The answer to a request. ``result``: its body, if it is a JSON result of that request."""
+    """The HTTP answer to a request. ``result``: its body, if it is the JSON result of that request; else None."""
 
     status: int
     headers: Mapping[str, str] = {}
@@ -517,7 +517,7 @@ class McpTools(ToolServers):
                 listing = await self._get_or_fetch_listing(connection)
         except TimeoutError:
             raise ToolSilent(f"{connection.id}: no tool list within {DISCOVERY_SECONDS:g} seconds") from None
-        except mcp_content.BadListing as error:
+        except mcp_content.UnusableToolList as error:
             raise ToolSilent(f"{connection.id}: {error}") from error
         except MCPError as error:
             raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
@@ -564,7 +564,7 @@ class McpTools(ToolServers):
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
             except MCPError as error:
                 return _answer_refusal_or_raise(tool, error)
-        return mcp_content.to_tool_answer(tool, result)
+        return mcp_content.convert_to_tool_answer(tool, result)
 
     def _get_or_open_link(self, connection: Connection) -> McpLink:
         link = self._links.pop(connection.session_key, None)

@@ -51,7 +51,7 @@ class Archiver:
         """Archives all ended tasks; returns how many. May be repeated. Raises ``StoreUnavailable``."""
         total, partitions = 0, await self._list_partitions_to_ask()
         while partitions:
-            rows, partitions = await self._claim(partitions)
+            rows, partitions = await self._claim_ended_tasks(partitions)
             tasks = await run_in_parallel(self._archive_task(*row) for row in rows)
             archived = [task for task in tasks if task is not None]
             if not archived:  # what could not be archived is taken again after a while, by whoever comes
@@ -66,7 +66,7 @@ class Archiver:
         is_empty = not isinstance(self._redis, ClusterRedis) and await self._scripts.execute("EXISTS", *sets) == 0
         return () if is_empty else range(PARTITIONS)
 
-    async def _claim(self, partitions: Collection[int]) -> tuple[list[_ClaimedRow], list[int]]:
+    async def _claim_ended_tasks(self, partitions: Collection[int]) -> tuple[list[_ClaimedRow], list[int]]:
         """Claims ended tasks of these partitions for half a minute. Also returns the partitions that may have more."""
         share = max(1, MOST_AT_ONCE // len(partitions))
         arguments = [share, _RETRY_MS, int(self._archive is not None)]
@@ -93,7 +93,7 @@ class Archiver:
         if problem != "ok":
             log.error("ended_task_unreadable", task=task.task_id, error=problem)
             return None
-        return task if await _put_or_log(self._uploads, put, task=task.task_id) else None
+        return task if await _archive_or_log(self._uploads, put, task=task.task_id) else None
 
     async def _set_expiry(self, tasks: Sequence[keys.EndedTaskMember]) -> None:
         """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
@@ -124,7 +124,7 @@ class Archiver:
         )
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
         shared_names = {name for step in steps_stored for name in step.shared_text_names} - own_texts.keys()
-        texts = {**await self._shared.read(tenant, shared_names), **own_texts}
+        texts = {**await self._shared.read_texts(tenant, shared_names), **own_texts}
         steps = to_json(
             [_fill_in_shared_texts(step, texts) for step in steps_stored if step.kind != TEXT_KIND]
         ).decode()
@@ -148,7 +148,7 @@ def _fill_in_shared_texts(step: StoredStep, texts: Mapping[str, str]) -> dict[st
     return {**fields, "at_ms": step.at_ms, **({"lost": lost_names} if lost_names else {})}
 
 
-async def _put_or_log(uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], **labels: str) -> bool:
+async def _archive_or_log(uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], **labels: str) -> bool:
     """The result of ``put``; False if it failed, which is logged with ``labels``: it is tried again later."""
     async with uploads:
         try:
@@ -187,7 +187,9 @@ SESSION_STATE_ADAPTER: TypeAdapter[SessionState] = TypeAdapter(
 
 
 class PackedSession(NamedTuple):
-    """A session's state as ``ArchivedSession`` JSON. ``mark``: the stored state, by which a change is noticed."""
+    """A session's state as ``ArchivedSession`` JSON. ``mark``: the stored state from which it was made; if the session
+    has another one by then, it is not removed.
+    """
 
     content: bytes
     mark: str
@@ -206,7 +208,7 @@ class Evictor(ScriptedStore):
     async def evict_once(self) -> int:
         """Evicts idle sessions; returns how many. May be interrupted and repeated at any point."""
         total = 0
-        while sessions := await self.claim():
+        while sessions := await self.claim_idle_sessions():
             if self._archive is None:
                 await self._take_off_idle_list(sessions)
                 continue
@@ -218,15 +220,17 @@ class Evictor(ScriptedStore):
                 break
         return total
 
-    async def claim(self) -> tuple[keys.SessionMember, ...]:
+    async def claim_idle_sessions(self) -> tuple[keys.SessionMember, ...]:
         """Claims idle sessions for half a minute."""
         arguments = [max(1, MOST_AT_ONCE // PARTITIONS), _RETRY_MS, self._idle_ms]
         calls = [([partition.idle], arguments) for partition in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return tuple(keys.unpack_member(keys.SessionMember, member) for members in rows for member in members)
 
-    async def pack(self, session: keys.SessionMember) -> PackedSession | None:
-        """The session's packed state; None if it has none. Only ``remove`` checks whether the session has work."""
+    async def pack_session(self, session: keys.SessionMember) -> PackedSession | None:
+        """The session's state, packed for the archive; None if Redis has no state of it. Whether the session has work
+        is checked by ``remove_session`` alone.
+        """
         name = keys.session_keys(*session).session
         reply = await self._scripts.execute("HMGET", name, "owner", "state", "last")
         owner, state, last_task_id = (str(field or "") for field in cast("list[str | None]", reply))
@@ -242,7 +246,7 @@ class Evictor(ScriptedStore):
         )
         return PackedSession(session_record.model_dump_json().encode(), state)
 
-    async def remove(self, session: keys.SessionMember, mark: str) -> bool:
+    async def remove_session(self, session: keys.SessionMember, mark: str) -> bool:
         """Removes the session in one step; False, and nothing removed, if it has work or ``mark`` is not its state."""
         names = order_script_keys("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
         return await self._scripts.run("evict_idle", names, [keys.pack_session(*session), mark]) == 1
@@ -251,15 +255,15 @@ class Evictor(ScriptedStore):
         """Archives the session, then removes it if it has not changed; returns whether it did."""
 
         async def put() -> bool:
-            packed = await self.pack(session)
+            packed = await self.pack_session(session)
             if packed is not None:
                 await archive.put(session.tenant, session.session_id, packed.content)
-                if await self.remove(session, packed.mark):
+                if await self.remove_session(session, packed.mark):
                     return True
             await self._drop_if_stateless(archive, session)
             return False
 
-        return await _put_or_log(self._uploads, put, session=session.session_id)
+        return await _archive_or_log(self._uploads, put, session=session.session_id)
 
     async def _drop_if_stateless(self, archive: Archive, session: keys.SessionMember) -> None:
         """Takes a session without a state in Redis off the idle list.

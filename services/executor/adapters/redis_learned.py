@@ -51,16 +51,16 @@ class RedisLearned(LearnedStore):
         )
         for rows in changed_rows:
             kinds = zip(_LESSON_TYPES, (*rows[:2], rows[2][:ENTITIES_KEPT]), by_row, strict=True)
-            by_row = [_parse_rows(kind, tenant, kind_rows, known) for kind, kind_rows, known in kinds]
+            by_row = [_parse_lesson_rows(kind, tenant, kind_rows, known) for kind, kind_rows, known in kinds]
             lessons = [tuple(known.values()) for known in by_row]
             self._lessons.put(tenant, _Lessons(mark, by_row, lessons), sum(map(len, lessons)))
         cases, facts, entities = lessons
         accuracies: dict[ThresholdKind, PredictionAccuracy] = {}
         for kind, row in zip(ThresholdKind, accuracy_rows, strict=True):
-            if row is not None and (parsed_rows := _parse_rows(PredictionAccuracy, tenant, [row])):
+            if row is not None and (parsed_rows := _parse_lesson_rows(PredictionAccuracy, tenant, [row])):
                 accuracies[kind] = parsed_rows[row]
         return Experience(
-            _read_arms(numbers),
+            _parse_arms(numbers),
             cast("tuple[CaseEntry, ...]", cases),
             cast("tuple[KnownFact, ...]", facts),
             cast("tuple[KnownEntity, ...]", entities),
@@ -111,7 +111,7 @@ class RedisLearned(LearnedStore):
             return await self._scripts.execute(*words)
 
 
-def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
+def _parse_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
     """The arm of each strategy that has one, from a flat list of pulls and reward units in the order of ``Strategy``.
 
     Raises ``StoreUnavailable`` if the list has another length, or holds what is no number.
@@ -138,7 +138,7 @@ _NO_LESSONS = _Lessons("", ({}, {}, {}), ((), (), ()))
 _LESSON_TYPES: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
 
 
-def _parse_rows(
+def _parse_lesson_rows(
     kind: type[LearnedT], tenant: str, rows: Sequence[str], known: Mapping[str, LearnedT] = {}
 ) -> dict[str, LearnedT]:
     """The parsed lessons by row; those that are ``known`` are not parsed again.

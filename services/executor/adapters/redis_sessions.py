@@ -15,7 +15,7 @@ from services.executor.adapters.redis_turns import (
     ClaimReply,
     RedisTurnStore,
     pack_stream_entry,
-    read_store_time,
+    parse_store_time,
 )
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.turns import (
@@ -73,7 +73,7 @@ class RedisSessions(Sessions):
         self._claimed: dict[Lease, list[Reply]] = {}  # turns that claims have begun, until they are asked for
 
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
-        reply = await self._claim(tenant, session_id, "")
+        reply = await self._run_claim_script(tenant, session_id, "")
         if reply is None:
             return None
         lease = Lease(
@@ -83,10 +83,12 @@ class RedisSessions(Sessions):
         return lease
 
     async def begin_next_turn(self, lease: Lease) -> TurnWork | None:
-        reply = self._claimed.pop(lease, None) or await self._claim(lease.tenant, lease.session_id, str(lease.fence))
+        reply = self._claimed.pop(lease, None) or await self._run_claim_script(
+            lease.tenant, lease.session_id, str(lease.fence)
+        )
         return None if reply is None else await self._parse_claimed_work(lease, reply)
 
-    async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
+    async def _run_claim_script(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
         """Begins the session's next turn; returns all that is stored of its task. None, and no lease, if none waits.
 
         ``fence``: that of the lease held, or empty to take a new one. Raises ``LeaseLost`` if that lease is no longer
@@ -143,14 +145,14 @@ class RedisSessions(Sessions):
 
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         chunks = list(_split_leases(leases))
-        calls = [self._pack_extension(partition, chunk) for partition, chunk in chunks]
+        calls = [self._build_extension_call(partition, chunk) for partition, chunk in chunks]
         replies = await self._scripts.run_many("extend", calls) if calls else []
         pairs = tuple(zip(chunks, cast("list[list[list[int]]]", replies), strict=True))
         lost_leases = tuple(chunk[index - 1] for (_, chunk), (places, _) in pairs for index in places)
         signalled_leases = tuple(chunk[index - 1] for (_, chunk), (_, places) in pairs for index in places)
         return HeartbeatResult(lost_leases, signalled_leases)
 
-    def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
+    def _build_extension_call(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
         names = [partition, *(name for lease in leases for name in _list_heartbeat_keys(lease))]
         members = ((lease.fence, keys.pack_session(lease.tenant, lease.session_id)) for lease in leases)
         return names, [self._owner, self._lease_ms, *(value for member in members for value in member)]
@@ -276,6 +278,8 @@ _QUEUE_SECONDS = keys.ONE_DAY
 
 
 class RedisSlots(ScriptedStore, SlotStore):
+    """The session slots of tenants with a cap, in Redis."""
+
     async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
         arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _SLOT_KEPT_MS, _QUEUE_SECONDS]
         reply = cast("list[int | str]", await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments))

@@ -36,7 +36,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ClaimReply(NamedTuple):
-    """What the claim read of the task besides the turn. ``task``: empty for a turn of an older release."""
+    """What the claim script read of the task besides the turn. ``task``: empty for a turn of an older release."""
 
     task: list[Reply]
     session: list[str]
@@ -62,7 +62,8 @@ class ClaimReply(NamedTuple):
 
 class TurnScripts:
     """Runs the scripts of one turn. ``claimed``: what the claim read of the task; None once this turn has stored
-    something. ``last_stop_state``: the newest one, and when it came by the process's monotonic clock.
+    something. ``last_stop_state``: the stop state of the latest reply, and when that came by the process's monotonic
+    clock.
     """
 
     def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: TurnWork) -> None:
@@ -88,7 +89,8 @@ class TurnScripts:
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
     ) -> tuple[ports.StopState, bool]:
-        """Stores one step, and the ledger entry in ``write``; the stop state, and whether enough replicas confirmed.
+        """Stores one step of the turn, with the ledger entry in ``write`` if there is one. Returns the stop state, and
+        whether ``replicas`` replicas have confirmed the step.
 
         Raises ``LeaseLost``, and ``LedgerConflict`` if the task is not as this turn last stored it.
         """
@@ -109,7 +111,7 @@ class TurnScripts:
             "version": self._version if record else "",
             "json": pack_task_record(record) if record else "",
             "state": record.state.value if record else "",
-            "steps": await self.journal.pack(batch.entries),
+            "steps": await self.journal.pack_steps(batch.entries),
             "count": count,
             "event_entry": events,
         }
@@ -123,9 +125,9 @@ class TurnScripts:
         Raises ``LeaseLost``, and ``LedgerConflict`` if the task is not as this turn last stored it.
         """
         if end.record.state.is_terminal:
-            row = await self.journal.pack(end.entries)
+            row = await self.journal.pack_steps(end.entries)
         else:
-            row = self.journal.pack_with_texts(end.entries)
+            row = self.journal.pack_steps_with_texts(end.entries)
         tenant = self._lease.tenant
         waiting_approvals = keys.waiting_approvals_key(partition_of(tenant, self._lease.session_id), tenant)
         names = order_script_keys("finish", *self._keys, stopped=self._stopped, asked=waiting_approvals)
@@ -165,7 +167,7 @@ class TurnScripts:
             "detail": keys.TASK_DETAIL_RETENTION_SECONDS,
             "settled_id": settled_approval.approval_id if settled_approval else "",
             "settled": settled_approval.stored_json() if settled_approval else "",
-            "deadline": _get_approval_deadline_ms(approval),
+            "deadline": _choose_approval_deadline_ms(approval),
             "seconds": keys.TASK_RETENTION_SECONDS,
             "notice_members": "\n".join(self._list_notice_members(end)),
             "trace": record.traceparent or "",
@@ -191,7 +193,7 @@ class TurnScripts:
     def _read_stop_state(self, reply: list[str]) -> ports.StopState:
         match reply:
             case ["ok" | "refused" as word, _, stopped, *signals]:
-                stop_state = ports.StopState(read_store_time(reply), self._find_own_cancel(signals), stopped or None)
+                stop_state = ports.StopState(parse_store_time(reply), self._find_own_cancel(signals), stopped or None)
                 self.last_stop_state = stop_state, monotonic()
                 return stop_state._replace(was_refused=word == "refused")
             case ["lost"]:
@@ -205,12 +207,12 @@ class TurnScripts:
         return next(cancels, None)
 
 
-def read_store_time(reply: Sequence[str]) -> datetime:
+def parse_store_time(reply: Sequence[str]) -> datetime:
     """The store's time (aware, UTC) in the reply of a turn's script, whose second item is microseconds since 1970."""
     return _EPOCH + timedelta(microseconds=int(reply[1]))
 
 
-def _get_approval_deadline_ms(approval: Approval | None) -> int | str:
+def _choose_approval_deadline_ms(approval: Approval | None) -> int | str:
     """The deadline of a waiting approval in milliseconds; empty for any other approval."""
     if approval is None or approval.status is not ApprovalStatus.WAITING:
         return ""
@@ -264,7 +266,7 @@ class RedisTurnStore(ports.TurnStore):
     async def read_journal(self) -> tuple[ports.JournalEntry, ...]:
         reply = self._scripts.claimed
         rows = reply.journal if reply else await self._redis.execute("XRANGE", self._scripts.task.journal, "-", "+")
-        return await self._scripts.journal.read(cast("list[StreamRow]", rows))
+        return await self._scripts.journal.parse_rows(cast("list[StreamRow]", rows))
 
     async def read_approval(self) -> Approval | None:
         reply = self._scripts.claimed
@@ -309,7 +311,7 @@ class RedisTurnStore(ports.TurnStore):
         Whether Redis was replaced is checked before the intent is stored and again after, since it may be replaced in
         between. Raises if the write must not be sent.
         """
-        self._intents.check_failover_visible()
+        self._intents.require_visible_failovers()
         is_doubted = self._intents.may_have_been_sent(entry, was_shown_before)
         stop_state, is_confirmed = await self._store_intent(
             _mark_possibly_sent(entry) if is_doubted else entry, call_seconds, batch
@@ -441,9 +443,11 @@ class WriteRefusal(NamedTuple):
 
 
 class StoredIntents:
-    """The write intents that this process has stored for one turn, checked against a failover that may have lost some
-    (I3). Replicas confirm an intent before its request is sent. Where no replica is asked to, a turn that is older than
-    a failover takes a write for possibly sent, unless this process alone has worked on the turn.
+    """The intents (writes that are stored before they are sent) that this process has stored for one turn. It checks
+    whether a failover may have lost some (I3).
+
+    Replicas confirm an intent before its request is sent. Where no replica is asked to, a turn that is older than a
+    failover takes a write for possibly sent, unless this process alone has worked on the turn.
     """
 
     def __init__(self, lineage: RedisLineage, work: TurnWork) -> None:
@@ -458,7 +462,7 @@ class StoredIntents:
         """How many replicas must confirm an intent before its request is sent."""
         return self._lineage.confirm_replicas
 
-    def check_failover_visible(self) -> None:
+    def require_visible_failovers(self) -> None:
         """Raises ``StoreUnavailable`` while a failover of Redis could go unnoticed: then no intent may be stored."""
         if problem := self._lineage.failover_risk:
             raise StoreUnavailable(str(problem))

@@ -39,7 +39,7 @@ class DueTimer(NamedTuple):
 
 
 class OverdueWork(NamedTuple):
-    """What one survey of the partitions found."""
+    """What one look at all partitions found: sessions to wake, and timers to fire."""
 
     unwoken: tuple[SessionName, ...] = ()  # work waits; nobody has claimed it for a while
     due: tuple[SessionName, ...] = ()  # likewise, and it was to be looked at now: a further try, a free slot
@@ -110,7 +110,9 @@ class Reaper:
         self.outcomes_behind = sum(max(0, number - 1) for number in entries)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """Puts the timer's turn before its session's messages; False if the timer is outdated or the store fails."""
+        """Queues the turn that the timer is for, before its session's messages; False if the timer is outdated or the
+        store fails.
+        """
         tenant, session_id, task_id, _ = timer.member
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         turn = build_deadline_turn(timer)
@@ -165,12 +167,12 @@ def _pair_members_with_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]
 
 
 def _parse_due_timers(now_ms: int, row: Sequence[str]) -> Iterator[DueTimer]:
-    now = _to_datetime(now_ms)
+    now = _convert_ms_to_datetime(now_ms)
     return (
-        DueTimer(keys.unpack_member(keys.TimerMember, member), now, _to_datetime(score))
+        DueTimer(keys.unpack_member(keys.TimerMember, member), now, _convert_ms_to_datetime(score))
         for member, score in _pair_members_with_scores(row)
     )
 
 
-def _to_datetime(milliseconds: float) -> datetime:
+def _convert_ms_to_datetime(milliseconds: float) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds)

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 
 class CircuitState(StrEnum):
+    """Whether a circuit breaker lets calls pass."""
+
     CLOSED = "closed"  # calls pass
     OPEN = "open"  # no call passes
     HALF_OPEN = "half-open"  # one call passes, and what becomes of it decides
@@ -47,7 +49,9 @@ DEFAULT_LIMITS = CircuitBreakerLimits()
 
 
 class CircuitBreaker:
-    """The circuit breaker of one server. ``now`` is in seconds on any clock that never goes back."""
+    """The circuit breaker of one server: after repeated failures it refuses calls for a while, then lets one trial call
+    pass. ``now`` is in seconds on any clock that never goes back.
+    """
 
     def __init__(self, limits: CircuitBreakerLimits = DEFAULT_LIMITS) -> None:
         self._limits = limits
@@ -143,7 +147,7 @@ class Resilience:
         self._breakers = LruCache[str, CircuitBreaker](MOST_BREAKERS)
 
     @property
-    def circuit_counts(self) -> Mapping[str, int]:
+    def count_circuits_by_state(self) -> Mapping[str, int]:
         """The number of servers by breaker state, for ``/health``."""
         now = self._clock()
         return Counter(breaker.get_state(now).value for breaker in self._breakers.values())

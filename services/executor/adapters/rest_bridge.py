@@ -25,6 +25,8 @@ _HEADERS = {
 
 
 class _BridgeReply(NamedTuple):
+    """Status and body of a bridge's HTTP response."""
+
     status: int
     body: bytes
 
@@ -54,7 +56,7 @@ class RestBridge(http.HttpToolServers[tuple[_BridgeReply, ClassifiedToolList]]):
         if connection.traceparent and (traceparent := self._tracer.traceparent()):
             request.headers["traceparent"] = traceparent
         reply = await self._ask(connection, tool, request, timeout)
-        return _parse_answer(tool, reply.status, reply.body)
+        return _parse_call_answer(tool, reply.status, reply.body)
 
     async def _ask(
         self, connection: Connection, question: str, request: httpx2.Request, seconds: float
@@ -69,7 +71,7 @@ class RestBridge(http.HttpToolServers[tuple[_BridgeReply, ClassifiedToolList]]):
         except TimeoutError:
             raise ports.ToolSilent(f"{question}: no answer within {seconds:g} seconds") from None
         except http.TRANSPORT_ERRORS as error:
-            raise http.to_port_error(error, f"{question}: ") from error
+            raise http.convert_to_port_error(error, f"{question}: ") from error
 
     async def _fetch_reply(self, connection: Connection, prefix: str, request: httpx2.Request) -> _BridgeReply:
         response = await self._http.send(connection, request)
@@ -107,7 +109,7 @@ def _parse_listing(connection: Connection, status: int, body: bytes) -> list[Lis
     return _parse_listed_tools(connection, tools)
 
 
-def _parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
+def _parse_call_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     """The answer to a call.
 
     A status 4xx but 408, and a 2xx whose content is an error, are error answers; of these only a 4xx that is neither

@@ -83,7 +83,7 @@ class ServerHttp:
         self, header: CredentialHeader, connection: Connection, request: httpx2.Request
     ) -> httpx2.Response:
         """Raises ``CredentialUnavailable`` for another origin than the connection's."""
-        if get_origin(str(request.url)) != get_origin(connection.url):
+        if parse_origin(str(request.url)) != parse_origin(connection.url):
             raise CredentialUnavailable(
                 f"the credential {_describe_credential(connection)} goes to its connection's own origin alone"
             )
@@ -95,13 +95,13 @@ def _describe_credential(connection: Connection) -> str:
     return str(connection.credential.reference) if connection.credential else "of no connection"
 
 
-def get_origin(url: str) -> tuple[str, str, int | None]:
+def parse_origin(url: str) -> tuple[str, str, int | None]:
     """Scheme, host and port of a URL; a missing port becomes the scheme's default."""
     split = urlsplit(url)
     return split.scheme.lower(), (split.hostname or "").lower(), split.port or _DEFAULT_PORTS.get(split.scheme.lower())
 
 
-def to_port_error(error: Exception, prefix: str = "") -> ToolUnreachable | ToolSilent:
+def convert_to_port_error(error: Exception, prefix: str = "") -> ToolUnreachable | ToolSilent:
     """The port's error for one of ``TRANSPORT_ERRORS``. ``prefix``: how the sentence of a ``ToolSilent`` begins."""
     words = str(error) or type(error).__name__
     if isinstance(error, _NEVER_CONNECTED_ERRORS):

@@ -32,6 +32,8 @@ _DataLossTimes: TypeAlias = "tuple[datetime | None, ...]"
 
 
 class _StoredText(NamedTuple):
+    """A text that this process has stored, and when."""
+
     text: str
     stored_at: float
 
@@ -50,7 +52,7 @@ class SharedTexts:
         self._new_counts: Counter[str] = Counter()
         self._counted_since = 0.0
 
-    async def store(self, tenant: str, texts: Iterable[str]) -> Mapping[str, str]:
+    async def store_texts(self, tenant: str, texts: Iterable[str]) -> Mapping[str, str]:
         """Stores texts; returns the names of the stored ones, by text. The caller writes the others out in full."""
         names: dict[str, str] = {}
         for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST_SHARED_TEXT):
@@ -59,7 +61,7 @@ class SharedTexts:
                 names[text] = name
         return names
 
-    async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
+    async def read_texts(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
         """The texts by name, without those that have expired."""
         texts = {name: cached_text.text for name in names if (cached_text := self._cached.look_up((tenant, name)))}
         if missing := [name for name in names if name not in texts]:
@@ -111,7 +113,7 @@ class JournalRowCodec:
         self._texts_by_name: dict[str, str] = {}  # texts by name
         self._own_names: set[str] = set()  # names of texts that the journal holds itself
 
-    async def read(self, rows: Iterable[StreamRow]) -> tuple[JournalEntry, ...]:
+    async def parse_rows(self, rows: Iterable[StreamRow]) -> tuple[JournalEntry, ...]:
         """The steps of the rows, oldest first; of a repeated key the first one counts. Raises ``LostText``."""
         stored_steps = parse_steps(rows)
         await self._collect_texts(stored_steps)
@@ -124,13 +126,13 @@ class JournalRowCodec:
             raise LostText(f"the journal names the text {missing}, which is not stored any more") from missing
         return tuple(steps.values())
 
-    async def pack(self, entries: Sequence[JournalEntry]) -> bytes:
+    async def pack_steps(self, entries: Sequence[JournalEntry]) -> bytes:
         """Stores the steps' shared texts; packs the steps as a row that names them, for the caller to store."""
-        names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
+        names = await self._shared.store_texts(self._tenant, (text for entry in entries for text in entry.shared))
         self._texts_by_name.update({name: text for text, name in names.items()})
         return pack_steps([_build_step(entry, names) for entry in entries])
 
-    def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
+    def pack_steps_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
         """Packs the steps as a row with all texts that the journal names, which outlives the shared texts."""
         missing_texts = {text: name for name, text in self._texts_by_name.items() if name not in self._own_names}
         texts = [StoredStep(name, TEXT_KIND, (text,)) for text, name in missing_texts.items()]
@@ -141,7 +143,7 @@ class JournalRowCodec:
         self._own_names.update(own_texts)
         names = {name for step in steps for name in step.shared_text_names}
         self._texts_by_name.update(own_texts)
-        self._texts_by_name.update(await self._shared.read(self._tenant, names - self._texts_by_name.keys()))
+        self._texts_by_name.update(await self._shared.read_texts(self._tenant, names - self._texts_by_name.keys()))
 
 
 def _build_step(entry: JournalEntry, names: Mapping[str, str]) -> StoredStep:

@@ -34,7 +34,7 @@ class FileTenants(Tenants):
         self.record = record
 
     @classmethod
-    def read(cls, path: Path, tool_server: str = "") -> Self:
+    def read_file(cls, path: Path, tool_server: str = "") -> Self:
         """Reads the tenant file; raises ``BadTenantFile``."""
         try:
             record = parse_tenant_record(loads_object(path.read_text("utf-8")))
@@ -96,17 +96,17 @@ class StoredTenants(Tenants):
         record = await self.get(tenant)
         if record.version == version:
             return record
-        old_record = await self._record_of_version(tenant, version)
+        old_record = await self._read_record_of_version(tenant, version)
         if old_record is None:
             log.warning("tenant_version_not_found", tenant=tenant, version=version, now=record.version)
             return record
         pinned_fields = ("policies", "prose_policies", "enforce_prose", "unruled_writes", "strict_processes", "records")
         return record.model_copy(update={name: getattr(old_record, name) for name in pinned_fields})
 
-    async def _record_of_version(self, tenant: str, version: str) -> TenantRecord | None:
+    async def _read_record_of_version(self, tenant: str, version: str) -> TenantRecord | None:
         if version.startswith(_FILE_VERSION_PREFIX):
             try:
-                record = await self._record_of_file(tenant)
+                record = await self._get_record_of_file(tenant)
             except UnknownTenant:
                 return None
             return record if record.version == version else None
@@ -116,13 +116,13 @@ class StoredTenants(Tenants):
     async def _read_version(self, tenant: str, number: int) -> TenantRecord:
         """The record of that number, or that of the file if it was withdrawn; raises ``UnknownTenant``."""
         if not number:
-            return await self._record_of_file(tenant)
+            return await self._get_record_of_file(tenant)
         content = await self._fetch_version(tenant, number)
         if content is None:
             raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
-        return await self._record_of_file(tenant) if content.withdrawn else self._parse_record(tenant, content)
+        return await self._get_record_of_file(tenant) if content.withdrawn else self._parse_record(tenant, content)
 
-    async def _record_of_file(self, tenant: str) -> TenantRecord:
+    async def _get_record_of_file(self, tenant: str) -> TenantRecord:
         record = await self._default.get(tenant)
         return record.model_copy(update={"version": f"{_FILE_VERSION_PREFIX}{record.version}"})
 

@@ -42,14 +42,14 @@ class ServersByProtocol:
         self._servers = {"mcp": mcp, "rest": rest_servers, "a2a": agents}
         self._detected = LruCache[str, str](MOST_PROTOCOLS_CACHED)
 
-    def protocol_of(self, connection: Connection) -> str:
+    def find_protocol(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
         is_stated = connection.protocol in self._servers
         return connection.protocol if is_stated else self._detected.get(connection.url, "")
 
     def find_servers_for(self, connection: Connection) -> ports.ToolServers | None:
         """The servers of the connection's protocol; None as long as the protocol is unknown."""
-        return self._servers.get(self.protocol_of(connection))
+        return self._servers.get(self.find_protocol(connection))
 
     async def discover(self, connection: Connection, session_id: str) -> tuple[ports.Tool, ...]:
         servers = self.find_servers_for(connection)
@@ -134,11 +134,14 @@ class ConnectedServers(ports.ToolServers):
     def circuit_counts(self) -> Mapping[str, int]:
         """The number of servers by breaker state, and of connections whose credential is missing."""
         missing_count = self._credentials.missing_count
-        return {**self._resilience.circuit_counts, **({"without_credential": missing_count} if missing_count else {})}
+        return {
+            **self._resilience.count_circuits_by_state,
+            **({"without_credential": missing_count} if missing_count else {}),
+        }
 
-    def protocol_of(self, connection: Connection) -> str:
+    def find_protocol(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
-        return self._choose_servers_by_origin(connection).protocol_of(connection)
+        return self._choose_servers_by_origin(connection).find_protocol(connection)
 
     @override
     def may_have_unlisted_tools(self, connection: Connection) -> bool:

@@ -45,21 +45,22 @@ class Tenants(Protocol):
         """The tenant's present record; raises ``UnknownTenant`` or ``StoreUnavailable``."""
 
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
-        """The tenant's present record, with the rules and record kinds of an earlier ``version``, which a task began
-        with. If that version no longer exists, they are the present ones.
+        """The tenant's present record, in which the rules and record kinds are those of ``version``, with which a task
+        began. If that version no longer exists, they are the present ones.
         """
         return await self.get(tenant)
 
 
 class UnknownTenant(LookupError):
-    pass
+    """There is no record of the tenant, or it cannot be read."""
 
 
 class Experience(NamedTuple):
-    """What a tenant's earlier tasks taught: the bandit arms of one process type, and cases and facts, newest first.
+    """What a tenant's earlier tasks taught, for a task of one process type: how well each strategy did (``arms``), and
+    cases and facts, newest first.
 
-    ``entities`` are in no order. ``accuracy``: how often predictions for this process type came true.
-    ``synthesized``: the names of all stored synthesized processes, in order.
+    ``entities`` are in no order. ``accuracy``: how often predictions for this process type came true. ``synthesized``:
+    the names of all stored synthesized processes, in order.
     """
 
     arms: Arms = MappingProxyType({})
@@ -80,10 +81,12 @@ class LearnedStore(Protocol):
         """Remembers that the tenant has tools of these names."""
 
     async def get_policy_translation(self, tenant: str, key: str) -> str | None:
-        """The translated policy that is stored under the key; None if there is none. Asking for it keeps it longer."""
+        """The rules that are stored under the key; None if there are none. Asking for them keeps them longer."""
 
     async def store_policy_translation(self, tenant: str, key: str, text: str) -> None:
-        """Stores a translated policy for the tenant's later tasks; it stays as long as tasks keep asking for it."""
+        """Stores the rules that a model made of a policy in prose, for the tenant's later tasks; they stay as long as
+        tasks keep asking for them.
+        """
 
     async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:
         """The names of all synthesized processes that are kept, in order."""

@@ -21,7 +21,7 @@ class LeaseLost(Exception):
 
 
 class HandedOver(Exception):
-    """The run ends here because this process stops. Another executor continues from its stored state."""
+    """This process stops, so its run of the turn ends here. Another executor continues from the stored state."""
 
 
 class SessionUnavailable(StoreUnavailable):
@@ -52,7 +52,9 @@ EMPTY_BATCH = JournalBatch()
 
 
 class StopState(NamedTuple):
-    """Whether the task or its whole tenant has to stop, and the store's time: part of each reply to a turn."""
+    """Whether the task or its whole tenant has to stop, and the store's time. Each reply of the store to a turn has
+    it.
+    """
 
     now: datetime
     cancel: Turn | None = None
@@ -209,6 +211,8 @@ class RepairedFault(StrEnum):
 
 
 class SessionName(NamedTuple):
+    """A session, named by its tenant and its id."""
+
     tenant: str
     session_id: str
 
@@ -298,6 +302,8 @@ class HeartbeatResult(NamedTuple):
 
 
 class LeaseExtender(Protocol):
+    """Extends leases, so that no other executor takes their sessions."""
+
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         """Extends all these leases in one round trip; raises ``StoreUnavailable``."""
 
@@ -340,7 +346,9 @@ class Sessions(LeaseExtender, Protocol):
 
 
 class FreeSlotsByTenant(NamedTuple):
-    """How many sessions a process may take now; ``of_other_tenant``: of each that ``by_tenant`` does not list."""
+    """How many more sessions a process may take now, by tenant; ``of_other_tenant``: for each tenant that ``by_tenant``
+    does not list.
+    """
 
     total: int
     of_other_tenant: int
@@ -348,8 +356,8 @@ class FreeSlotsByTenant(NamedTuple):
 
 
 class SlotReply(NamedTuple):
-    """``to_wake``: sessions of the tenant's queue that got a slot by the same step, kept for them for a while.
-    ``had_slot``: an executor had taken the slot for this session before.
+    """What became of a request for a slot. ``to_wake``: sessions of the tenant's queue that got a slot by the same
+    step, which is kept for them for a while. ``had_slot``: an executor had taken the slot for this session before.
     """
 
     has_slot: bool

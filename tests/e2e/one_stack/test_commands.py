@@ -37,7 +37,7 @@ async def test_the_request_of_seed_000_gets_its_text(stack: WholeStack) -> None:
 @pytest.mark.asyncio(loop_scope="package")
 @pytest.mark.promise("cli.send")
 async def test_a_task_that_is_sent_shows_its_states_as_they_happen(stack: WholeStack) -> None:
-    sent = await call_purple("send", EXAMPLE_TASK, "--url", stack.stack.url("gateway"))
+    sent = await call_purple("send", EXAMPLE_TASK, "--url", stack.stack.get_url("gateway"))
     assert sent.code == 0, sent.err
     assert "EXP-1002" in sent.out
     assert re.search(r"ASSESS.*COMPLETE", sent.err, re.DOTALL)

@@ -68,7 +68,7 @@ async def test_a_write_whose_fate_is_unknown_waits_until_an_operator_resolves_it
     await stack.send("Update the phone of employee EMP-447 to +1 555 4250.", "doubt")
     waiting = await stack.record("doubt")
     assert (waiting.state, waiting.metadata["escalated"]) == (TaskState.INPUT_REQUIRED, True)
-    url = stack.stack.url("gateway")
+    url = stack.stack.get_url("gateway")
     shown = await call_purple("task", "show", "doubt", "--url", url, "--json")
     (doubt,) = json.loads(shown.out)["metadata"]["doubts"]
     assert (doubt["tool"], doubt["status"], doubt["before"]) == (TOOL, "absent", doubt["after"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 
 from cli.stack.child import Child, wait_until_ready
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from tests.e2e.haproxy import SERVED_BY, haproxy_or_skip, round_robin
 from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack
@@ -78,7 +78,7 @@ async def two_replicas(whole: WholeStack, proxy_port: int) -> AsyncIterator[TwoR
 
 async def start_second(whole: WholeStack) -> Child:
     """Another gateway beside the stack's own, ready."""
-    (port,) = free_ports(1)
+    (port,) = find_free_ports(1)
     first = whole.child(NAMES[0]).spec
     arguments = tuple(str(port) if word == str(_port_of(whole.child(NAMES[0]))) else word for word in first.arguments)
     spec = dataclasses.replace(first, name=NAMES[1], arguments=arguments, url=f"http://127.0.0.1:{port}")

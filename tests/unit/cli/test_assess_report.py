@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.assess.command import assess, load_assessment, save_assessment
-from cli.assess.report import assessment_table, compare_points, comparison_table, summary_sentences
+from cli.assess.report import build_assessment_table, build_comparison_table, compare_points, write_summary_sentences
 from cli.console import CommandError
 from shared.contracts.assessment.criterion_points import collect_criterion_points
 from shared.contracts.assessment.messages import JsonObject
@@ -64,7 +64,7 @@ def _shown(what: object) -> str:
 
 
 def test_the_table_has_each_criterion_under_its_dimension_with_the_reason_of_the_worst_run() -> None:
-    shown = _shown(assessment_table(_assessment(_run(RIGHT), _run(WRONG))))
+    shown = _shown(build_assessment_table(_assessment(_run(RIGHT), _run(WRONG))))
 
     assert "3 (6 0)" in shown
     assert "answered got 0" in shown
@@ -73,7 +73,7 @@ def test_the_table_has_each_criterion_under_its_dimension_with_the_reason_of_the
 
 
 def test_words_of_others_neither_steer_the_terminal_nor_count_as_markup() -> None:
-    shown = _shown(assessment_table(_assessment(_run(RIGHT))))
+    shown = _shown(build_assessment_table(_assessment(_run(RIGHT))))
 
     assert "\x1b" not in shown
     assert "[red]" in shown
@@ -88,7 +88,7 @@ def test_what_is_told_of_runs_and_of_their_difference_has_its_confidence() -> No
     right, wrong = _run(RIGHT), _run(WRONG)
     before, after = _assessment(wrong, wrong, right), _assessment(right, right, right, name="two")
 
-    said = " ".join(summary_sentences(before))
+    said = " ".join(write_summary_sentences(before))
     figures = compare_points(before, after)
     alone = compare_points(_assessment(wrong), _assessment(right, name="two"))
 
@@ -98,7 +98,7 @@ def test_what_is_told_of_runs_and_of_their_difference_has_its_confidence() -> No
         "before": 5.0, "after": 9.0, "change": 4.0, "interval": pytest.approx([-4.606, 12.606]), "clear": False
     }  # fmt: skip
     assert alone["overall"] == {"before": 3.0, "after": 9.0, "change": 6.0, "interval": None, "clear": False}
-    assert "12.61" in _shown(comparison_table(figures, ("one", "two")))
+    assert "12.61" in _shown(build_comparison_table(figures, ("one", "two")))
 
 
 def test_pass_hat_is_how_likely_that_many_runs_all_pass() -> None:
@@ -108,7 +108,7 @@ def test_pass_hat_is_how_likely_that_many_runs_all_pass() -> None:
 
 
 def test_each_failed_turn_is_told_with_its_kind() -> None:
-    said = "\n".join(summary_sentences(_assessment(_run(WRONG, "failed"))))
+    said = "\n".join(write_summary_sentences(_assessment(_run(WRONG, "failed"))))
 
     assert "Run 1: failed, 3 of 9 points" in said
     assert "Failed: turn 1, communication error: it is gone" in said
@@ -143,7 +143,7 @@ def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> Non
     alone: JsonObject = {"interval": None, "clear": False}
     assert figures["criteria"]["answered"] == {"before": 0.0, "after": 3.0, "change": 3.0, **alone}
     assert figures["overall"] == {"before": 3.0, "after": 6.0, "change": 3.0, **alone}
-    assert "+3" in _shown(comparison_table(figures, ("one", "two")))
+    assert "+3" in _shown(build_comparison_table(figures, ("one", "two")))
     assert [line.mean for line in collect_criterion_points(after)] == [3.0, 0.0, 3.0]
 
 

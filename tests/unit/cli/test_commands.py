@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cli.child_json import show_spinner
 from cli.console import StartupProgress, err, out
-from cli.main import all_commands, app, load_command
+from cli.main import app, list_commands, load_command
 from shared.domain.version import VERSION
 from tests.each_row import each_row
 
@@ -20,12 +20,12 @@ _HEAVY = ("httpx", "redis", "pydantic", "mcp", "a2a", "anthropic", "services", "
 
 
 def test_every_command_is_found_in_its_module() -> None:
-    assert {"demo", "up", "send", "approvals", "dlq", "learn", "assess", "bench", "chaos"} <= all_commands().keys()
+    assert {"demo", "up", "send", "approvals", "dlq", "learn", "assess", "bench", "chaos"} <= list_commands().keys()
 
 
-@each_row("name", all_commands())
+@each_row("name", list_commands())
 def test_a_command_is_listed_with_a_sentence_and_explains_itself(name: str) -> None:
-    entry = all_commands()[name]
+    entry = list_commands()[name]
 
     assert entry.help[0].isupper()
     assert entry.help.endswith((".", "?"))

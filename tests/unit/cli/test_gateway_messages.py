@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from cli.console import CommandError, format_local_time, out
-from cli.gateway.client import API_KEY_VARIABLE, GatewayClient, read_key
-from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
+from cli.gateway.client import API_KEY_VARIABLE, GatewayClient, read_key_variable
+from cli.gateway.live import LiveEventPrinter, format_detailed_line, format_plain_line
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, parse_task_view
 from cli.learn import split_for_requests
 from cli.send import describe_how_to_approve, list_policy_notes, print_task_view, send_and_follow
@@ -26,7 +26,7 @@ from tests.each_row import each_row
 
 
 def test_a_message_names_its_speaker_and_the_task_it_continues() -> None:
-    said = OutgoingMessage("approve", Speaker("dana", ("approver",), ("manager",)), task_id="t-1").as_params()
+    said = OutgoingMessage("approve", Speaker("dana", ("approver",), ("manager",)), task_id="t-1").build_params()
     message = said["message"]
     assert isinstance(message, dict)
     assert message["taskId"] == "t-1"
@@ -50,8 +50,8 @@ def test_the_answer_is_the_first_text_of_the_first_artifact_or_else_the_message_
 
 def test_an_event_becomes_one_line_that_starts_with_what_it_names_and_the_end_of_a_turn_none() -> None:
     event = Event("1-0", "tool", datetime.now(UTC), {"class": "read", "tool": "get_thing"})
-    assert detailed_line(event) == "get_thing  class=read"
-    assert detailed_line(Event("1-0", "turn_finished", datetime.now(UTC), {})) is None
+    assert format_detailed_line(event) == "get_thing  class=read"
+    assert format_detailed_line(Event("1-0", "turn_finished", datetime.now(UTC), {})) is None
 
 
 def test_metadata_is_named_as_in_the_gateway_s_own_records_and_counts_in_it_are_whole_numbers() -> None:
@@ -85,7 +85,7 @@ _ASKED = {"tool": "get_expense", "tool_class": "read", "connection": "default", 
     ("status", {"status": "input-required", "reason": "Many lines"}, "input-required"),
 )
 def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str, data: JsonObject, said: str) -> None:
-    assert plain_line(Event("1-0", kind, datetime.now(UTC), data)) == said
+    assert format_plain_line(Event("1-0", kind, datetime.now(UTC), data)) == said
 
 
 @pytest.mark.promise("cli.send")
@@ -101,7 +101,7 @@ def test_a_person_reads_what_happens_without_what_only_operators_need(kind: str,
     ("of_tomorrow", {"x": 1}),
 )
 def test_what_only_operators_need_has_no_plain_line(kind: str, data: JsonObject) -> None:
-    assert plain_line(Event("1-0", kind, datetime.now(UTC), data)) is None
+    assert format_plain_line(Event("1-0", kind, datetime.now(UTC), data)) is None
 
 
 _EVENT = 'id: {id}\nevent: note\ndata: {{"kind": "note", "at": "2026-01-05T12:00:00Z", "data": {{}}}}\n\n'
@@ -275,7 +275,7 @@ def test_a_task_that_goes_on_is_said_to_and_where_to_look(capsys: pytest.Capture
 def test_a_key_is_read_without_the_white_space_around_it(monkeypatch: pytest.MonkeyPatch, held: str, key: str) -> None:
     """A file that an environment is made of may end with a line break."""
     monkeypatch.setenv(API_KEY_VARIABLE, held)
-    assert read_key(API_KEY_VARIABLE) == key
+    assert read_key_variable(API_KEY_VARIABLE) == key
 
 
 @each_row("held", ["pa_1\nX-Evil: 1", "pa_1_\u00fc", "pa 1"])
@@ -284,5 +284,5 @@ def test_a_key_that_no_header_can_carry_is_refused_by_its_variable_and_not_shown
 ) -> None:
     monkeypatch.setenv(API_KEY_VARIABLE, held)
     with pytest.raises(CommandError, match="PURPLE_API_KEY holds") as refused:
-        read_key(API_KEY_VARIABLE)
+        read_key_variable(API_KEY_VARIABLE)
     assert "pa" not in str(refused.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.audit import print_writes, writes_as_csv
+from cli.audit import format_writes_as_csv, print_writes
 from cli.main import app
 from services.policy.entrypoints.commands import run_backtest_command, run_check_command
 from shared.domain.exact_json import JsonObject
@@ -202,7 +202,7 @@ WRITE: JsonObject = {
 
 
 def _read(writes: list[JsonObject]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(writes_as_csv(writes))))
+    return list(csv.DictReader(io.StringIO(format_writes_as_csv(writes))))
 
 
 @pytest.mark.promise("audit.each_write", "audit.formats")
@@ -232,7 +232,7 @@ def test_no_cell_is_a_formula(said: str) -> None:
 
 @pytest.mark.promise("audit.formats")
 def test_no_writes_are_a_line_of_names() -> None:
-    assert writes_as_csv([]).count("\n") == 1
+    assert format_writes_as_csv([]).count("\n") == 1
 
 
 @pytest.mark.promise("audit.kept")

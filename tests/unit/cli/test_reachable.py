@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from cli.stack.reachable import find_unreachable_servers
 
 
@@ -14,7 +14,7 @@ async def test_a_server_that_is_not_there_is_named_and_one_that_answers_anything
         await writer.drain()
         writer.close()
 
-    (free_port,) = free_ports(1)
+    (free_port,) = find_free_ports(1)
     async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         told = await find_unreachable_servers(

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from cli.console import CommandError
 from cli.main import app
-from cli.replay import archive_environ
+from cli.replay import build_archive_environ
 from cli.stack import registry
 
 pytestmark = pytest.mark.promise("cli.finds_the_stack")
@@ -29,10 +29,10 @@ def _stack(folder: Path, port: int = 9110) -> registry.RunningStack:
 def test_a_stack_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:
     stack = _stack(tmp_path / "elsewhere" / ".purple")
     with registry.register_stack(stack):
-        assert registry.running_stacks() == (stack,)
-        assert registry.url_of_running_gateway() == stack.url
-        assert registry.data_folder() == stack.folder
-    assert (registry.running_stacks(), registry.url_of_running_gateway(), registry.data_folder()) == (
+        assert registry.list_running_stacks() == (stack,)
+        assert registry.find_gateway_url() == stack.url
+        assert registry.find_data_folder() == stack.folder
+    assert (registry.list_running_stacks(), registry.find_gateway_url(), registry.find_data_folder()) == (
         (),
         registry.DEFAULT_URL,
         None,
@@ -43,7 +43,7 @@ def test_a_file_of_a_killed_launcher_counts_for_nothing(tmp_path: Path) -> None:
     with registry.register_stack(_stack(tmp_path)):
         left = next((tmp_path / "purple-agent").glob("*.json")).read_text()
     (tmp_path / "purple-agent" / "1.json").write_text(left)
-    assert registry.running_stacks() == ()
+    assert registry.list_running_stacks() == ()
 
 
 def test_of_several_the_one_whose_data_lie_here_is_meant(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_of_several_here_the_one_at_the_usual_address_is_meant_and_else_one_has_
 def test_a_registry_that_others_can_write_is_not_believed(tmp_path: Path) -> None:
     (tmp_path / "purple-agent").mkdir(mode=0o777)
     (tmp_path / "purple-agent").chmod(0o777)
-    assert registry.running_stacks() == ()
+    assert registry.list_running_stacks() == ()
 
 
 @pytest.mark.usefixtures("runtime")
@@ -72,9 +72,9 @@ def test_the_running_stacks_archive_is_read_from_anywhere(tmp_path: Path, monkey
     folder = tmp_path / "elsewhere"
     (folder / "archive").mkdir(parents=True)
     with registry.register_stack(_stack(folder)):
-        assert archive_environ(None)["ARCHIVE_URL"] == (folder / "archive").as_uri()
+        assert build_archive_environ(None)["ARCHIVE_URL"] == (folder / "archive").as_uri()
     with pytest.raises(CommandError, match="holds no archive"):
-        archive_environ(None)
+        build_archive_environ(None)
     assert os.environ.get("ARCHIVE_URL") is None
 
 

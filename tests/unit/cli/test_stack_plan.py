@@ -16,7 +16,7 @@ from cli.launcher import (
     record_unruled_writes_choice,
 )
 from cli.stack.child import TERM_SECONDS
-from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, model_notice, plan_stack
+from cli.stack.plan import PLANNER_NOTICE, ProcessSpec, StackOptions, StackPorts, choose_model_notice, plan_stack
 from tests.each_row import each_row
 
 PORTS = StackPorts(planner=1, company=2, policy=3, learner=6, executors=(4, 5))
@@ -68,7 +68,7 @@ def test_with_a_model_configured_there_is_no_planner_and_no_notice(name: str) ->
     assert "planner" not in plan
     assert plan["executor-1"].environ[name] == "given"
     assert "HAIKU_MODEL" not in plan["executor-1"].environ
-    assert model_notice(StackOptions(Path("/data"), environ)) == ""
+    assert choose_model_notice(StackOptions(Path("/data"), environ)) == ""
 
 
 @pytest.mark.promise("secrets.model_key")
@@ -139,11 +139,11 @@ def test_an_assessor_is_part_of_a_stack_that_asks_for_one_and_ends_before_those_
 @pytest.mark.promise("launcher.restarts")
 def test_the_pause_grows_with_each_early_end_up_to_a_bound_and_begins_anew_after_a_long_run() -> None:
     restarts = RestartBackoff()
-    pauses = [restarts.pause_after(lived=1.0) for _ in range(9)]
+    pauses = [restarts.compute_pause_after(lived=1.0) for _ in range(9)]
     assert pauses[:3] == [0.5, 1.0, 2.0]
     assert pauses == sorted(pauses)
     assert pauses[-1] == LONGEST_PAUSE_SECONDS
-    assert restarts.pause_after(lived=STARTED_AFTER_SECONDS) == 0.5
+    assert restarts.compute_pause_after(lived=STARTED_AFTER_SECONDS) == 0.5
 
 
 FOREIGN = {"GREEN_AGENT_MCP_URL": "http://tools.example/mcp"}

@@ -292,7 +292,7 @@ def test_a_tenants_policy_with_a_field_that_nobody_reads_stops_the_start(
     file = tmp_path / "tenant.json"
     file.write_text(json.dumps({"id": "default", "policies": [policy]}), "utf-8")
     with pytest.raises(BadTenantFile, match=sentence):
-        FileTenants.read(file)
+        FileTenants.read_file(file)
 
 
 @pytest.mark.parametrize("url", ["http://tools:99999", "http://tools:x", "http://[::1", "http://a..b", "http://:80"])
@@ -300,7 +300,7 @@ def test_a_tenants_file_with_a_tool_server_that_no_client_can_call_stops_the_sta
     file = tmp_path / "tenant.json"
     file.write_text(json.dumps({"id": "t", "connections": [{"id": "office", "url": url}]}), "utf-8")
     with pytest.raises(BadTenantFile, match="is no usable URL"):
-        FileTenants.read(file)
+        FileTenants.read_file(file)
 
 
 def test_a_tenants_file_holds_rules_of_every_kind_in_one_list_and_has_the_given_server_where_it_names_none(
@@ -309,10 +309,10 @@ def test_a_tenants_file_holds_rules_of_every_kind_in_one_list_and_has_the_given_
     file = tmp_path / "tenant.json"
     rules = [{"id": "A", "kind": "never", "tool": "pay"}, {"id": "B", "type": "deny", "keywords": ["x"]}]
     file.write_text(json.dumps({"id": "default", "policies": [{"id": "p", "rules": rules}]}), "utf-8")
-    (policy,) = FileTenants.read(file).record.policies
+    (policy,) = FileTenants.read_file(file).record.policies
     assert ([rule.id for rule in policy.tool_rules], [rule.id for rule in policy.text_rules]) == (["A"], ["B"])
     (tmp_path / "tenant.json").write_text('{"id": "t", "connections": []}')
-    (one,) = FileTenants.read(tmp_path / "tenant.json", "http://tools:9009").record.connections
+    (one,) = FileTenants.read_file(tmp_path / "tenant.json", "http://tools:9009").record.connections
     assert (one.id, one.url) == ("default", "http://tools:9009")
 
 

@@ -7,8 +7,8 @@ from a2a.types import Message, Task, TaskState, TaskStatus
 from google.protobuf.json_format import ParseDict
 from typing_extensions import override
 
-from services.executor.adapters.a2a_client import to_tool_answer
-from services.executor.adapters.credentials import DEFAULT_TOKEN_LIFETIME_SECONDS, read_lifetime
+from services.executor.adapters.a2a_client import convert_to_tool_answer
+from services.executor.adapters.credentials import DEFAULT_TOKEN_LIFETIME_SECONDS, parse_token_lifetime
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
@@ -59,7 +59,7 @@ async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
     ]
 
     assert [answer and answer.content for answer in answers] == ["call", "read", "recalled", "stopped"]
-    assert servers.protocol_of(_AGENT) == "a2a"
+    assert servers.find_protocol(_AGENT) == "a2a"
 
 
 @pytest.mark.promise("I4.unread_errors")
@@ -73,7 +73,7 @@ async def test_each_question_reaches_the_agent_as_what_it_is() -> None:
 )
 def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun: bool) -> None:
     """A canceled task may have done a part of it, and one without a state may have done anything."""
-    answer = to_tool_answer(Task(id="t1", status=TaskStatus(state=state)))
+    answer = convert_to_tool_answer(Task(id="t1", status=TaskStatus(state=state)))
     assert (answer.is_error, answer.not_begun) == (True, not_begun)
 
 
@@ -89,7 +89,7 @@ def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun
     ("soon", DEFAULT_TOKEN_LIFETIME_SECONDS),
 )
 def test_a_token_is_kept_for_a_bounded_time_whatever_is_said_of_its_life(life: object, seconds: float) -> None:
-    assert read_lifetime(life) == seconds
+    assert parse_token_lifetime(life) == seconds
 
 
 @pytest.mark.promise("tools.silent_unless_certain")
@@ -98,4 +98,4 @@ def test_an_agents_data_that_are_no_json_are_no_usable_answer(number: float) -> 
     """Its own JSON said ``NaN``, or ``1e400``."""
     message = ParseDict({"parts": [{"data": {"weight": number}}]}, Message())
     with pytest.raises(ToolSilent, match="cannot be used"):
-        to_tool_answer(message)
+        convert_to_tool_answer(message)

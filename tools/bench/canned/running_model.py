@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from tools.bench.gateway.servers import await_open, run_module
 
 
 @asynccontextmanager
 async def canned_model() -> AsyncIterator[int]:
     """Its port."""
-    port = free_ports(1)[0]
+    port = find_free_ports(1)[0]
     with run_module(["tools.bench.canned.model_server", str(port)], {}) as process:
         await await_open(port, process)
         yield port

@@ -18,7 +18,7 @@ from cli.console import CommandError, err
 from cli.gateway.client import GatewayClient, build_path
 from cli.gateway.messages import OutgoingMessage, Speaker
 from cli.launcher import Stack, run_stack
-from cli.stack.plan import StackOptions, free_ports
+from cli.stack.plan import StackOptions, find_free_ports
 from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import Json, loads_object, to_exact
 from shared.infra.installation import InstallationGaugeReader
@@ -118,7 +118,7 @@ def _options(folder: Path, plan: BurstPlan) -> StackOptions:
     }
     if plan.most_waiting:
         own["MAX_WAITING_SESSIONS"] = str(plan.most_waiting)
-    return StackOptions(folder, {**kept, **own}, port=free_ports(1)[0], executors=plan.executors)
+    return StackOptions(folder, {**kept, **own}, port=find_free_ports(1)[0], executors=plan.executors)
 
 
 @asynccontextmanager
@@ -147,8 +147,8 @@ class _Burst:
         asking: httpx.AsyncClient,
     ) -> None:
         self._stack, self._queue, self._plan = stack, queue, plan
-        self._flood = GatewayClient(stack.url("gateway"), flooding)
-        self._quiet = GatewayClient(stack.url("gateway"), asking)
+        self._flood = GatewayClient(stack.get_url("gateway"), flooding)
+        self._quiet = GatewayClient(stack.get_url("gateway"), asking)
         self._installation = InstallationGaugeReader(state)
         self._drained = asyncio.Event()
         self._used: list[float] = []

@@ -11,7 +11,7 @@ import httpx
 from cli.assess.assessor import RunParameters, connect_assessor, run_assessment
 from cli.console import CommandError, err
 from cli.launcher import run_stack
-from cli.stack.plan import StackOptions, free_ports
+from cli.stack.plan import StackOptions, find_free_ports
 from shared.contracts.assessment.messages import Update
 from shared.contracts.assessment.results import AssessmentResults
 from shared.domain.exact_json import JsonObject, loads_object
@@ -38,12 +38,12 @@ class MeasuredDay(NamedTuple):
 async def measure_planner(scenarios: Path, names: Iterable[str], stack_folder: Path) -> dict[str, MeasuredDay]:
     """One stack for all days, one after another. Raises ``CommandError``."""
     kept = {name: value for name, value in os.environ.items() if name not in (*_FROM_ELSEWHERE, *_MODEL)}
-    options = StackOptions(stack_folder, kept, port=free_ports(1)[0])
+    options = StackOptions(stack_folder, kept, port=find_free_ports(1)[0])
     measured: dict[str, MeasuredDay] = {}
     async with run_stack(options) as stack, connect_assessor("", scenarios) as (assessor, http):
         seen: set[str] = set()
         for name in names:
-            gateway = stack.url("gateway")
+            gateway = stack.get_url("gateway")
             with err.status(f"The planner's {name} ..."):
                 wanted = RunParameters(name, gateway, max_turns=_MOST_TURNS, turn_timeout=_TURN_SECONDS)
                 results = await run_assessment(assessor, http, wanted, _ignore_update)

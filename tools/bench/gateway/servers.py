@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from cli.stack.plan import free_ports
+from cli.stack.plan import find_free_ports
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.task import TaskEvent
@@ -47,7 +47,7 @@ class Server(NamedTuple):
 @asynccontextmanager
 async def serving_both() -> AsyncIterator[tuple[Server, Server]]:
     """Ours, on durable Redis with default settings, and the SDK's."""
-    ours, theirs = free_ports(2)
+    ours, theirs = find_free_ports(2)
     with tempfile.TemporaryDirectory(prefix="purple-bench-") as folder, EmbeddedRedis(Path(folder) / "state") as state:
         settings = {
             "REDIS_URL": state.url,

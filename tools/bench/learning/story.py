@@ -18,7 +18,7 @@ from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.live import send_and_follow_turn
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView
 from cli.launcher import Stack, run_stack
-from cli.stack.plan import StackOptions, free_ports
+from cli.stack.plan import StackOptions, find_free_ports
 from shared.domain.exact_json import Json, loads_object
 from shared.infra.tls import load_client_tls_context
 
@@ -73,13 +73,13 @@ class LearningFigures(NamedTuple):
 async def measure_learning() -> LearningFigures:
     """Raises ``CommandError`` if the stack cannot be had, or a task does not end as it should."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with run_stack(_options(Path(folder))) as stack, connect_gateway(stack.url("gateway")) as client:
+        async with run_stack(_options(Path(folder))) as stack, connect_gateway(stack.get_url("gateway")) as client:
             return await _LearningRun(stack, client).measure()
 
 
 def _options(folder: Path) -> StackOptions:
     kept = {name: value for name, value in os.environ.items() if name not in (*_FROM_ELSEWHERE, *_MODEL)}
-    return StackOptions(folder, {**kept, "PLANNER_FAULTS": _FAULT}, port=free_ports(1)[0])
+    return StackOptions(folder, {**kept, "PLANNER_FAULTS": _FAULT}, port=find_free_ports(1)[0])
 
 
 class _LearningRun:
@@ -118,7 +118,7 @@ class _LearningRun:
 
     async def _read_status(self) -> Mapping[str, Json]:
         async with httpx.AsyncClient(
-            base_url=self._stack.url("gateway"),
+            base_url=self._stack.get_url("gateway"),
             trust_env=False,
             timeout=10,
             verify=load_client_tls_context(),
@@ -129,7 +129,7 @@ class _LearningRun:
         """Milliseconds of ``GET /rl/status``: the median, and what 99 of 100 stay under."""
         times: list[float] = []
         async with httpx.AsyncClient(
-            base_url=self._stack.url("gateway"),
+            base_url=self._stack.get_url("gateway"),
             trust_env=False,
             timeout=10,
             verify=load_client_tls_context(),

@@ -20,7 +20,7 @@ from cli.console import CommandError, err
 from cli.gateway.client import GatewayClient, connect_gateway
 from cli.gateway.messages import OutgoingMessage, Speaker
 from cli.launcher import Stack, run_stack
-from cli.stack.plan import StackOptions, free_ports
+from cli.stack.plan import StackOptions, find_free_ports
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
@@ -83,7 +83,7 @@ async def measure_overhead(tasks: int, at_once: int, strategy: str) -> OverheadF
             company = next(child.spec.url for child in stack.children if child.spec.name == "company")
             at = start_floor(Path(folder) / "floor", model, urlsplit(company).port or 0)
             floor = await open_.enter_async_context(at)
-            client = await open_.enter_async_context(connect_gateway(stack.url("gateway")))
+            client = await open_.enter_async_context(connect_gateway(stack.get_url("gateway")))
             state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
             open_.push_async_callback(state.aclose)
             open_.push_async_callback(queue.aclose)
@@ -93,7 +93,7 @@ async def measure_overhead(tasks: int, at_once: int, strategy: str) -> OverheadF
 def stack_options(folder: Path, strategy: str = Strategy.FSM, model: Mapping[str, str] | None = None) -> StackOptions:
     """A stack of its own beside whatever the environment names; ``model``: what its model needs, else the planner."""
     kept = {name: value for name, value in os.environ.items() if name not in (*_NOT_ITS_OWN, *_MODEL)}
-    return StackOptions(folder, {**kept, "STRATEGIES": strategy, **(model or {})}, port=free_ports(1)[0])
+    return StackOptions(folder, {**kept, "STRATEGIES": strategy, **(model or {})}, port=find_free_ports(1)[0])
 
 
 def _plant_tasks(database: Path, each: int) -> Mapping[ChaosTaskKind, list[ChaosTask]]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from cli.console import CommandError, err
 from cli.launcher import Stack, run_stack
-from cli.stack.plan import StackOptions, free_ports
+from cli.stack.plan import StackOptions, find_free_ports
 from shared.domain.words import Strategy
 from tools.bench.canned.running_model import canned_model, model_environment
 from tools.bench.gateway.servers import await_open, run_module
@@ -52,7 +52,7 @@ async def our_stack(folder: Path, latency: Latency, executors: int) -> AsyncIter
             by_name = {child.spec.name: child.pid for child in stack.children if child.spec.name not in _NOT_OURS}
             servers = [pid for redis in (stack.redis, stack.queue) if redis and (pid := redis.pid)]
             workers = [pid for name, pid in by_name.items() if name.startswith("executor")]
-            port = urlsplit(stack.url("gateway")).port or 0
+            port = urlsplit(stack.get_url("gateway")).port or 0
             yield Subject(f"ours, {executors} executor(s)", port, [*by_name.values(), *servers], workers), stack
 
 
@@ -82,7 +82,7 @@ async def other_agents(company_url: str, seconds: float, *, langgraph: bool) -> 
         elif langgraph:
             interpreters["LangGraph on the SDKs"] = ("langgraph_agent", str(PYTHON))
         for name, (module, python) in interpreters.items():
-            port = free_ports(1)[0]
+            port = find_free_ports(1)[0]
             started = run_module([f"tools.bench.throughput.{module}", str(port), *arguments], _ENVIRON, python)
             process = stack.enter_context(started)
             try:
