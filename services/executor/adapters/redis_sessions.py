@@ -128,7 +128,7 @@ class RedisSessions(Sessions):
                 turn_id=str(turn_id),
                 task_id=task_id,
                 attempts=int(str(attempts)),
-                now=read_store_time(claim_reply.stop_state),
+                now=parse_store_time(claim_reply.stop_state),
                 turn=turn,
                 record=_unpack_record(packed_record),
             ) from error
