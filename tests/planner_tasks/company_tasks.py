@@ -5,6 +5,7 @@ from decimal import Decimal
 from tests.planner_tasks.task import call, task
 
 _SAID = "said by the worker"
+_TO_BE_REMINDED = ("01", "04", "06", "08", "11", "12", "23", "26")  # of the overdue ones those that no step has reached
 
 _CLAIMS = (
     task(
@@ -192,7 +193,19 @@ _ASKED = (
     task("How many employees are called Mei?", says=("Could not be found out",)),
 )
 
-ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING, *_ASKED, *_OTHERS)
+_TOLD_BY_RECORDS = (
+    task("Is INV-6001 overdue?", says=("Yes: INV-6001 is due on 2026-03-10",)),
+    task("Is INV-6010 overdue?", says=("No",)),
+    task("How many orders did CUS-801 place?", says=("3",)),
+    task("How much did EMP-305 claim?", says=("316.40",)),
+    task(
+        "Send a reminder for all overdue receivables.",
+        *(call("send_reminder", receivable_id=f"REC-13{number}") for number in _TO_BE_REMINDED),
+        says=("REC-1302 is already reminded", "already at last_demand", "already at collections"),
+    ),
+)
+
+ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING, *_ASKED, *_OTHERS, *_TOLD_BY_RECORDS)
 
 VARIED = (
     task("I would like you to approve EXP-1009.", call("approve_expense", expense_id="EXP-1009")),
@@ -236,6 +249,12 @@ VARIED = (
 )
 
 FOREIGN = (
+    task("Wie viel Budget hat Marketing noch?", says=("Marketing has 600.00 of budget left",)),
+    task(
+        "Lehne EXP-1008 ab, weil Alkohol nicht erstattet wird, und lass EMP-118 es wissen.",
+        call("reject_expense", expense_id="EXP-1008", reason=_SAID),
+        call("notify_employee", employee_id="EMP-118", message=_SAID),
+    ),
     task("Genehmige den Spesenantrag EXP-1002.", call("approve_expense", expense_id="EXP-1002")),
     task(
         "Bitte lehne den Spesenantrag EXP-1008 ab, weil Alkohol nicht erstattet wird.",

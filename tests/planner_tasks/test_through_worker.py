@@ -104,6 +104,30 @@ async def test_what_a_change_leaves_of_a_budget_is_told_of_the_changes_that_were
     assert tuple(re.findall(r"budget after[\w\s-]*: [\d.]*\d", answer)) == told
 
 
+@pytest.mark.promise("planner.follows_up")
+@pytest.mark.parametrize(
+    ("texts", "changed", "says"),
+    [
+        (("What is the status of EXP-1002?", "Approve it."), "EXP-1002 approved", "EXP-1002 is approved"),
+        (("Reject EXP-1007 because it is too much.", "and the same for EXP-1008"), "EXP-1008 rejected", "EXP-1008"),
+        (("Wie hoch ist EXP-1002?", "Genehmige sie."), "EXP-1002 approved", "EXP-1002 is approved"),
+        (("Approve EXP-1002.", "EXP-1003 too, please"), "EXP-1003 approved", "EXP-1003 is approved"),
+        (("What is the status of EXP-1002 and EXP-1003?", "Approve it."), "", "could mean EXP-1002 or EXP-1003"),
+        (("Approve EXP-1002 and notify EMP-305.", "the same for EXP-1003"), "", "about EXP-1002 and EMP-305"),
+    ],
+)
+async def test_a_follow_up_in_a_session_is_carried_out_or_refused(
+    texts: tuple[str, str], changed: str, says: str, tmp_path: Path
+) -> None:
+    office = Office(tmp_path)
+    first = await office.carry_out(texts[0])
+    before = office.books()
+    course = await office.carry_out(texts[1], first)
+    states = [f"{one.row} {one.value}" for one in office.books().changes_since(before) if one.column == "status"]
+    office.close()
+    assert (states, says in course.answer) == ([changed] if changed else [], True), course.answer
+
+
 async def _carried_out(text: str, folder: Path) -> Course:
     office = Office(folder)
     course = await office.carry_out(text)

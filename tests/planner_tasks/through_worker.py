@@ -94,10 +94,12 @@ class Office:
     def close(self) -> None:
         self._books.close()
 
-    async def send(self, text: str) -> Course:
-        """The task as it stands when it has ended or waits."""
+    async def send(self, text: str, after: Course | None = None) -> Course:
+        """The task as it stands when it has ended or waits. ``after``: the one before it in its session."""
         record = self._record(text)
         turns = MemoryTurns(record)
+        if after:
+            turns.remembered = after.turns.remembered
         turns.ahead = NOW - datetime.now(UTC)
         return await self._turn(Course(record, turns), TurnKind.MESSAGE, CLERK, text=text)
 
@@ -106,9 +108,9 @@ class Office:
         who = by or Principal(id=f"ann{len(course.questions)}", roles=(Role.APPROVER,), levels=_LEVELS)
         return await self._turn(course, TurnKind.DECISION, who, data={"decision": word})
 
-    async def carry_out(self, text: str) -> Course:
-        """The task when nobody is asked any more, everybody having said yes in turn."""
-        course = await self.send(text)
+    async def carry_out(self, text: str, after: Course | None = None) -> Course:
+        """The task when nobody is asked any more, everybody having said yes in turn. ``after``: as for ``send``."""
+        course = await self.send(text, after)
         for _ in range(_QUESTIONS):
             if course.record.state is not TaskState.INPUT_REQUIRED or course.record.metadata.get("doubts"):
                 break

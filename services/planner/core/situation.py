@@ -9,9 +9,10 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
+from services.planner.core.follow_ups import Exchange, read_exchanges, resolve_follow_up
 from services.planner.core.foreign import in_english
 from services.planner.core.intents import TaskReading, understand
-from services.planner.core.mentions import Mention, MentionKind, find_mentions, find_of_kind
+from services.planner.core.mentions import Mention, MentionKind, find_mentions
 from services.planner.core.process import process_of
 from services.planner.core.records import MINOR, FactRecord, Scalar, ToolFact, read_figure, records_of
 from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, ToolSpec, as_object, now_of, objects
@@ -106,6 +107,7 @@ class Situation(NamedTuple):
     choices: Mapping[frozenset[str], frozenset[str]] = MappingProxyType({})  # by noun, what tools say of such things
     today: date | None = None  # where the user is; None if the loop does not tell it
     named_in_full: tuple[str, ...] = ()  # kinds of which the task says the last word alone: ``expense claims``
+    unclear: str = ""  # why nobody can say to which thing of an earlier request the task refers
 
     @property
     def text(self) -> str:
@@ -151,16 +153,16 @@ class Situation(NamedTuple):
 
 
 def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situation:
-    """The situation that the request shows. Earlier turns count only if the task itself names nothing.
+    """The situation that the request shows. What the task refers to in earlier requests of its session is put in.
 
     ``writers``: the tools whose results are outcomes, not facts.
     """
-    text, named_in_full = _name_kinds_in_full(in_english(request.task), request.tools)
+    exchanges = read_exchanges(request.section("history"), request.task)
+    before = [Exchange(in_english(one.asked), one.answer) for one in exchanges]
+    follow_up = resolve_follow_up(in_english(request.task), before)
+    text, named_in_full = _name_kinds_in_full(follow_up.text, request.tools)
     now = now_of(request)
     mentions = _with_spoken_days(find_mentions(text), text, now)
-    history = request.sections.get("history", "")
-    if history and not any(mention.kind is MentionKind.ID for mention in mentions):
-        mentions += tuple(find_of_kind(history, MentionKind.ID))
     facts = facts_of(request, writers)
     records = records_of(facts)
     documents = _documents_of(request)
@@ -184,6 +186,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
         _choices_of(request),
         now.date() if now else None,
         named_in_full,
+        follow_up.unclear,
     )
 
 
@@ -208,6 +211,10 @@ def _name_kinds_in_full(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tupl
     said, named = text_stems(text), list[str]()
     for last, firsts in first_words.items():
         if last in said and len(firsts) > 1 and len(kinds := stems(firsts)) == 1 and said.isdisjoint(kinds):
+            claimed = (
+                rf"\bhow much (?:did|has|have) (?P<who>[^?,;]+?) {last}\w*(?=\W*$)"  # what somebody did, of the kind
+            )
+            text = re.sub(claimed, rf"how much are all {last}s of \g<who>", text, flags=re.I)
             for word in dict.fromkeys(word for word in text_words(text) if stem(word) == last):
                 named.append(f"{min(firsts, key=len)} {word}")
                 text = re.sub(rf"\b{word}\b(?! that\b)", named[-1], text)

@@ -39,6 +39,7 @@ _RESULT_PATTERN = re.compile(
     r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I
 )
 
+_MOST_NAMED = 8  # things that an answer names as left out
 _DECISION_WORDS = frozenset({"approve", "reject"})
 
 
@@ -92,6 +93,8 @@ def _plan_step(
 ) -> WriteStep:
     if delays := situation.reading.delays:
         return WriteStep(intent, reason=WhyUnplanned(f"not understood: {', '.join(delays)}"))
+    if situation.unclear:
+        return WriteStep(intent, reason=WhyUnplanned(situation.unclear))
     judged = judge_condition(intent, situation)
     if not judged.holds:
         problem = "is not known" if judged.holds is None else "does not hold"
@@ -252,8 +255,7 @@ def _find_plans(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Ca
         if intent.means_every or not _is_about_exception(plan, intent)
     ]
     if intent.means_every:
-        every = [fill_whole(one, situation) for plan in plans[:1] for one in calls_for_each(plan, intent, situation)]
-        return [plan for plan in every if not _why_already_done(plan, intent, situation)] or every
+        return [fill_whole(one, situation) for plan in plans[:1] for one in calls_for_each(plan, intent, situation)]
     plans = [fill_whole(plan, situation) for plan in plans]
     named = [plan for plan in plans if _names_all(plan, intent)]
     unique = {plan.key: plan for plan in (named or _list_alternatives(plans, intent, situation))}
@@ -349,8 +351,10 @@ def _check_plans(
         return [], WhyUnplanned(f"not understood: {', '.join(between)}")
     if other := find_other_meant(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {other}")
-    whys = [_why_decided(plan, intent, situation) or _why_already_done(plan, intent, situation) for plan in plans]
-    open_plans = [plan for plan, why in zip(plans, whys, strict=True) if not (why or intent.means_every)] or plans
+    whys = [_why_already_done(plan, intent, situation) for plan in plans]
+    if not intent.means_every:
+        whys = [why or _why_decided(plan, intent, situation) for plan, why in zip(plans, whys, strict=True)]
+    open_plans = [plan for plan, why in zip(plans, whys, strict=True) if not why] or plans
     for plan in open_plans:
         if why_not_found := _why_not_found(plan, situation, readers):
             return [], WhyUnplanned(why_not_found)
@@ -367,7 +371,9 @@ def _check_plans(
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
         if words:
             return [], WhyUnplanned(f"not understood: {', '.join(words)}")
-    return open_plans, WhyUnplanned("; ".join(filter(None, whys)) if open_plans is not plans else "")
+    left_out = [why for why in whys if why] if open_plans is not plans else []
+    others = [f"{len(left_out) - _MOST_NAMED} others are done already"] if len(left_out) > _MOST_NAMED else []
+    return open_plans, WhyUnplanned("; ".join([*left_out[:_MOST_NAMED], *others]))
 
 
 _JOINING_WORDS = text_stems("also plus then well both together likewise too")
@@ -425,10 +431,12 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
     empty.
     """
     verb_stem = stem(intent.verb)
+    sent = nouns(plan.tool.name) if intent.sends_message else frozenset()  # who was sent a reminder is reminded
     nouns_wanted = frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
     for record in list_records_meant(references_of(plan), situation):
         states = [value for value in record.texts if value.isalpha()]
-        done = [value for value in states if stem(value) == verb_stem and value != verb_stem and value.endswith("d")]
+        done = [value for value in states if value.endswith("d") and value != verb_stem]
+        done = [value for value in done if stem(value) == verb_stem or f"{stem(value)}er" in sent]
         if done and not nouns_wanted.isdisjoint(record.noun):
             return f"{record.own_id} is already {done[0]}"
     return ""
