@@ -17,7 +17,7 @@ from services.planner.core.mentions import find_mentions, identifiers_in
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.phrases import divide_columns, divide_fields
-from services.planner.core.proposals import ProposedMove
+from services.planner.core.proposals import ProposedMove, tell_done
 from services.planner.core.records import FactRecord, ToolFact, read_figure
 from services.planner.core.relations import answer_related, tell_field, tell_reference
 from services.planner.core.request import Request, as_object, objects
@@ -128,6 +128,7 @@ def _say_not_found(question: str, situation: Situation) -> str:
     uninterpreted_note = f": not understood: {', '.join(uninterpreted)}" if uninterpreted else ""
     if related and related.why:
         uninterpreted_note = f": nothing shows {related.why}"
+    uninterpreted_note = f": {situation.unclear}" if situation.unclear else uninterpreted_note
     return f'Could not be found out: "{situation.as_said(question)}"{uninterpreted_note}.'
 
 
@@ -190,6 +191,9 @@ _HAVE_PATTERN = re.compile(
     r"(?:(?P<left>left|available)|(?P<done>\w+ed|spent|paid))\b(?P<rest>.*)",
     re.I,
 )
+_LEFT_PATTERN = re.compile(
+    r"\W*how much (?P<what>[\w\s]+?) (?:does|do) (?P<who>.+?) (?:still )?have (?P<left>left|available)$", re.I
+)
 _IS_PATTERN = re.compile(r"\W*how much (?P<of>[a-z\s]*?)\s*\b(?P<be>is|are|was|were) (?P<rest>.+)", re.I)
 _WHAT_PATTERN = re.compile(r"\W*what(?:['’]s| is|(?P<are> are)| was| were) (?P<what>(?:the|our) .+)", re.I)
 
@@ -204,13 +208,15 @@ def _describe_figure(figure: PlannedFigure, question: str, situation: Situation)
     sentence = ""
     if match := _HAVE_PATTERN.match(text):
         sentence = f"{match['who']} {match['have']} {match['done'] or ''} {value} {match['left'] or ''}{match['rest']}"
+    elif match := _LEFT_PATTERN.match(text):
+        sentence = f"{match['who']} has {value} of {match['what']} {match['left']}"
     elif (match := _IS_PATTERN.match(text)) and re.match(r"(?:the|our|all)\b", match["rest"], re.I):
         sentence = f"{match['rest']} {'comes' if match['be'] in ('is', 'was') else 'come'} to {value}"
     elif match and not identifiers_in(match["rest"]):
         sentence = f"{value} {match['of'] and 'of the ' + match['of']} {match['be']} {match['rest']}"
     elif match := _WHAT_PATTERN.match(text):
         sentence = f"{match['what']} {match['are'] or 'is'} {value}"
-    if sentence and text in situation.original:
+    if sentence and (text in situation.original or _LEFT_PATTERN.match(text)):
         return f"{sentence[0].upper()}{re.sub(r' +', ' ', sentence[1:])}."
     is_total = figure.operation == "sum" and len(figure.operands) > 1
     return f"{value} in total." if is_total else f"{figure.name.replace('_', ' ').capitalize()}: {value}."
@@ -297,7 +303,7 @@ def _tell_move(move: ProposedMove) -> str:
     status, clause = move.outcome.status, move.step.intent.clause
     match move.outcome.state:
         case WriteState.DONE:
-            return f"Done{f' and {status}' if status else ''}: {call_text}{note}."
+            return tell_done(move.bound.tool.name, move.arguments, status, move.outcome.note)
         case WriteState.FAILED:
             return f'Not done{f", {status}" if status else ""}: "{clause}": {call_text}{note}.'
         case _:
@@ -517,7 +523,7 @@ _BE_PATTERN = re.compile(
     re.I,
 )
 _COMPARES_PATTERN = re.compile(
-    r"\b(?:over|above|below|under|within|less|more|at least|at most|exceed|fit|cover|suffic|enough)", re.I
+    r"\b(?:(?:over|above|below|under|within|less|more|at least|at most)\b|exceed|fit|cover|suffic|enough)", re.I
 )
 _ASKS_PATTERN = re.compile(
     r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would|should|shall|may|might|must)\b", re.I
@@ -645,7 +651,11 @@ def is_list_wanted(request: Request) -> bool:
 
 
 def _tell_write(write: JsonObject) -> str:
+    tool, arguments = str(write.get("tool")), as_object(write.get("arguments"))
     status, note = str(write.get("status")), str(write.get("note") or "")
-    status_text = "Done and" if status in ("verified", "sent") else "Not confirmed, status"
-    call_text = _describe_call(str(write.get("tool")), as_object(write.get("arguments")))
-    return f"{status_text} {status}: {call_text}{'; ' + note.removesuffix('.') if note else ''}."
+    if status in ("verified", "sent"):
+        return tell_done(tool, arguments, status, note)
+    return (
+        f"Not confirmed, status {status}: {_describe_call(tool, arguments)}{f'; {note}' if note else ''}".rstrip(".")
+        + "."
+    )

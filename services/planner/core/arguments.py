@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import product
 
 from services.planner.core.binding import CallPlan, kind_of
+from services.planner.core.foreign import say_done
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import (
     AMOUNTS,
@@ -33,7 +34,18 @@ from services.planner.core.situation import (
     says,
     take_field,
 )
-from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    STOP,
+    family,
+    field_stems,
+    nouns,
+    participle,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 from shared.domain.exact_json import JsonObject
 
 _WHY_WORDS = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
@@ -312,12 +324,28 @@ def _describe_done(intent: Intent, situation: Situation) -> str:
     """
     changes = [action for action in situation.reading.actions if not action.sends_message]
     same = intent.condition, intent.holds
-    clauses = [one.clause for one in changes if not one.condition or (one.condition, one.holds) == same]
+    told = [_tell_action(one, situation) for one in changes if not one.condition or (one.condition, one.holds) == same]
     if not intent.sends_message:
         return intent.clause
-    if clauses:
-        return f"Done: {'; '.join(clauses)}."
+    if told:
+        return " ".join(told)
     return f"{intent.condition[0].upper()}{intent.condition[1:]}." if intent.condition and intent.holds else ""
+
+
+_ONE_THING = re.compile(r"(?:(?!(?:to|for|from|with|by|in|on|as|at)\b)[a-z]+\s+){0,4}[A-Za-z]+-?\d\S*", re.I)
+
+
+def _tell_action(action: Intent, situation: Situation) -> str:
+    """A sentence on an action that was done: ``Kite K-1 is mended.``, ``Mended: all torn kites.``"""
+    match = re.search(rf"\b{re.escape(action.verb)}\b", action.clause, re.I) if action.verb else None
+    rest, done = action.clause[match.end() :].strip(" .,") if match else "", participle(action.verb)
+    if match is None or not rest or identifiers_in(action.clause[: match.start()]):
+        return f"Done: {action.clause}."
+    if not _ONE_THING.fullmatch(rest):
+        return f"{done.capitalize()}: {rest}."
+    if rest in identifiers_in(rest) and (foreign := say_done(rest, done, situation.original)):
+        return foreign
+    return f"{rest[0].upper()}{rest[1:]} is {done}."
 
 
 def _find_remark(clause: str) -> str:

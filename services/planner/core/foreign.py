@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from services.planner.core.languages import FRENCH_VERBS, FRENCH_WORDS, GERMAN_VERBS, GERMAN_WORDS, PHRASES
+from services.planner.core.words import SENDING_FAMILIES, STOP, family, is_verb, text_words
 
 _SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
 _TOKEN_PATTERN = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|\w*\d[\w.,:-]*\w|\w+(?:-\w+)*|\s+|.", re.S)
@@ -17,8 +18,10 @@ _GERMAN_WORDS = frozenset(
     "alle viel noch wer wann wurde".split()
 )
 _FRENCH_WORDS = frozenset(
-    "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au".split()
+    "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au "
+    "combien quand".split()
 )
+_ALSO_ENGLISH = frozenset("note signal command active".split())
 _QUESTION_WORDS = frozenset("welche welcher welches wer wie was wann wo quel quelle quels quelles qui combien".split())
 _FILLER_WORDS = frozenset("bitte dann danach anschließend auch veuillez puis ensuite merci do not de".split())
 _REASON_PATTERN = re.compile(
@@ -35,8 +38,8 @@ _ASKS_PATTERN = re.compile(
     r"^(?:können|könnten|würden|kannst|könntest) (?:sie|du)(?: bitte)? |^(?:pouvez-vous|peux-tu|pourriez-vous) ", re.I
 )
 _FURTHER_PATTERN = re.compile(
-    r",?\s+(?:und|aber|et|puis|mais)\s+(?:(?:dann|auch|bitte|puis|aussi)\s+)*(?=(?P<verb>(?P<asks>sage?|lass|fais)\b|[^\W\d_]+)"
-    r"\s+(?-i:(?:d(?:ie|en|er|as|em)|l[ea]s?|ein\w*|une?|ih[rmn]|[\w-]*\d[\w-]*|[A-ZÄÖÜÉ]\w+)\b|l['’]))",
+    r",?\s+(?:und|aber|et|puis|mais)\s+(?:(?:dann|auch|bitte|puis|aussi)\s+)*(?=(?P<verb>(?P<asks>sage?|lass|fai(?:s|tes)(?:-l[ea])?)\b|[^\W\d_]+)"
+    r"\s+(?-i:(?:savoir|d(?:ie|en|er|as|em)|l[ea]s?|ein\w*|une?|ih[rmn]|[\w-]*\d[\w-]*|[A-ZÄÖÜÉ]\w+)\b|l['’]))",
     re.I,
 )
 _IF_PATTERN = re.compile(
@@ -46,7 +49,12 @@ _IF_PATTERN = re.compile(
     re.I,
 )
 _DECIMAL_PATTERN = re.compile(r"\d{1,3}(?:\.\d{3})*,\d{2}|\d+,\d{2}")
-_ENDINGS_PATTERN = re.compile(r"(?:issez|issons|ez|er|ons|ir|re|es|ent|en|st|et|e|t|n|s)$")
+_ENDINGS_PATTERN = re.compile(r"(?:issez|issons|ez|er|ons|ir|re|es|ent|en|st|et|e|t|n|(?<!s)s)$")
+_TOLD_PATTERN = re.compile(
+    r"(?<!dès)(?<!parce)(?<!puis)(?<!avant)(?<!après)(?<!tant)(?<!fois)(?<!pourvu)(?<!condition)(?<!moins),?\s+"
+    r"(?:dass|que)\s+(?P<said>.+?)(?P<end>[.!?;]*)$",
+    re.I | re.S,
+)
 
 
 _INFLECTED_PATTERN = re.compile(r"(?P<stem>\w{4,}?)(?:e[nrsm]?|n|s)")
@@ -87,12 +95,24 @@ def sentences_of(text: str) -> tuple[ForeignSentence, ...]:
     return tuple(ForeignSentence(part, _translate_sentence(part, language)) for part in parts)
 
 
+def say_done(thing: str, participle: str, text: str) -> str:
+    """``K-1 ist genehmigt.``, in the language of the text; empty if that is English, or the dictionary has no word."""
+    language = _guess_language(text)
+    word = next((said for said, english in language.words.items() if english == participle), "") if language else ""
+    if not (language and word):
+        return ""
+    return f"{thing} ist {word}." if language.is_german else f"{word.capitalize()} : {thing}."
+
+
 def _guess_language(text: str) -> Language | None:
     words = re.findall(r"[^\W\d_]+", text.lower())
     german, french = sum(word in _GERMAN_WORDS for word in words), sum(word in _FRENCH_WORDS for word in words)
     verbs = {*map(_foreign_stem, words)}
     german += len(verbs & {*GERMAN_VERBS}) if any(mark in text for mark in "äöüßÄÖÜ") or german else 0
     french += len(verbs & {*FRENCH_VERBS}) if french else 0
+    if words and not (is_verb(words[0]) or words[0] in STOP | _ALSO_ENGLISH):  # an order may show it by its verb alone
+        german += any(key.partition("_")[0] == _foreign_stem(words[0]) for key in GERMAN_VERBS)
+        french += _foreign_stem(words[0]) in FRENCH_VERBS
     english = len({"the", "and", "of", "to", "is", "are", "for", "with", "approve", "that"} & {*words})
     best, least = max((german, GERMAN), (french, FRENCH), key=lambda one: one[0]), english
     return best[1] if best[0] > max(1, least) or (best[0] == 1 and not english and len(words) < 6) else None
@@ -100,6 +120,12 @@ def _guess_language(text: str) -> Language | None:
 
 def _translate_sentence(text: str, language: Language) -> str:
     text = _UNLESS_PATTERN.sub("unless ", re.sub(r"(?<!parce )(?<!puis)\bqu['’](?=\w)", "que ", text, flags=re.I))
+    if (told := _TOLD_PATTERN.search(text)) and not _REASON_PATTERN.search(text):
+        head = _translate_sentence(text[: told.start()], language).rstrip(".")
+        if any(
+            family(word) in SENDING_FAMILIES for word in text_words(head)[:2]
+        ):  # what somebody is told stays as it is
+            return f"{head} that {told['said']}{told['end'] or '.'}"
     reason = _REASON_PATTERN.search(text)
     if reason and (further := _find_further(reason["why"], language)):
         first, rest = text[: reason.start("why") + further.start()], reason["why"][further.end() :]
@@ -109,6 +135,7 @@ def _translate_sentence(text: str, language: Language) -> str:
     rest = text[: reason.start()].rstrip(" ,") + text[reason.end() :] if reason else text
     for phrase, english in PHRASES.items():
         rest = re.sub(rf"\b{phrase}\b", english, rest, flags=re.I)
+    rest = re.sub(r"(?<=\w\w\w)-l(?:ui|es?|a)\b", " it", rest) if not language.is_german else rest
     request = _ASKS_PATTERN.match(rest)
     rest = rest[request.end() :].rstrip("?") + "." if request else rest
     rest = _NOT_FRENCH.sub(r"do not \1", _IF_PATTERN.sub(r"\g<word> \g<who> ist \g<rest>", rest))

@@ -58,6 +58,7 @@ weeks | montag monday | dienstag tuesday | mittwoch wednesday | donnerstag thurs
 saturday | sonntag sunday | am on | sobald as_soon_as | nachdem after | solange as_long_as | bevor before | während
 while | versandt shipped | verschickt shipped | geliefert delivered | eingegangen received | erhalten received |
 ehemalig former | eingereicht submitted | abgeglichen matched | reise travel | enden end | endet ends | monate months
+| dieser this | diese this | diesen this | dieses this | diesem this
 """
 _FRENCH_VERBS = """
 approuv approve | valid approve | autoris approve | accept accept | confirm confirm | pay pay | régl pay | rembours
@@ -104,6 +105,8 @@ received | reçue received | soumis submitted | voyage travel | voyages travel
 """
 
 _PHRASES = r"""
+wie viel (\w+) hat (\w+) noch:how much \1 does \2 have left | fait?e?s(-l[ea])? savoir à:notify |
+combien de (\w+) reste-t-il [àp]o?u?r? (\w+):how much \1 does \2 have left |
 inférieur à:less than | inférieure à:less than | supérieur à:more than | supérieure à:more than |
 kleiner als:less than | geringer als:less than | größer als:more than | höher als:more than |
 note de frais:expense claim | notes de frais:expense claims | bon de commande:purchase order | bons de
@@ -115,6 +118,7 @@ tard:later | après-demain:tomorrow | aujourd['’]hui:today | une fois que:as s
 que:after | avant que:before | tant que:as long as | à condition que:on condition that | pourvu que:provided | au cas
 où:in case | gibt es:are there | combien de:how many | combien d['’]:how many | laufen (.+) aus:expire \1
 | laufen (.+) ab:expire \1 | dans les (\d+) prochains jours:in the next \1 days | se terminent:end | expirent:expire
+| dasselbe:the same | das ?selbe:the same | das gleiche:the same | la même chose:the same | pareil:the same
 """
 
 

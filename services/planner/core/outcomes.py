@@ -13,6 +13,7 @@ _AGAIN_PATTERN = re.compile(r"\bpropose (?:it |them )?(?:again|once you)\b", re.
 _AFTER_PATTERN = re.compile(r"\b(?:after|until)\b(?P<what>[^.;]+)", re.I)
 _GOOD_WORDS = frozenset(("", *"verified sent unverified done made completed acknowledged scheduled".split()))
 _TRIES = 2
+REFUSED, NOT_MADE = "refused", "not made"  # statuses in the loop's words
 
 
 class WriteState(StrEnum):
@@ -42,9 +43,9 @@ def outcome_of(tool: ToolSpec, arguments: JsonObject, request: Request) -> Write
         return WriteOutcome()
     last, tries = _choose_last(tried), len({call.turn for call in tried})
     if not last.failed:
-        return read_outcome(last, request)
+        return read_outcome(last, request)._replace(tries=tries)
     if _AGAIN_PATTERN.search(_result_text(last)):
-        return WriteOutcome() if tries <= _TRIES else WriteOutcome(WriteState.FAILED, "not made", _result_text(last))
+        return WriteOutcome() if tries <= _TRIES else WriteOutcome(WriteState.FAILED, NOT_MADE, _result_text(last))
     slimmer = _without_optional(tool, arguments, _result_text(last))
     if slimmer != arguments:
         slimmer_outcome = outcome_of(tool, slimmer, request)

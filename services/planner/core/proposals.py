@@ -1,12 +1,14 @@
 """The planned calls: what became of each, and which go out next."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.planner.core.binding import REF, CallPlan, WriteStep
-from services.planner.core.outcomes import WriteOutcome, WriteState, outcome_of, tools_required_first
+from services.planner.core.outcomes import NOT_MADE, REFUSED, WriteOutcome, WriteState, outcome_of, tools_required_first
 from services.planner.core.request import CALL_NOTE, Request
-from shared.domain.exact_json import Json, JsonObject
+from services.planner.core.words import concept, family, is_identifier, nouns, participle, parts, stem, stems
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 _AT_ONCE = 40
 
@@ -31,7 +33,21 @@ def plan_moves(steps: Sequence[WriteStep], request: Request) -> list[ProposedMov
             move = _build_move(step, bound, answers, request)
             answers[bound.key] = move.outcome
             moves.append(move)
-    return _order_moves(moves)
+    return _order_moves(_reopen_rest(moves))
+
+
+def _reopen_rest(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
+    """The moves, of which one for each of several things that was refused stops no other: those that were not made
+    because of it are open again, once for each that was refused.
+    """
+    apart = [move for move in moves if move.step.intent.means_every and move.outcome.state == WriteState.FAILED]
+    refused = Counter(move.step.intent.clause for move in apart if move.outcome.status == REFUSED)
+    reopened = {
+        move.bound.key
+        for move in apart
+        if move.outcome.status == NOT_MADE and move.outcome.tries <= refused[move.step.intent.clause]
+    }
+    return [move._replace(outcome=WriteOutcome()) if move.bound.key in reopened else move for move in moves]
 
 
 def _order_moves(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
@@ -84,7 +100,8 @@ def _is_stopped(move: ProposedMove, moves: Sequence[ProposedMove]) -> bool:
     failed = [other for other in moves if other.outcome.state == WriteState.FAILED]
     if any(other.bound.key == move.lacks for other in failed):
         return True
-    return bool(failed) and (move.step.intent.sends_message or move.step.intent.follows)
+    others = [other for other in failed if not (move.step.intent.means_every and other.step is move.step)]
+    return bool(others) and (move.step.intent.sends_message or move.step.intent.follows)
 
 
 def encode_calls(
@@ -106,3 +123,23 @@ def encode_calls(
 def _numbered_link(link: str, places: dict[str, int]) -> str:
     key, _, field = link.rpartition(".")
     return f"{places.get(key, 1)}.{field}"
+
+
+def tell_done(tool: str, arguments: JsonObject, status: str, note: str) -> str:
+    """A sentence on a call that was made, with what proves it: ``K-1 is mended (verified; read back: state=whole).``
+
+    What the tool makes, or does to another thing than the one that it names, stands behind the verb: ``Sent: letter
+    (kite_id K-1).``
+    """
+    verb, own = parts(tool)[0], nouns(tool)
+    subjects = [name for name in arguments if is_identifier(name) and concept(name, own) & own]
+    is_made = family(verb) == "create" and not any(concept(name, own) == own for name in subjects)
+    subject = None if is_made else next(iter(subjects), None)
+    told = {name: value if isinstance(value, str) else dumps(value) for name, value in arguments.items()}
+    others = [(name, value) for name, value in told.items() if name != subject and f"{name}={value}" not in note]
+    said = ", ".join(f'{name} "{value}"' if " " in value else f"{name} {value}" for name, value in others)
+    proof = "; ".join(filter(None, (said, status, note.removesuffix("."))))
+    left = stems((*(part for name in arguments for part in parts(name)), verb))
+    words = [word for word in parts(tool)[1:] if subject is None or stem(word) not in left]
+    start = f"{told[subject]} is {participle(verb)}" if subject else f"{participle(verb).capitalize()}:"
+    return f"{' '.join((start, *words))}{f' ({proof})' if proof else ''}."

@@ -15,6 +15,7 @@ from services.planner.core.outcomes import WriteState, outcome_of, read_outcome
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, TaskParts, original_words, parts_of
 from services.planner.core.process import GENERAL, process_name
+from services.planner.core.proposals import tell_done
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Called, Request, ToolSpec, as_object, now_of
 from services.planner.core.situation import Situation
 from services.planner.core.spoken_times import speaks_of_later
@@ -230,10 +231,12 @@ def _find_made(call: Call, request: Request) -> Called | None:
 
 def _describe_call(call: Call, request: Request) -> str:
     name, arguments = call
-    texts = (f"{field} {' '.join(str(value).split())[:_MOST_CHARACTERS_SHOWN]}" for field, value in arguments.items())
-    call_text = f"{' '.join(parts(name))} ({', '.join(texts)})"
+    short: JsonObject = {
+        field: " ".join(str(value).split())[:_MOST_CHARACTERS_SHOWN] for field, value in arguments.items()
+    }
     made = _find_made(call, request)
     if made is None:
-        return f"Not done: {call_text}."
+        told = ", ".join(f"{field} {value}" for field, value in short.items())
+        return f"Not done: {' '.join(parts(name))} ({told})."
     status = as_object(made.result).get("status") if request.loop_takes_proposals else None
-    return f"Done{f' and {status}' if status else ''}: {call_text}."
+    return tell_done(name, short, str(status or ""), "")

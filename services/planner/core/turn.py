@@ -13,7 +13,7 @@ from services.planner.core.finding import find_tools_calls, wrap_searched_calls
 from services.planner.core.groups import all_figures, name_standing_out
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import build_next_line, is_turn
-from services.planner.core.outcomes import WriteState, read_outcome
+from services.planner.core.outcomes import NOT_MADE, WriteState, read_outcome
 from services.planner.core.parts_of_task import FIND_OUT, TaskParts, as_understood, read_parts
 from services.planner.core.process import Process, last_understand_result, process_of
 from services.planner.core.proposals import encode_calls, next_moves, plan_moves
@@ -282,4 +282,4 @@ def drop_outdated(request: Request, turn: int, toolset: Toolset) -> Request:
 
 def _was_refused_as_outdated(call: Called, request: Request) -> bool:
     outcome = read_outcome(call, request)
-    return not call.failed and outcome.status == "not made" and _OUTDATED_PATTERN.search(outcome.note) is not None
+    return not call.failed and outcome.status == NOT_MADE and _OUTDATED_PATTERN.search(outcome.note) is not None

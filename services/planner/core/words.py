@@ -85,6 +85,23 @@ def _strip_double(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
 
 
+_PARTICIPLES = {
+    "pay": "paid", "send": "sent", "make": "made", "set": "set", "put": "put", "write": "written", "give": "given",
+    "take": "taken", "hold": "held", "freeze": "frozen", "withdraw": "withdrawn", "tell": "told", "lay": "laid",
+}  # fmt: skip
+_DOUBLED = frozenset("submit cancel transfer permit commit refer".split())
+
+
+def participle(verb: str) -> str:
+    """What a thing is once that was done to it: ``approved`` of ``approve``."""
+    if verb in _PARTICIPLES or verb.endswith("e"):
+        return _PARTICIPLES.get(verb, f"{verb}d")
+    if re.search(r"[^aeiou]y$", verb):
+        return f"{verb[:-1]}ied"
+    is_doubled = verb in _DOUBLED or re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", verb)  # shipped, flagged
+    return f"{verb}{verb[-1] if is_doubled else ''}ed"
+
+
 @_remembered
 def parts(name: str) -> tuple[str, ...]:
     """The lower-case parts of an identifier in snake, camel, kebab or dotted style."""

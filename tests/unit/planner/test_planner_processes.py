@@ -48,7 +48,7 @@ def test_whoever_a_process_wants_told_is_told_once_and_of_nothing_nobody() -> No
     plan = _plan("Approve kite KIT-1.", process={"notice_to": "pilot"})
     assert calls(plan) == [
         ("approve_kite", {"kite_id": "KIT-1"}),
-        ("notify_pilot", {"message": "Done: Approve kite KIT-1.", "pilot_id": "PIL-1"}),
+        ("notify_pilot", {"message": "Kite KIT-1 is approved.", "pilot_id": "PIL-1"}),
     ]
     process: Json = {"notice_to": "pilot"}
     assert calls(_plan("Do not approve kite KIT-1.", process=process)) == []
