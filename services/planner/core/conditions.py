@@ -7,17 +7,19 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import LEFT, figure_left_of_named, list_figures, requested_figures, subjects
-from services.planner.core.counted_days import STATE_WORDS
+from services.planner.core.counted_days import STATE_WORDS, find_state
+from services.planner.core.criteria import read_criteria
 from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units, numeric_fields
 from services.planner.core.intents import Intent
 from services.planner.core.meant_records import MeantRecord, find_meant
 from services.planner.core.mentions import Mention, MentionKind, find_amounts, find_of_kind, identifiers_in
 from services.planner.core.records import FactRecord
-from services.planner.core.relations import answer_related
+from services.planner.core.relations import answer_related, tell_field
 from services.planner.core.situation import Situation, list_records_meant, says
 from services.planner.core.words import (
     STOP,
     concept,
+    content_words,
     family,
     field_stems,
     is_identifier,
@@ -274,11 +276,33 @@ def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondi
             is_plain = _says_no_more(match["state"] if match else text, stated_word, one.record)
             name = "it" if id(one.record) in own else one.record.own_id or "it"
             return JudgedCondition(not negated, f"{name} is {stated_word}") if is_plain else _as_unknown(text)
+    if match and (judged_by_days := _judge_by_days(meant, match["state"], negated, situation)):
+        return judged_by_days
     is_foreign = situation.is_translated and any(says(situation.original, word) for word in text_words(text))
     if match and not is_foreign and len(word_stems) == 1 and (other := _other_state(meant, match["state"])):
         name = "it" if len(records) != 1 or id(records[0]) in own else records[0].own_id or "it"
         return JudgedCondition(negated, f"{name} is {other}")
     return _as_unknown(text)
+
+
+def _judge_by_days(
+    meant: Sequence[MeantRecord], state: str, negated: bool, situation: Situation
+) -> JudgedCondition | None:
+    """Judges ``overdue`` of one thing by its day and by whether it still stands; None for other words, or if its record
+    does not tell.
+    """
+    records = sorted((one.record for one in meant if not one.fields), key=lambda record: record.in_list)
+    if len({record.own_id for record in records}) != 1:
+        return None
+    record, text = records[0], re.sub(_NOT, " ", state, flags=re.I)
+    read = read_criteria(text, [record], (), situation.today)
+    columns = [
+        column for criterion in read.criteria if (column := criterion.column.split(" from ")[0]) in record.fields
+    ]
+    if len(columns) != 1 or len(read.criteria) != 1 or read.uninterpreted or content_words(read.rest):
+        return None
+    told = " and is ".join(filter(None, (tell_field(record, columns[0]).rstrip("."), find_state(record))))
+    return JudgedCondition(read.fits(record) is not negated, told)
 
 
 def _says_no_more(text: str, stated_word: str, record: FactRecord) -> bool:

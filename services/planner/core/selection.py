@@ -21,8 +21,8 @@ from services.planner.core.mentions import Mention, MentionKind, find_of_kind, i
 from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import ChosenRecords, Situation, group_by_noun, says
-from services.planner.core.words import STOP, nouns, stem, stems, text_stems, text_words
+from services.planner.core.situation import ChosenRecords, Situation, group_by_noun, list_records_meant, says
+from services.planner.core.words import STOP, field_stems, nouns, stem, stems, text_stems, text_words
 
 
 def select_records(text: str, situation: Situation) -> ChosenRecords:
@@ -281,6 +281,7 @@ class _Meant(NamedTuple):
     named: dict[str, set[str]]
     owners: list[tuple[frozenset[str], str]]
     columns: dict[tuple[str, str], set[str]]
+    addresses: dict[str, dict[str, str]]  # by identifier, see ``list_addresses``
 
 
 def _meant_ids(text: str, situation: Situation) -> _Meant:
@@ -297,7 +298,27 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
         for name, field_value in record.fields.items():
             if isinstance(field_value, str) and (shape := shape_of_id(field_value)) in shapes:
                 columns.setdefault((record.fact.tool, shape), set()).add(name)
-    return _Meant(named, owner_ids, columns)
+    values = (*(value for own in named.values() for value in own), *(value for _, value in owner_ids))
+    return _Meant(named, owner_ids, columns, {value: list_addresses(value, situation) for value in values})
+
+
+def list_addresses(value: str, situation: Situation) -> dict[str, str]:
+    """The mail addresses of the thing with that identifier, by the columns in which other records refer to it by one:
+    ``pilot_email`` for the ``email`` of a pilot.
+    """
+    addresses = {
+        (record.noun, name): str(held)
+        for record in list_records_meant((value,), situation)
+        for name, held in record.fields.items()
+        if find_of_kind(str(held), MentionKind.EMAIL)
+    }
+    columns = {name for record in situation.records for name in record.fields if "@" in str(record.fields[name])}
+    return {
+        column: held
+        for column in columns
+        for (noun, name), held in addresses.items()
+        if field_stems(column) == noun | field_stems(name)
+    }
 
 
 def _is_meant(record: FactRecord, meant_ids: _Meant) -> bool:
@@ -310,8 +331,10 @@ def _is_meant(record: FactRecord, meant_ids: _Meant) -> bool:
 def _refers_to_one(values: set[str], record: FactRecord, meant_ids: _Meant) -> bool:
     """Whether a record has one of several identifiers of a shape, or was read by it, or its kind has no such column."""
     columns = meant_ids.columns.get((record.fact.tool, shape_of_id(next(iter(values)))), set())
-    held = {str(record.fields.get(name)) for name in columns}
-    return not columns or not values.isdisjoint(held | record.asked_by)
+    if columns:
+        return not values.isdisjoint({str(record.fields.get(name)) for name in columns} | record.asked_by)
+    pairs = [pair for value in values for pair in meant_ids.addresses[value].items() if pair[0] in record.fields]
+    return not pairs or any(str(record.fields[name]).casefold() == held.casefold() for name, held in pairs)
 
 
 @lru_cache(maxsize=20_000)
@@ -370,7 +393,10 @@ def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[
     """The task's proper names that occur in no record, apart from words of tools' and records' own names."""
     known_words = frozenset().union(*(nouns(one.name) for one in tools), *(record.noun for record in situation.records))
     record_text = " ".join(text for record in situation.records for text in record.texts).lower()
-    names = [name for name in names_in(situation.text) if name.lower() not in record_text]
+    text = situation.text
+    for told in (intent.clause.partition(" that ")[2] for intent in situation.reading.actions if intent.sends_message):
+        text = text.replace(told, " ") if told else text  # what somebody is told need not be known
+    names = [name for name in names_in(text) if name.lower() not in record_text]
     return [name for name in names if not stems(text_words(name)) <= known_words]
 
 

@@ -21,6 +21,7 @@ from services.planner.core.phrases import TELLS_PATTERN, drop_spans, find_exclus
 from services.planner.core.records import FactRecord, read_figure
 from services.planner.core.selection import (
     NO_STATES,
+    list_addresses,
     named_owners,
     proper_names,
     select_records,
@@ -69,7 +70,7 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     uninterpreted |= _relating_words(selection.rest, listed) | _find_states_of_other_kinds(selection, situation)
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
     names = _names_left(question, selection, situation)
-    figures = (*find_ambiguous_figures(question), *_figures_left(selection, listed))
+    figures = (*find_ambiguous_figures(question), *_figures_left(selection, listed, situation))
     return tuple(dict.fromkeys((*selection.uninterpreted, *figures, *names, *words)))
 
 
@@ -137,7 +138,7 @@ def find_uninterpreted_words_of_calls(
     uninterpreted = (uninterpreted | _find_states_of_other_kinds(chosen, situation)) & text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
     stated_values = {mention.value for mention in find_mentions(intent.clause)}
-    left_out = [] if plan.is_computed else _figures_left(chosen, listed)
+    left_out = [] if plan.is_computed else _figures_left(chosen, listed, situation)
     figures = [value for value in left_out if value in stated_values and not _is_given(value, plan)]
     later = find_later(chosen.rest, _join_said_apart([plan], intent, situation))
     return tuple(dict.fromkeys((*chosen.uninterpreted, *_find_steps([plan], intent), *later, *figures, *words)))
@@ -332,10 +333,13 @@ def _class_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
     return frozenset(stem(word) for before, word in pairs if stem(before) in nouns)
 
 
-def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> list[str]:
+def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord], situation: Situation) -> list[str]:
     """Figures and days that chose nothing, and identifiers of which no listed thing has the like."""
     asked_by = {value for record in listed for value in record.asked_by}
-    shapes = {shape_of_id(value) for record in selection.listed or listed for value in record.texts}
+    kind = selection.listed or listed
+    shapes = {shape_of_id(value) for record in kind for value in record.texts}
+    columns = {name for record in kind for name in record.fields}
+    asked_by |= {value for value in situation.identifiers if columns & {*list_addresses(value, situation)}}
     left = find_of_kind(selection.rest, *_LITERAL, MentionKind.ID)
     left = [
         mention for mention in left if mention.kind is not MentionKind.ID or shape_of_id(mention.value) not in shapes
