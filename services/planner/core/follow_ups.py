@@ -21,7 +21,8 @@ _ALSO_PATTERN = re.compile(
 _END = r"(?=\W*$|[,;.?]|\s+(?:too|as well|also|please|now|today|because|since|if|unless|and|to|for|with|in)\b)"
 _POINTS_PATTERN = re.compile(
     rf"\b(?P<its>its\s+(?P<what>[a-z ]+?)(?=\W*$))|\b(?:this|that|the same)\s+(?:one\b|(?P<noun>[a-z]+){_END})"
-    rf"|\bit\b(?!\s+(?:is|was|has|had|will|would|seems|possible|true|time|ok|okay)\b)|\b(?:this|that){_END}",
+    rf"|\bit\b(?!\s+(?:is|was|has|had|will|would|seems|possible|true|time|ok|okay)\b)|\b(?:this|that){_END}"
+    r"|(?<=\bif )it\b(?=\s+(?:is|was|has)\b)|(?<=\bunless )it\b(?=\s+(?:is|was|has)\b)",
     re.I,
 )
 _TOO_PATTERN = re.compile(r",?\s+(?:too|as well|also)\b", re.I)
@@ -108,6 +109,8 @@ def _has_no_antecedent(text: str, points: re.Match[str]) -> bool:
     something is asked.
     """
     head = text[: points.start()]
+    if re.fullmatch(r"\W*(?:if|unless)\s+", head, re.I):
+        return True
     if _ASKS_PATTERN.match(text):
         return re.search(r"(?<=\w\s)[A-Z]\w+", head) is None
     words = [word for word in content_words(head) if word not in _LIGHT_WORDS]

@@ -37,6 +37,7 @@ _ASKED = ("user", "What is the state of kite KIT-7?"), ("agent", "The state of K
     ("Please approve that kite.", _ASKED),
     ("Then approve this one, too.", _ASKED),
     ("Approve it if it is open.", _ASKED),
+    ("If it is open, approve it.", _ASKED),
     ("Genehmige ihn.", _ASKED),
     ("Approuve-la.", _ASKED),
     ("Approve it.", [("user", "Which kite is the dearest?"), ("agent", "KIT-7 (fee 12).")]),
@@ -84,6 +85,8 @@ def test_a_follow_up_that_may_mean_several_things_is_refused_and_says_which(
     ("Approve KIT-8 if it is open.", [("approve_kite", "KIT-8")]),  # the task names its own thing
     ("Approve the kite of Ann Lee because it is light.", []),  # the pronoun has a noun before it
     ("Notify the pilot of it.", []),
+    ("If it is grounded, approve it.", []),
+    ("If it is raining, approve every kite.", []),
     ("It is urgent: approve every torn kite.", []),
     ("Approve them.", []),
     ("Approve the torn kite.", []),
