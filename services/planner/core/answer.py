@@ -565,7 +565,7 @@ def answer_names(question: str, situation: Situation, columns: Sequence[str] = (
     """One line with the names of the things that a question asks for, each with what the records say under the words of
     ``columns``; empty if it asks for no list that was read, or no record has one of these.
     """
-    if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question):
+    if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question) or _HOW_MANY.match(question):
         return ""
     resolved_text = with_antecedent(question, situation)
     if not names_listed_things(resolved_text, situation) or not _asks_for_listed(question, situation):
