@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.planner.core.languages import FRENCH_VERBS, FRENCH_WORDS, GERMAN_VERBS, GERMAN_WORDS, PHRASES
+from services.planner.core.languages import (
+    ALSO_ENGLISH,
+    FRENCH_VERBS,
+    FRENCH_WORDS,
+    GERMAN_VERBS,
+    GERMAN_WORDS,
+    PHRASES,
+)
 from services.planner.core.words import SENDING_FAMILIES, STOP, family, is_verb, text_words
 
 _SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
@@ -21,7 +28,6 @@ _FRENCH_WORDS = frozenset(
     "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au "
     "combien quand".split()
 )
-_ALSO_ENGLISH = frozenset("note signal command active".split())
 _QUESTION_WORDS = frozenset("welche welcher welches wer wie was wann wo quel quelle quels quelles qui combien".split())
 _FILLER_WORDS = frozenset("bitte dann danach anschließend auch veuillez puis ensuite merci do not de".split())
 _REASON_PATTERN = re.compile(
@@ -110,7 +116,7 @@ def _guess_language(text: str) -> Language | None:
     verbs = {*map(_foreign_stem, words)}
     german += len(verbs & {*GERMAN_VERBS}) if any(mark in text for mark in "äöüßÄÖÜ") or german else 0
     french += len(verbs & {*FRENCH_VERBS}) if french else 0
-    if words and not (is_verb(words[0]) or words[0] in STOP | _ALSO_ENGLISH):  # an order may show it by its verb alone
+    if words and not (is_verb(words[0]) or words[0] in STOP | ALSO_ENGLISH):  # an order may show it by its verb alone
         german += any(key.partition("_")[0] == _foreign_stem(words[0]) for key in GERMAN_VERBS)
         french += _foreign_stem(words[0]) in FRENCH_VERBS
     english = len({"the", "and", "of", "to", "is", "are", "for", "with", "approve", "that"} & {*words})

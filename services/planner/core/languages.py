@@ -133,6 +133,7 @@ PHRASES = {
     said.strip(): told.strip()
     for said, _, told in (one.partition(":") for one in _PHRASES.replace("\n", " ").split("|"))
 }
+ALSO_ENGLISH = frozenset("note signal command active".split())  # verbs of other languages by their spelling
 SAME_DAY = (  # words for one day in the life of a thing
     "end expire expiry lapse".split(),
     "start begin commence".split(),

@@ -355,25 +355,34 @@ def _check_plans(
     if not intent.means_every:
         whys = [why or _why_decided(plan, intent, situation) for plan, why in zip(plans, whys, strict=True)]
     open_plans = [plan for plan, why in zip(plans, whys, strict=True) if not why] or plans
-    for plan in open_plans:
-        if why_not_found := _why_not_found(plan, situation, readers):
-            return [], WhyUnplanned(why_not_found)
-        if decided := _why_decided(plan, intent, situation):
-            return [], WhyUnplanned(decided)
-        if unchanged := _why_nothing_changes(plan, situation):
-            return [], WhyUnplanned(unchanged)
-        if reason := _why_already_done(plan, intent, situation):
-            return [], WhyUnplanned(reason, settled=True)
-        is_first = intent.clause == next((action.clause for action in situation.reading.actions), "")
-        if is_first and (in_other_state := _find_other_state(plan, situation)):
-            return [], WhyUnplanned(in_other_state)
+    if reason := next(filter(None, (_why_not_made(plan, intent, situation, readers) for plan in open_plans)), None):
+        return [], reason
     if not (intent.means_every or intent.sends_message):
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
         if words:
             return [], WhyUnplanned(f"not understood: {', '.join(words)}")
-    left_out = [why for why in whys if why] if open_plans is not plans else []
+    return open_plans, WhyUnplanned(_describe_left_out(whys) if open_plans is not plans else "")
+
+
+def _why_not_made(
+    plan: CallPlan, intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
+) -> WhyUnplanned | None:
+    """Why one call may not be made, whatever the others are; None if it may."""
+    if why := _why_not_found(plan, situation, readers) or _why_decided(plan, intent, situation):
+        return WhyUnplanned(why)
+    if unchanged := _why_nothing_changes(plan, situation):
+        return WhyUnplanned(unchanged)
+    if done := _why_already_done(plan, intent, situation):
+        return WhyUnplanned(done, settled=True)
+    is_first = intent.clause == next((action.clause for action in situation.reading.actions), "")
+    in_other_state = _find_other_state(plan, situation) if is_first else ""
+    return WhyUnplanned(in_other_state) if in_other_state else None
+
+
+def _describe_left_out(whys: Sequence[str]) -> str:
+    left_out = [why for why in whys if why]
     others = [f"{len(left_out) - _MOST_NAMED} others are done already"] if len(left_out) > _MOST_NAMED else []
-    return open_plans, WhyUnplanned("; ".join([*left_out[:_MOST_NAMED], *others]))
+    return "; ".join([*left_out[:_MOST_NAMED], *others])
 
 
 _JOINING_WORDS = text_stems("also plus then well both together likewise too")
@@ -431,7 +440,7 @@ def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> s
     empty.
     """
     verb_stem = stem(intent.verb)
-    sent = nouns(plan.tool.name) if intent.sends_message else frozenset()  # who was sent a reminder is reminded
+    sent = nouns(plan.tool.name) if intent.sends_message else frozenset()  # what was sent a marker is marked
     nouns_wanted = frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
     for record in list_records_meant(references_of(plan), situation):
         states = [value for value in record.texts if value.isalpha()]

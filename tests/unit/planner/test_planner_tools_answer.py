@@ -90,7 +90,8 @@ def test_how_much_somebody_claimed_is_the_sum_of_their_claims() -> None:
 def test_names_are_no_answer_to_how_many() -> None:
     pilots = fact("f1", "list_pilots", {}, [{"id": "PIL-1", "name": "Ann Lee"}, {"id": "PIL-2", "name": "Bo Ek"}])
     kites = fact("f2", "list_kites", {}, [{"id": "KIT-1", "keeper": "x"}, {"id": "KIT-2", "keeper": "y"}])
-    assert planned("How many kites does each pilot have?", [pilots, kites], []).text.startswith("Could not be found out")
+    text = planned("How many kites does each pilot have?", [pilots, kites], []).text
+    assert text.startswith("Could not be found out")
 
 
 _FINES: list[Json] = [
