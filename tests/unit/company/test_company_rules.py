@@ -14,10 +14,7 @@ from services.executor.core.tools.classes import classify_by_name
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
-
-
-def call(books: CompanyBooks, tool: str, **arguments: JsonValue) -> Json:
-    return TOOLS[tool].call(books, arguments)
+from tests.unit.company.books_stage import call
 
 
 def fields(answer: Json, *names: str) -> tuple[Json, ...]:
