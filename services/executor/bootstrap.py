@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.policy_http import HttpPolicy, RetryingPolicy
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import FileTenants, StoredTenants
 from services.executor.adapters.tool_servers import open_servers
@@ -80,7 +80,7 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
             AsyncExitStack() as parts,
         ):
             make_tenants = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
-            learned, daily = RedisLearned(redis), RedisSpend(redis)
+            learned, daily = RedisLearnedStore(redis), RedisSpend(redis)
             counted_model = CountedModel(model, _build_tiers(settings), metrics)
             ports = Ports(counted_model, tools, RetryingPolicy(policy, metrics), make_tenants(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from starlette.applications import Starlette
 
 from services.executor.adapters.redis_idle import Archiver, Evictor
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.adapters.shared_texts import SharedTexts
@@ -103,7 +103,9 @@ async def run_sessions(
             keep_repeating(archiver.archive_once, "archiving"),
             _keep_evicting(evictor, settings.session_idle_seconds),
             serve_imports(
-                RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
+                RpcQueue(state, "executor"),
+                LearningFile.SYNTHESIZED,
+                partial(import_processes, RedisLearnedStore(state)),
             ),
         )
         await _serve(settings, runner, wake_worker, server, loops)

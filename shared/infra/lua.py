@@ -125,8 +125,10 @@ class _SharedRoundTrip:
         self._send_commands: SendCommands | None = getattr(pool, "send_commands", None)
         self._reply_parsers = dict(getattr(redis, "response_callbacks", {})) if self._send_commands else {}
 
-    async def execute(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
-        """The reply to each command, or the server's error."""
+    async def send_in_next_trip(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
+        """Sends the commands with the next round trip; returns for each its reply, or the server's error as an
+        object.
+        """
         if self._joining is not None:
             waiting: asyncio.Future[list[object]] = asyncio.get_running_loop().create_future()
             self._joining.append((rows, waiting))
@@ -267,7 +269,7 @@ class Scripts:
         """
 
         async def execute(_: bool) -> list[object]:
-            replies = await self._trip.execute(self._redis, commands)
+            replies = await self._trip.send_in_next_trip(self._redis, commands)
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
@@ -281,11 +283,11 @@ class Scripts:
         """Runs scripts, each with the number of its keys, its keys and arguments, in one round trip."""
         texts = {name: build_script(name, is_repeated=is_repeated) for name, _ in rows}
         commands = [["EVALSHA", hash_script(texts[name]), *row] for name, row in rows]
-        replies = await self._trip.execute(self._redis, commands)
+        replies = await self._trip.send_in_next_trip(self._redis, commands)
         unloaded = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if unloaded:  # the server was restarted, or its scripts were flushed
             commands = [["EVAL", texts[rows[index][0]], *rows[index][1]] for index in unloaded]
-            for index, reply in zip(unloaded, await self._trip.execute(self._redis, commands), strict=True):
+            for index, reply in zip(unloaded, await self._trip.send_in_next_trip(self._redis, commands), strict=True):
                 replies[index] = reply
         return cast("list[Reply | ResponseError]", replies)
 

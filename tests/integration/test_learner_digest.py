@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_learned_files import RedisImportRepository
@@ -158,7 +158,7 @@ async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> N
 
 @pytest.mark.promise("memory.edges")
 async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
-    class Breaks(RedisLearned):
+    class Breaks(RedisLearnedStore):
         @override
         async def list_synthesized_processes(self, tenant: str) -> tuple[str, ...]:
             raise TypeError(tenant)

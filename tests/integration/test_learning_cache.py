@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.core.prime.known import select_experience
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_learned_files import RedisImportRepository
@@ -105,11 +105,13 @@ async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url:
         await _written_once(tmp_path)
         executor = asyncio.create_task(
             serve_imports(
-                RpcQueue(redis, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(redis))
+                RpcQueue(redis, "executor"),
+                LearningFile.SYNTHESIZED,
+                partial(import_processes, RedisLearnedStore(redis)),
             )
         )
         async with asyncio.timeout(PATIENCE):
-            while await RedisLearned(redis).get_synthesized_process("acme", "grant_award") is None:
+            while await RedisLearnedStore(redis).get_synthesized_process("acme", "grant_award") is None:
                 await asyncio.sleep(0.02)
         executor.cancel()
     files = await read_learned_files(redis, "acme")
@@ -360,7 +362,7 @@ def _a_report(at: str, cause: str) -> bytes:
 
 
 async def _told(redis: Redis, task: str) -> list[str]:
-    found = await RedisLearned(redis).recall("acme", "invoice_reconciliation")
+    found = await RedisLearnedStore(redis).recall("acme", "invoice_reconciliation")
     return [fact.text for fact in select_experience(found, task, "invoice_reconciliation", _now()).knowledge]
 
 

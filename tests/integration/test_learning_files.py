@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
@@ -329,7 +329,7 @@ OPERATOR: JsonObject = {"principal": {"id": "olga", "roles": ["operator"]}}
 async def _importing(redis: Redis) -> AsyncIterator[None]:
     """The learner and the executor, of which each takes files of its own."""
     importer = Importer(RedisImportRepository(redis), lambda: datetime.now(UTC))
-    processes = partial(import_processes, RedisLearned(redis))
+    processes = partial(import_processes, RedisLearnedStore(redis))
     async with asyncio.TaskGroup() as group:
         doing = [
             group.create_task(serve_imports(RpcQueue(redis, "learner"), LearningFile.CASE_LOG, importer.import_file)),

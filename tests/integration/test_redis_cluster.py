@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from typing_extensions import override
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.ports.turns import DayCharges, JournalEntry
@@ -114,7 +114,7 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
         await client_ids.record_task(key, record.task_id)
         assert (await client_ids.find_task(key)).record == record
     assert (await LearnedData(cluster).read_totals("acme")).cases == 0
-    assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
+    assert (await RedisLearnedStore(cluster).recall("acme", "general")).cases == ()
 
 
 async def test_what_takes_several_commands_works_there(cluster: Redis) -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.gateway.features.learning import LearnedData, build_learning_view
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import make_lesson
@@ -61,7 +61,7 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
         an_outcome(4, "other"),
     ]
     await RedisLessons(redis).store_lessons([make_lesson(outcome) for outcome in outcomes])
-    await RedisLearned(redis).add_tool_names(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
+    await RedisLearnedStore(redis).add_tool_names(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
     async with gateway(redis_url) as one, gateway(redis_url) as other:
         answer = (await _status(one)).json()
         assert (await _status(other)).json() == answer
@@ -120,7 +120,7 @@ ENDED = [
 
 async def _learn(redis: Redis) -> None:
     await RedisLessons(redis).store_lessons([make_lesson(outcome) for outcome in ENDED])
-    await RedisLearned(redis).add_tool_names("acme", frozenset({"get_expense"}))
+    await RedisLearnedStore(redis).add_tool_names("acme", frozenset({"get_expense"}))
 
 
 async def _fields(redis: Redis, key: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Monitor
 from typing_extensions import override
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.ports.services import Experience, LearnedStore
 from services.gateway.features.learning import LearnedData
 from services.learner.adapters.redis_forgetting import RedisForgetting
@@ -81,7 +81,7 @@ class MemoryStage(Stage):
 class RedisStage(Stage):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self.learned = RedisLearned(redis)
+        self.learned = RedisLearnedStore(redis)
 
     @override
     async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
@@ -89,7 +89,7 @@ class RedisStage(Stage):
 
     @override
     async def breaks(self) -> None:
-        self.learned = RedisLearned(connect("unix:///nowhere.sock"))
+        self.learned = RedisLearnedStore(connect("unix:///nowhere.sock"))
 
     @override
     async def tools(self, tenant: str) -> set[str]:
@@ -148,7 +148,7 @@ async def test_a_synthesized_process_is_kept_for_good_and_the_first_one_stays(st
 @pytest.mark.promise("synthesis.once")
 async def test_of_many_executors_that_keep_a_process_at_once_one_decides(redis: Redis) -> None:
     """It has no end of life, and is counted where clients see what was learned."""
-    executors = [RedisLearned(redis) for _ in range(20)]
+    executors = [RedisLearnedStore(redis) for _ in range(20)]
     kept = [
         one.store_synthesized_process_if_new("acme", "badge_renewal", str(number))
         for number, one in enumerate(executors)
@@ -162,7 +162,7 @@ async def test_a_tenant_with_very_many_processes_keeps_no_more(redis: Redis) -> 
     """The one given is used, and the next task asks again."""
     key = keys.learned_keys("acme").synthesized
     await cast("Awaitable[int]", redis.hset(key, mapping={f"kind_{number}": "{}" for number in range(500)}))
-    learned = RedisLearned(redis)
+    learned = RedisLearnedStore(redis)
     assert await learned.store_synthesized_process_if_new("acme", "badge_renewal", "one") == "one"
     assert await learned.get_synthesized_process("acme", "badge_renewal") is None
 
@@ -184,7 +184,7 @@ async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
 async def test_a_case_that_cannot_be_read_is_left_out(redis: Redis) -> None:
     await RedisStage(redis).learns([an_outcome(1)])
     await cast("Awaitable[int]", redis.lpush(keys.learned_keys("acme").cases, '{"v": 9}'))
-    assert len((await RedisLearned(redis).recall("acme", "payroll")).cases) == 1
+    assert len((await RedisLearnedStore(redis).recall("acme", "payroll")).cases) == 1
 
 
 @pytest.mark.promise("prime.knowledge")
@@ -193,7 +193,7 @@ async def test_facts_and_entities_are_read_as_the_learner_keeps_them(redis: Redi
     names = keys.learned_keys("acme")
     await cast("Awaitable[int]", redis.rpush(names.knowledge, FACT.model_dump_json(), '{"v": 9}'))
     await cast("Awaitable[int]", redis.hset(names.entities, "vendor:Initech", ENTITY.model_dump_json()))
-    learned = RedisLearned(redis)
+    learned = RedisLearnedStore(redis)
     found, other = await learned.recall("acme", "payroll"), await learned.recall("other", "payroll")
     assert (found.knowledge, found.entities) == ((FACT,), (ENTITY,))
     assert (other.knowledge, other.entities) == ((), ())
@@ -205,7 +205,7 @@ async def test_spoiled_statistics_are_no_worse_than_none(redis: Redis) -> None:
     field = keys.arm_fields("payroll", Strategy.FSM).n
     await cast("Awaitable[int]", redis.hset(keys.learned_keys("acme").arms, field, "many"))
     with pytest.raises(StoreUnavailable, match="spoiled"):
-        await RedisLearned(redis).recall("acme", "payroll")
+        await RedisLearnedStore(redis).recall("acme", "payroll")
 
 
 @pytest.mark.promise("prime.one_round_trip")
@@ -214,7 +214,7 @@ async def test_what_was_learned_is_read_in_one_step_and_what_did_not_change_come
     stage = RedisStage(redis)
     await stage.learns([an_outcome(number) for number in range(CASES_KEPT)])
     await stage.learned.add_tool_names("acme", frozenset({"a"}))
-    expected = await RedisLearned(redis).recall("acme", "expense_approval")
+    expected = await RedisLearnedStore(redis).recall("acme", "expense_approval")
     async with redis.monitor() as monitor:
         await redis.echo("begin")
         await _commands(monitor)  # a new connection's greeting
@@ -231,7 +231,7 @@ _SHORT = {"INFO", "HGET", "HMGET", "HKEYS"}
 @pytest.mark.promise("prime.knowledge")
 async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redis: Redis) -> None:
     """A task that is counted, entities and facts that come, an import, a request to forget."""
-    learned, now = RedisLearned(redis), datetime.now(UTC)
+    learned, now = RedisLearnedStore(redis), datetime.now(UTC)
     todo = TaskToSearchForFacts.model_validate(
         {"tenant": "acme", "event_id": "t1:1", "task_id": "t1", "session_id": "s", "process_type": "payroll"}
         | {"quality": 1.0, "ended_at": now, "task": "", "answer": ""}
@@ -250,7 +250,7 @@ async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redi
     for change in changes:
         await change()
         before, seen = seen, await learned.recall("acme", "payroll")
-        assert seen == await RedisLearned(redis).recall("acme", "payroll") != before
+        assert seen == await RedisLearnedStore(redis).recall("acme", "payroll") != before
 
 
 async def _commands(monitor: Monitor) -> list[str]:

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 
 from examples.demo.books import BookChange, BooksSnapshot
 from services.executor.adapters.policy_http import HttpPolicy
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.resilience import Resilience
 from services.executor.adapters.stored_tenants import FileTenants
@@ -154,7 +154,7 @@ async def open_stage(
         tenants = FileTenants.read_file(TENANT_FILE, office.url)
         if tenant is not None:
             tenants.record = tenant.model_copy(update={"connections": tenants.record.connections})
-        ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
+        ports = Ports(model, tools, policy, tenants, RedisLearnedStore(redis), RedisSpend(redis))
         yield Stage(
             worker=Worker(ports, limits, load_prompts()),
             store=TaskStore(redis, await enter(ChannelListener(redis))),

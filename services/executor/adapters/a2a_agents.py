@@ -72,7 +72,7 @@ _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
 class A2aAgents(HttpToolServers["A2aAgent"]):
-    """The agents' skills as tools."""
+    """Remote A2A agents as tool servers: each skill of an agent's card is a tool."""
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[tools.Tool, ...]:

@@ -376,11 +376,11 @@ class McpLink:
         """The open session; raises ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
         return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
-    async def translate_errors(self, request: Awaitable[T]) -> T:
-        """The result of ``request``.
+    async def await_answer(self, request: Awaitable[T]) -> T:
+        """Awaits a request on this session and returns its answer.
 
         Errors of the transport are raised as the port's (``ToolSilent`` for a broken link or an answer that cannot be
-        used). An expired session is closed, and ``SessionExpired`` raised.
+        used). If the server has ended the session, it is closed and ``SessionExpired`` raised.
         """
         try:
             return await request
@@ -552,7 +552,7 @@ class McpTools(ToolServers):
             try:
                 async with asyncio.timeout(timeout):
                     session = await link.await_session()
-                    result = await link.translate_errors(session.send_request(request, types.CallToolResult))
+                    result = await link.await_answer(session.send_request(request, types.CallToolResult))
             except (TimeoutError, ToolSilent) as error:
                 if session is None:
                     cause = str(error) or "no MCP session in time"
@@ -607,7 +607,7 @@ class McpTools(ToolServers):
 
 async def _list_tools(link: McpLink) -> mcp_content.ListedTools:
     with link.mark_in_use():
-        return await link.translate_errors(mcp_content.list_tools(await link.await_session()))
+        return await link.await_answer(mcp_content.list_tools(await link.await_session()))
 
 
 def _answer_refusal_or_raise(tool: str, error: MCPError) -> ToolAnswer:

@@ -31,8 +31,10 @@ log = structlog.get_logger()
 LearnedT = TypeVar("LearnedT", bound=Contract)
 
 
-class RedisLearned(LearnedStore):
-    """What was learned, in Redis. Every method may raise ``StoreUnavailable``."""
+class RedisLearnedStore(LearnedStore):
+    """What tenants' tasks have taught, stored in Redis by the learner and by executors. Every method may raise
+    ``StoreUnavailable``.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, patience=0)

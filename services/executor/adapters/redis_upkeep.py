@@ -96,7 +96,9 @@ class Reaper:
         return OverdueWork(tuple(unwoken), tuple(due), tuple(orphaned), tuple(timers))
 
     async def _has_no_work(self) -> bool:
-        """Whether no partition has a waiting session, lease or timer. A cluster cannot tell in one command: False."""
+        """Whether no partition has a waiting session, lease or timer. Always False on a cluster, which cannot tell in
+        one command.
+        """
         if isinstance(self._redis, ClusterRedis):
             return False
         return await self._scripts.execute("EXISTS", *self._work) == 0

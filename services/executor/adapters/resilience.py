@@ -68,7 +68,7 @@ class CircuitBreaker:
         return CircuitState.OPEN if self._trial_call is not None or now < self._until else CircuitState.HALF_OPEN
 
     def seconds_until_retry(self, now: float) -> float:
-        """For how many seconds the breaker will let no call pass."""
+        """For how many seconds the breaker will still refuse every call; 0 if it lets one pass."""
         return max(0.0, self._until - now)
 
     def admit_call(self, now: float) -> int | None:

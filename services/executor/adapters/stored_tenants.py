@@ -69,7 +69,8 @@ class _CachedRecord(NamedTuple):
 
 
 class StoredTenants(Tenants):
-    """Stored records, each version read once. Which version is the newest is asked again after ``seconds``.
+    """Tenants' records from the store, each version read once; for a tenant without a stored record, that of
+    TENANT_FILE. The store is asked every ``seconds`` which version is the newest.
 
     ``tool_server`` fills empty addresses only in the record of the file's own tenant.
     """

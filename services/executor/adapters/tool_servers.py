@@ -198,7 +198,9 @@ class ConnectedServers(ports.ToolServers):
         return await self._ask(ServerQuestion("recall", connection, timeout=timeout), send)
 
     async def _ask(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """Asks with retries and breaker; removes the server's secrets from its answer or error."""
+        """Asks the question's server through its circuit breaker, with the retries that its kind permits; removes the
+        server's secrets from the answer, or from the error that is raised.
+        """
         connection = question.connection
 
         async def send_and_mask_secrets(seconds: float) -> T:

@@ -137,7 +137,9 @@ class JsonRpcEndpoint:
             answer_format = LEGACY_FORMAT
         try:
             answer = await method.handle(method_call, answer_format)
-            return streams.build_response(answer, streams.Envelope(True, call.call_id, answer_format is FORMAT_1_0))
+            return streams.build_response(
+                answer, streams.AnswerEnvelope(True, call.call_id, answer_format is FORMAT_1_0)
+            )
         except (GatewayRefusal, StoreUnavailable) as fault:
             if answer_format is not LEGACY_FORMAT:
                 raise

@@ -81,8 +81,9 @@ MethodAnswer = JsonValue | PendingAnswer | StreamAnswer | bytes  # the last: alr
 HandleMethodCall = Callable[[MethodCall, AnswerFormat], Awaitable[MethodAnswer]]
 
 
-class Envelope(NamedTuple):
-    """The JSON around an answer, or around each update of a stream: a JSON-RPC response if ``is_rpc``, nothing in REST.
+class AnswerEnvelope(NamedTuple):
+    """What the JSON of an answer, or of each update of a stream, is wrapped in: a JSON-RPC response if ``is_rpc``; in
+    REST nothing.
 
     ``includes_reason``: whether errors include their reason.
     """
@@ -99,11 +100,14 @@ class Envelope(NamedTuple):
         return {**head, "error": build_rpc_error_of_fault(fault, includes_reason=self.includes_reason)}
 
 
-BARE_ENVELOPE = Envelope()
+BARE_ENVELOPE = AnswerEnvelope()
 
 
 def build_response(
-    answer: MethodAnswer, envelope: Envelope, media_type: str = JSON_TYPE, headers: Mapping[str, str] | None = None
+    answer: MethodAnswer,
+    envelope: AnswerEnvelope,
+    media_type: str = JSON_TYPE,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The HTTP response with an answer. ``headers``: for an answer that is there at once, not for a stream."""
     match answer:
@@ -121,7 +125,7 @@ def build_response(
     return Response(content, media_type=media_type, headers=headers)
 
 
-async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+async def _stream_pending_answer(answer: PendingAnswer, envelope: AnswerEnvelope) -> AsyncGenerator[bytes, None]:
     """Yields the body once the answer is there. The status has been sent by then.
 
     A failure becomes a JSON-RPC error; in REST the client gets its task as it was accepted.
@@ -144,7 +148,7 @@ async def _record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]]
         log.warning("answer_delivery_not_recorded", task_id=task_id, error=str(error))
 
 
-async def _stream_sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+async def _stream_sse_frames(answer: StreamAnswer, envelope: AnswerEnvelope) -> AsyncGenerator[bytes, None]:
     stream = answer.stream
     try:
         async with aclosing(stream.stream_updates()) as updates:

@@ -167,7 +167,7 @@ class RedisKnowledge(ScriptedStore):
         entity_keys = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         other_keys = [names.accuracy, names.fact_todos, names.memory]
         calls: list[tuple[str, list[str], list[Argument]]]
-        calls = [("remember", [*entity_keys, *other_keys], _build_remember_arguments(change, version))]
+        calls = [("remember", [*entity_keys, *other_keys], _build_change_arguments(change, version))]
         if change.todos:
             calls.append(
                 ("queue_due", *_build_queue_searches_call(change.tenant, [todo.event_id for todo in change.todos]))
@@ -189,7 +189,7 @@ def _build_queue_searches_call(tenant: str, event_ids: Sequence[str]) -> tuple[l
     return [keys.OPEN_FACT_SEARCHES], ["NX", 0, *members]
 
 
-def _build_remember_arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
+def _build_change_arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo.stored_json() for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_OUTCOME_SECONDS * 1000, int(ENTITY_LIFETIME.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, OPEN_FACT_SEARCHES_KEPT]

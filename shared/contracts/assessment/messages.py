@@ -199,6 +199,8 @@ class ResponsesGenerated(AssessmentMessage):
 
 
 class SimulationAdvanced(AssessmentMessage):
+    """The assessor has moved the simulated world's clock forward."""
+
     message_type: Literal["update_simulation_advanced"] = "update_simulation_advanced"
     previous_time: Moment
     new_time: Moment

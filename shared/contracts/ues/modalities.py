@@ -247,6 +247,8 @@ class SmsMessagesAnswer(SimulatorAnswer):
 
 
 class TimeState(SimulatorAnswer):
+    """The simulated world's clock."""
+
     current_time: Moment
     time_scale: float = 1.0
     is_paused: bool = False

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE_ENVELOPE, Envelope, StreamAnswer, build_response
+from services.gateway.a2a.streams import BARE_ENVELOPE, AnswerEnvelope, StreamAnswer, build_response
 from services.gateway.a2a.views import ANSWER_FORMATS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.keep_alive import KeepAliveResponse
@@ -146,7 +146,7 @@ async def test_a_client_that_reads_too_slowly_is_told_the_whole_task_and_goes_on
     assert [type(item.update) for item in told[3:]] == [ArtifactUpdate, StatusUpdate]
 
 
-async def _sent(stream: TaskStream, envelope: Envelope, dialect: A2aVersion) -> list[dict[str, str]]:
+async def _sent(stream: TaskStream, envelope: AnswerEnvelope, dialect: A2aVersion) -> list[dict[str, str]]:
     """The fields of each event that a client gets."""
     bodies: list[bytes] = []
     stays = asyncio.Event()
@@ -178,7 +178,7 @@ async def _ended(dialect: A2aVersion) -> tuple[Played, TaskStream]:
 @each_row("dialect", list(A2aVersion))
 async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: A2aVersion) -> None:
     _, stream = await _ended(dialect)
-    events = await _sent(stream, Envelope(is_rpc=True, call_id="call-7"), dialect)
+    events = await _sent(stream, AnswerEnvelope(is_rpc=True, call_id="call-7"), dialect)
     said = [loads_object(event["data"]) for event in events]
     assert [event["id"] for event in events] == ["1-0", "2-0.1", "2-0"]
     assert {str(one["id"]) for one in said} == {"call-7"}
@@ -186,8 +186,8 @@ async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: A2aVersion
 
 
 @pytest.mark.promise("gateway.store_down")
-@each_row("envelope", [Envelope(is_rpc=True, call_id=1), BARE_ENVELOPE])
-async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
+@each_row("envelope", [AnswerEnvelope(is_rpc=True, call_id=1), BARE_ENVELOPE])
+async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: AnswerEnvelope) -> None:
     """So the last id is still that of the last update, and the client goes on after it."""
     played = Played()
     stream = await send_and_stream(played.service(), message("pay it"), ANN, None)

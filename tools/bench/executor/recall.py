@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.cases import CASES_KEPT, CaseOutcome
@@ -104,7 +104,7 @@ async def measure_recall(tenants: int, reads: int = READS) -> RecallFigures:
 
 
 async def _measure_recall(redis: Redis, tenants: int, reads: int) -> RecallReading:
-    learned = RedisLearned(redis)
+    learned = RedisLearnedStore(redis)
     for _ in range(min(WARM, reads)):
         await learned.recall(_FULL, _PROCESS)
     itself, before = await _read_counts(redis), await _read_counts(redis)
@@ -119,7 +119,7 @@ async def _measure_recall(redis: Redis, tenants: int, reads: int) -> RecallReadi
     )
 
 
-async def _time_recall(learned: RedisLearned) -> float:
+async def _time_recall(learned: RedisLearnedStore) -> float:
     began = time.perf_counter()
     await learned.recall(_FULL, _PROCESS)
     return (time.perf_counter() - began) * 1000

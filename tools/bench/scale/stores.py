@@ -9,7 +9,7 @@ from pathlib import Path
 
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_learned import RedisLearnedStore
 from shared.contracts.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.cases import CASES_KEPT
 from shared.infra.archive_folder import FolderArchive, build_archive_file_name, build_tenant_folder_name
@@ -31,7 +31,7 @@ async def grow_learned(small: int, repeats: int) -> Growth:
     async with _redis() as redis:
         await fill_learned(redis, ["little"], small, small, small)
         await fill_learned(redis, ["full"], CASES_KEPT, FACTS_KEPT, ENTITIES_KEPT)
-        learned = RedisLearned(redis)
+        learned = RedisLearnedStore(redis)
         times = await median_times(
             lambda: learned.recall("little", _PROCESS), lambda: learned.recall("full", _PROCESS), repeats
         )
@@ -44,7 +44,7 @@ async def grow_tenants(small: int, large: int, repeats: int) -> Growth:
             names = [f"tenant-{number}" for number in range(tenants)]
             for first in range(0, tenants, _AT_ONCE):
                 await fill_learned(redis, names[first : first + _AT_ONCE], 3, 3, 3)
-        among_few, among_many = RedisLearned(few), RedisLearned(many)
+        among_few, among_many = RedisLearnedStore(few), RedisLearnedStore(many)
         times = await median_times(
             lambda: among_few.recall("tenant-0", _PROCESS), lambda: among_many.recall("tenant-0", _PROCESS), repeats
         )

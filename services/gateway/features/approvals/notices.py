@@ -173,7 +173,9 @@ class Notifier:
         self._resolve_env_reference, self._public_url, self._clock = resolve_env_reference, public_url, clock
 
     async def run(self, listen: OpenListener) -> None:
-        """Queue due notices, for ever. ``listen``: opens an event that is set when one becomes due."""
+        """Queues due notices for delivery, until cancelled. ``listen``: opens an event that is set when a notice
+        becomes due.
+        """
         await keep_looking_when_due(listen, self._enqueue_due, "notices")
 
     async def _enqueue_due(self, _: asyncio.Event) -> float:

@@ -115,7 +115,9 @@ _MOST_CARDS = 24  # processes that are drawn, the most used ones
 
 class LearningPages(PageGroup):
     async def show_progress(self, visitor: Visitor) -> Response:
-        """The page on learning: numbers for all visitors of the tenant, those of predictions for operators alone."""
+        """Shows the page on learning: what was learned to all visitors of the tenant, how often predictions were right
+        to operators alone.
+        """
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.learned.read_totals(tenant), await services.learned.read_history(tenant)
         cards = progress.build_process_cards(learning.arms, history.arms)

@@ -100,7 +100,9 @@ class JwtIdentity(identity.Identity):
         self._default_allowance = settings.allowance
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
-        """Admit a bearer token's caller; also raises ``NotEntitled`` and ``IssuerUnavailable``."""
+        """Identifies the holder of a bearer token as the caller, and counts the request against its limits. Raises as
+        ``Identity.admit``, and ``NotEntitled`` and ``IssuerUnavailable``.
+        """
         token = identity.read_bearer_token(headers)
         if token is None:
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")

@@ -115,7 +115,9 @@ class TaskLists(ScriptedStore):
     async def _read_records(
         self, rows: Sequence[tuple[TaskListPosition, str]]
     ) -> tuple[Sequence[TaskRecord], Sequence[str]]:
-        """Read the records of places, as far as they still exist; and the ids of tasks whose records cannot be read."""
+        """Reads the tasks at these places of the list. Returns the records that still exist, and the ids of tasks whose
+        records cannot be read.
+        """
         answers = await self._scripts.execute_commands(*(("HGET", name, "json") for _, name in rows)) if rows else ()
         stored = zip(rows, cast("Sequence[str | None]", answers), strict=True)
         parsed = [

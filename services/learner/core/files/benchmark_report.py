@@ -339,7 +339,9 @@ def build_failure_facts(name: str, content: bytes, now: datetime) -> list[dict[s
 
 
 def _build_failure_fact(entry: ReportEntry, at: datetime, source: str) -> dict[str, JsonValue] | None:
-    """The entry as a fact; None if it gives no cause, or contains a protected value."""
+    """Builds an entry of ``knowledge_base.json`` that says why tasks of the entry's kind failed; None if the entry
+    gives no cause, or contains a protected value.
+    """
     subject, cause = (
         _shorten_text_for_fact(_get_scenario_name(entry) or entry.name),
         _shorten_text_for_fact(entry.cause),

@@ -102,7 +102,9 @@ _ARMS_FORM = TypeAdapter(Annotated[dict[str, dict[Strategy, _ArmInFile]], _Entri
 
 
 def read_arms(content: JsonValue) -> list[ArmRecord]:
-    """The arms of a file, without those that were never pulled; raises ``BadFile``."""
+    """Parses the arms (results of strategies) in a learning file, without those that were never used; raises
+    ``BadFile``.
+    """
     return [
         ArmRecord((kind, strategy.value), Arm(arm.n, arm.sum_reward_units()), arm.trend)
         for kind, arms in _parse_file_content(_ARMS_FORM, content, "arms", "bandit").items()

@@ -127,7 +127,9 @@ class Importer:
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
     def _parse_file(self, request: LearningImportRequest) -> tuple[int, DecideOnFile]:
-        """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
+        """Parses the file; returns the number of its entries, and a function that decides from what is stored what the
+        import changes. Raises ``BadFile``.
+        """
         match request.file:
             case LearningFile.CASE_LOG:
                 cases = formats.read_cases(request.content)

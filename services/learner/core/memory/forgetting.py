@@ -80,7 +80,9 @@ def _plan_session_removal(session_id: str, memory: StoredMemory) -> Removal:
 
 
 def _remove_quotes_of_removed_facts(fact: KnownFact, kept_facts: Collection[KnownFact]) -> KnownFact:
-    """The fact without quotes of facts that are not kept. It is current unless a newer kept fact contradicts it."""
+    """Removes from a fact that stays what it quotes of facts that are removed. A fact that was superseded by a removed
+    one is current again.
+    """
     kept_texts = {"", *(kept_fact.text for kept_fact in kept_facts)}
     changes: dict[str, object] = {} if fact.replaces in kept_texts else {"replaces": ""}
     if fact.superseded_by not in kept_texts:

@@ -28,7 +28,7 @@ Row = TypeVar("Row")
 
 
 class MemoryQuery(NamedTuple):
-    """A search. ``words``: all must occur; ``kind``: empty for any; ``page``: from 1."""
+    """A search in a tenant's memory. ``words``: all must occur; ``kind``: empty for any; ``page``: from 1."""
 
     words: str = ""
     kind: str = ""
