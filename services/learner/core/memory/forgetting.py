@@ -81,7 +81,7 @@ def _plan_session_removal(session_id: str, memory: StoredMemory) -> Removal:
 
 def _remove_quotes_of_removed_facts(fact: KnownFact, kept_facts: Collection[KnownFact]) -> KnownFact:
     """Removes from a fact that stays what it quotes of facts that are removed. A fact that was superseded by a removed
-    one is current again.
+    one is current again, unless a newer kept fact contradicts it.
     """
     kept_texts = {"", *(kept_fact.text for kept_fact in kept_facts)}
     changes: dict[str, object] = {} if fact.replaces in kept_texts else {"replaces": ""}
