@@ -255,8 +255,12 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
 
 
 def _is_joined_record_stated(change: CallToCheck, stems: Collection[str]) -> bool:
-    """Whether ``stems`` have the first word in the name of a record that is not of the tool's kind: "7 to Mira"."""
+    """Whether ``stems`` have the first word in the name of a record that is not of the tool's kind: "7 to Mira". False
+    for a tool that names no kind, such as ``delete_record``.
+    """
     own_nouns, names = classes.words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
+    if not own_nouns:
+        return False
     partners = (name for name in names if own_nouns.isdisjoint(words_of(name.field_name)))
     first_names = (words[0] for title in _list_titles_of_named_records(partners, change) if (words := words_of(title)))
     return any(len(name) > _FEWEST_LETTERS_OF_SHORT_VERB and stem(name) in stems for name in first_names)
@@ -468,7 +472,7 @@ def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
                 exclusions.is_named_as_exception(argument.text, words, text) for text in change.user_mentions
             )
         if _is_record_identifier(argument) and not is_excepted:
-            titles = filter(_looks_like_name, change.titles.get(argument.text.casefold(), ()))
+            titles = (title for title in change.titles.get(argument.text.casefold(), ()) if _has_length_of_name(title))
             fields = change.fields.list_fields_of_records({argument.text})
             values = {field.value for field in fields if isinstance(field.value, str) and _looks_like_name(field.value)}
             is_excepted = any(exclusions.is_title_excepted(title, all_titles, quote) for title in titles) or any(
@@ -478,8 +482,12 @@ def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
             yield argument.build_fault("the task names it as an exception")
 
 
+def _has_length_of_name(text: str) -> bool:
+    return 2 < len(text) <= _LONGEST_NAME
+
+
 def _looks_like_name(text: str) -> bool:
-    return text[:1].isupper() and 2 < len(text) <= _LONGEST_NAME
+    return text[:1].isupper() and _has_length_of_name(text)
 
 
 def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
