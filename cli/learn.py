@@ -206,7 +206,8 @@ async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: s
 
 
 def _print_forget_request(request: JsonObject) -> None:
-    removed, remaining = _list_name_value_rows(request.get("removed")), _list_name_value_rows(request.get("left"))
+    removed = _list_name_value_rows(request.get("removed"))
+    remaining = _list_name_value_rows(request.get("left"))
     out.print(build_text_table(("removed", "how many"), removed) if removed else "Nothing of it was remembered.")
     if remaining:
         out.print(build_text_table(("stays", "why, and until when"), remaining))

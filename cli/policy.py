@@ -15,7 +15,9 @@ from cli.replay import Folder, build_archive_environ
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _TIMEOUT_SECONDS = 120.0
-_EXIT_INVALID, _EXIT_FAILED, _EXIT_UNDECIDED = 1, 2, 3
+_EXIT_INVALID = 1
+_EXIT_FAILED = 2
+_EXIT_UNDECIDED = 3
 _NAMED_IN_VAIN = {
     "unlisted_tools": "no tool of this name is listed",
     "tools_never_called": "tools that the facts never call",

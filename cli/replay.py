@@ -65,7 +65,8 @@ def replay(
 
 
 def _print_replay(result: JsonObject) -> None:
-    columns, title = ("turn", "step", "kind", "characters"), f"{result.get('task')}: its steps, taken again"
+    columns = ("turn", "step", "kind", "characters")
+    title = f"{result.get('task')}: its steps, taken again"
     rows = ([step.get(name, "") for name in columns] for step in objects_in(result.get("steps")))
     out.print(build_text_table(columns, rows, title))
     difference = result.get("difference")

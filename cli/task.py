@@ -92,7 +92,8 @@ def print_task(record: JsonObject) -> None:
     metadata = as_object(record.get("metadata"))
     escalated = ", escalated" if metadata.get("escalated") else ""
     out.print(f"task {record.get('task_id')}: {record.get('state')}{escalated}", style="bold")
-    text, requester = as_object(record.get("request")).get("text"), as_object(metadata.get("requester")).get("id")
+    text = as_object(record.get("request")).get("text")
+    requester = as_object(metadata.get("requester")).get("id")
     out.print(f"asked by {requester}: {text}", soft_wrap=True)
     if record.get("reason"):
         out.print(str(record["reason"]), soft_wrap=True)

@@ -64,7 +64,8 @@ def _build_executor_environ() -> dict[str, str]:
 
 def _print_connections(answer: JsonObject) -> None:
     rows = objects_in(answer.get("connections"))
-    columns, title = ("connection", "reached", "credential", "speaks", "tools"), f"tenant {answer.get('tenant')}"
+    columns = ("connection", "reached", "credential", "speaks", "tools")
+    title = f"tenant {answer.get('tenant')}"
     out.print(build_text_table(columns, map(_list_connection_cells, rows), title))
     err.print(f"from {answer.get('source')}", style="dim", soft_wrap=True)
     for row in rows:

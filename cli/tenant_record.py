@@ -119,7 +119,8 @@ def list_versions(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway =
 
       purple tenant record history default
     """
-    answer, empty_sentence = _fetch_history(url, tenant_id, speaker), "No record is stored: that of TENANT_FILE holds."
+    answer = _fetch_history(url, tenant_id, speaker)
+    empty_sentence = "No record is stored: that of TENANT_FILE holds."
     print_rows(answer, "versions", _build_version_table, empty_sentence, as_json=as_json)
 
 

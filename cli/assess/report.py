@@ -111,7 +111,8 @@ def _format_points(points: CriterionPoints) -> str:
 
 
 def _describe_failure(turn: JsonObject) -> str:
-    number, kind = turn.get("turn_number", "?"), str(turn.get("error_type", "error")).replace("_", " ")
+    number = turn.get("turn_number", "?")
+    kind = str(turn.get("error_type", "error")).replace("_", " ")
     number_text = _format_number(number) if isinstance(number, float) else number
     return f"turn {number_text}, {kind}: {turn.get('error', '')}"
 

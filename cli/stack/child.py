@@ -80,7 +80,8 @@ def _request_death_with_launcher() -> None:
 
 
 def _redirect_output(log: str) -> None:
-    empty_input, log_output = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND)
+    empty_input = os.open(os.devnull, os.O_RDONLY)
+    log_output = os.open(log, os.O_WRONLY | os.O_APPEND)
     for source, target in ((empty_input, 0), (log_output, 1), (log_output, 2)):
         os.dup2(source, target)
     os.close(empty_input)

@@ -17,7 +17,7 @@ gc.disable()  # whatever is imported stays: looking for garbage in it costs a fi
 for module in _MODULES:
     try:
         import_module(module)
-    except ModuleNotFoundError:  # not installed: whoever needs it says so when it is started
+    except ModuleNotFoundError:  # not installed: the service that needs it says so when it starts
         continue
 gc.freeze()  # and no process that shares these pages writes to them for the collector's sake
 gc.enable()

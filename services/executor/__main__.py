@@ -36,15 +36,15 @@ def main(arguments: Sequence[str]) -> int:
     that cannot be used.
     """
     if arguments and arguments[0] == "tools":
-        from services.executor.tool_listing import show_tools  # only whoever lists needs it
+        from services.executor.tool_listing import show_tools  # imported by this command alone
 
         return show_tools(arguments[1:])
     if arguments and arguments[0] == "connections":
-        from services.executor.connection_trials import try_connections  # only whoever tries needs it
+        from services.executor.connection_trials import try_connections  # imported by this command alone
 
         return try_connections(arguments[1:])
     if arguments and arguments[0] == "replay":
-        from services.executor.replaying import show_replay  # only whoever looks back needs it
+        from services.executor.replaying import show_replay  # imported by this command alone
 
         return show_replay(arguments[1:], Worker)
     build_service_parser("executor", "Works on accepted tasks.", _COMMANDS).parse_args(arguments)

@@ -93,7 +93,9 @@ def _format_trial(trial: ConnectionTrial) -> str:
     return f"{'good' if trial.is_good else 'BAD ':<4} {trial.connection.id} {trial.connection.url}: {result}"
 
 
-EXIT_ALL_GOOD, EXIT_SOME_BAD, EXIT_NO_RECORD = 0, 1, 2
+EXIT_ALL_GOOD = 0
+EXIT_SOME_BAD = 1
+EXIT_NO_RECORD = 2
 TRIALS_AT_ONCE = 8
 
 

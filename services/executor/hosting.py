@@ -65,10 +65,12 @@ async def run_sessions(
         await require_durable_redis_at_start(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
-        shared, wakes, fault_counts = SharedTexts(state), ArqWakes(queue), RepairedFaultCounter(metrics)
+        shared = SharedTexts(state)
+        wakes = ArqWakes(queue)
+        fault_counts = RepairedFaultCounter(metrics)
         owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"  # no later process gets it again
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
-        # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
+        # A slot lasts longer than its session's lease, so that one slow heartbeat does not give it to a second session.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = make_heartbeat_in_thread(lambda: _open_sessions_for_heartbeat(settings, owner))
         limits = RunnerLimits(

@@ -23,7 +23,9 @@ from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, print_start_problem, read_settings
 from shared.ports.archive import ArchiveUnavailable
 
-EXIT_SAME, EXIT_DIFFERS, EXIT_CANNOT_REPLAY = 0, 1, 2
+EXIT_SAME = 0
+EXIT_DIFFERS = 1
+EXIT_CANNOT_REPLAY = 2
 
 
 _AT_END = "the end"  # where a replay finds that the ended tasks differ
@@ -91,7 +93,8 @@ def _report_as_json(options: ReplayOptions, report: ReplayReport) -> JsonObject:
 
 
 def _report_as_text(options: ReplayOptions, report: ReplayReport) -> str:
-    result, sentences = report.result, None if report.result.is_same else report.find_differing_sentences()
+    result = report.result
+    sentences = None if report.result.is_same else report.find_differing_sentences()
     lines = [f"{step.kind:<10} {step.key}" for step in result.steps]
     end = f"ends the same: {result.state}" if result.is_same else f"differs at {result.at}: {result.difference}"
     answers = [f"then: {sentences[0]}", f"now:  {sentences[1]}"] if sentences else []

@@ -134,7 +134,8 @@ def _find_fields_nothing_supplies(tool: Tool, listing: ServerListing) -> Iterato
     records = [*_find_records_named_by_arguments(tool, listing.keys).values()]
     if any(_is_shown_by_some_read(record, listing) for record in records):
         return
-    argument_names, nouns = [(name, None) for name in tool.parameters], [record.noun for record in records]
+    argument_names = [(name, None) for name in tool.parameters]
+    nouns = [record.noun for record in records]
     context_names = {name for policy in listing.policies for name in policy.context}
     for name, is_about_tool in list_rule_fields_of_tool(tool.name, listing.policies).items():
         if is_about_tool and name not in context_names and not find_values(name, argument_names, nouns):
@@ -304,7 +305,8 @@ async def _discover_tools(options: ToolsOptions) -> ServerListing:
         open_servers(AllowedAddresses(), credentials) as servers,
     ):
         tools = await servers.discover(connection)
-        protocol, is_open = servers.find_protocol(connection), servers.may_have_unlisted_tools(connection)
+        protocol = servers.find_protocol(connection)
+        is_open = servers.may_have_unlisted_tools(connection)
         keys = build_record_keys(tenant.records, {tool.name: tool for tool in tools})
         return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
 

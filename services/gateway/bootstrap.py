@@ -121,7 +121,9 @@ def _build_connections(settings: GatewaySettings) -> _Connections:
 def _make_lifespan(
     settings: GatewaySettings, opened: _Connections, parts: Sequence[GatewayPart], shutdown: ShutdownState
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[dict[str, object]]]:
-    state, listener, webhooks = opened.state, opened.listener, opened.webhooks
+    state = opened.state
+    listener = opened.listener
+    webhooks = opened.webhooks
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[dict[str, object]]:

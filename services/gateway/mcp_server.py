@@ -132,7 +132,9 @@ class McpEndpoint:
     """
 
     def __init__(self, services: FeatureServices, identity: Identity, model_notice: str) -> None:
-        self._services, self._identity, self._model_notice = services, identity, model_notice
+        self._services = services
+        self._identity = identity
+        self._model_notice = model_notice
         server: Server[object] = Server(
             "purple-agent", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
         )

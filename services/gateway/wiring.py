@@ -80,7 +80,9 @@ class WebhookWiring:
     def __init__(
         self, settings: PushSettings, state: Redis, listener: ChannelListener, *, is_embedded: bool, meter: Meter
     ) -> None:
-        self._settings, self._listener, self._meter = settings, listener, meter
+        self._settings = settings
+        self._listener = listener
+        self._meter = meter
         self.addresses = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=is_embedded)
         self.service = WebhookService()
         self.queue: RedisDeliveryQueue | None = None

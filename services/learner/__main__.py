@@ -26,7 +26,7 @@ _COMMANDS = {"report": "prints benchmark reports"}
 def main(arguments: Sequence[str] = ()) -> int:
     """Runs the service or ``report``; returns the exit code: 2 for a setting or a server that cannot be used."""
     if arguments and arguments[0] == "report":
-        from services.learner.reporting import run_report_command  # only whoever reads reports needs it
+        from services.learner.reporting import run_report_command  # imported by this command alone
 
         return run_report_command(arguments[1:])
     build_service_parser("learner", "Learns from ended tasks.", _COMMANDS).parse_args(arguments)

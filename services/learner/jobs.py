@@ -132,7 +132,9 @@ class FolderBackup:
     def __init__(
         self, folder: LearningFolder, redis: Redis, importer: Importer, tenant: str, every_seconds: float
     ) -> None:
-        self._folder, self._redis, self._importer = folder, redis, importer
+        self._folder = folder
+        self._redis = redis
+        self._importer = importer
         self._tenant, self._every = tenant, every_seconds
         self._waiting: dict[LearningFile, JsonValue] = {}  # what is still to be imported
         self._has_synced = False

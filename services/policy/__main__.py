@@ -52,7 +52,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run_backtest(arguments: Sequence[str]) -> int:
-    from shared.infra.archive_open import ArchiveSettings  # it decrypts: only whoever reads archives needs it
+    from shared.infra.archive_open import ArchiveSettings  # imports cryptography, which only the archive commands need
 
     try:
         archive = read_settings(ArchiveSettings).open_task_archive()

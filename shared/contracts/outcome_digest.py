@@ -63,7 +63,8 @@ def make_outcome_digest(outcome: TaskOutcome) -> OutcomeDigest:
     if outcome.practice or why_not_learnable(outcome):
         return NO_DIGEST
     case, ended_at = make_case_entry(outcome), outcome.ended_at.astimezone(UTC)
-    units, ended_at_ms = convert_to_reward_units(outcome.quality), round(ended_at.timestamp() * 1000)
+    units = convert_to_reward_units(outcome.quality)
+    ended_at_ms = round(ended_at.timestamp() * 1000)
     figures = f"{units} {case.outcome} {ended_at_ms} {ended_at.date()}"
     header = f"{_quote_name(outcome.tenant)} {_format_strategy_use(outcome)} {figures} {outcome.event_id}"
     return OutcomeDigest(header, "" if outcome.dry_run else case.stored_json())

@@ -60,8 +60,13 @@ class Metric(NamedTuple):
     buckets: tuple[float, ...] = ()
 
 
-_STORE, _GATEWAY, _EXECUTOR = MetricScope.STORE, MetricScope.GATEWAY, MetricScope.EXECUTOR
-_LEARNER, _POLICY, _MODELS, _HTTP = MetricScope.LEARNER, MetricScope.POLICY, MetricScope.MODELS, MetricScope.HTTP
+_STORE = MetricScope.STORE
+_GATEWAY = MetricScope.GATEWAY
+_EXECUTOR = MetricScope.EXECUTOR
+_LEARNER = MetricScope.LEARNER
+_POLICY = MetricScope.POLICY
+_MODELS = MetricScope.MODELS
+_HTTP = MetricScope.HTTP
 
 # The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().
 SESSIONS_WAITING = _STORE.define_gauge(

@@ -197,7 +197,9 @@ def _measure_iban(text: str) -> int:
 
 def _find_password(match: re.Match[str], text: str) -> Iterator[ProtectedSpan]:
     """Yields the value after a label, unless it is part of the sentence, as in "the password is wrong"."""
-    quoted, unquoted, separator = match["q"], match["v"], match["by"]
+    quoted = match["q"]
+    unquoted = match["v"]
+    separator = match["by"]
     value = quoted if quoted is not None else unquoted.rstrip(".?:")
     start = match.start("q" if quoted is not None else "v")
     if len(value) < _SHORTEST_PASSWORD or value.casefold() in _NO_PASSWORD_WORDS or not re.search(r"\w", value):

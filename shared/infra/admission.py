@@ -35,7 +35,9 @@ class Admission:
     """
 
     def __init__(self, redis: Redis, scripts: Scripts, most_waiting: int) -> None:
-        self._redis, self._scripts, self._most_waiting = redis, scripts, most_waiting
+        self._redis = redis
+        self._scripts = scripts
+        self._most_waiting = most_waiting
         self.waiting, self._counted_at = most_waiting, 0.0
         self._one_at_a_time = asyncio.Lock()
 

@@ -51,7 +51,9 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         guard: AddressGuard | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._limits, self._guard, self._tls = limits or PoolLimits(), guard, tls
+        self._limits = limits or PoolLimits()
+        self._guard = guard
+        self._tls = tls
         self._session: aiohttp.ClientSession | None = None
 
     @override

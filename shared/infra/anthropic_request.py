@@ -39,7 +39,8 @@ class RequestFeature(StrEnum):
 def encode_model_request(model: str, request: models.ModelRequest, without: Set[RequestFeature] = frozenset()) -> bytes:
     """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
     has_cache_marks = RequestFeature.CACHE_CONTROL not in without
-    sends_opaque, sends_images = RequestFeature.THINKING not in without, RequestFeature.IMAGES not in without
+    sends_opaque = RequestFeature.THINKING not in without
+    sends_images = RequestFeature.IMAGES not in without
     messages = _replace_hidden_images(request.messages, sends_images)
     messages = _drop_unsendable_blocks(model, messages, sends_opaque=sends_opaque)
     fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
@@ -261,7 +262,9 @@ def parse_model_reply(model: str, text: str, *, is_json: bool = False) -> models
     try:
         body = loads_object(text)
         blocks = _parse_reply_blocks(model, body, text)
-        reason, usage, name = str(body.get("stop_reason") or ""), _parse_usage(body.get("usage")), str(body["model"])
+        reason = str(body.get("stop_reason") or "")
+        usage = _parse_usage(body.get("usage"))
+        name = str(body["model"])
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         log.warning("model_reply_unreadable", model=model, said=text[:300])
         raise models.ModelUnavailable(f"the model {model} answered something that is no message") from error

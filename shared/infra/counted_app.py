@@ -27,7 +27,10 @@ class CountedApp:
     """
 
     def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
-        self._app, self._meter, self._answer_counts, self._page = app, meter, RequestCounts(meter), page
+        self._app = app
+        self._meter = meter
+        self._answer_counts = RequestCounts(meter)
+        self._page = page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -40,7 +43,9 @@ class CountedApp:
 
     async def _count_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Times the request until its response ends; a stream until its first byte, since its client ends it."""
-        began, status, stream_began = perf_counter(), 500, 0.0
+        began = perf_counter()
+        status = 500
+        stream_began = 0.0
 
         async def send_and_time(message: Message) -> None:
             nonlocal status, stream_began
@@ -116,7 +121,9 @@ class LoggedApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _UNLOGGED_PATHS:
             return await self._app(scope, receive, send)
-        request_id, began, status = _choose_request_id(scope), perf_counter(), 500
+        request_id = _choose_request_id(scope)
+        began = perf_counter()
+        status = 500
 
         async def send_with_id(message: Message) -> None:
             nonlocal status

@@ -129,7 +129,7 @@ class EmbeddedRedis:
                 stdout=log,
                 stderr=log,
                 umask=_OWNER_ONLY_UMASK,
-                pass_fds=[lock],  # the lock lasts for as long as the server, whoever started it
+                pass_fds=[lock],  # the lock lasts as long as the server, also if the process that started it ends
                 preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  # started before any thread that holds a lock
                 start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
             )

@@ -20,7 +20,7 @@ def _parse_published_events(message: str) -> list[EventRow] | None:
     entry_id, _, entry = message.partition("\n")
     try:
         return [EventRow(*row) for row in parse_task_events(entry_id, entry)]
-    except ValueError:  # whoever watches reads it, and is told
+    except ValueError:  # the watcher that reads it gets the error
         return None
 
 
@@ -36,7 +36,9 @@ class EventFeed:
 
     def __init__(self, stream: str, live: ChannelListener, read: ReadEvents) -> None:
         self.watchers = 0
-        self._stream, self._live, self._read_events_after = stream, live, read
+        self._stream = stream
+        self._live = live
+        self._read_events_after = read
         self._rows: deque[EventRow] = deque(maxlen=EVENTS_PER_PAGE)
         self._since = self._until = ""  # the rows are all that lie between these ids
         self._reads = 0
@@ -113,7 +115,7 @@ class EventFeed:
             rows = await self._read_events_after(self._stream, self._until)
         except BaseException:
             self._is_behind = True
-            self._wake_readers()  # whoever reads next does it
+            self._wake_readers()  # the next reader does it
             raise
         self._reads += 1
         self._is_behind |= len(rows) >= EVENTS_PER_PAGE

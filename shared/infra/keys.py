@@ -26,7 +26,7 @@ CLIENT_TASK_ID_SECONDS = 30 * ONE_DAY  # how long a client's own task id leads t
 APPLIED_OUTCOME_SECONDS = TASK_RETENTION_SECONDS + ONE_DAY  # how long an applied outcome is known: beyond its task
 TRANSLATED_POLICY_SECONDS = 30 * ONE_DAY  # how long a translated policy is kept after its last use
 FAILING_WEBHOOK_SECONDS = 30 * ONE_DAY  # how long it is shown that a tenant's webhook failed, after its last failure
-RPC_REPLY_SECONDS = 300  # how long the answer to a request between services is kept for whoever asked
+RPC_REPLY_SECONDS = 300  # how long the answer to a request between services is kept for the caller
 CONSOLE_SESSION_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
 ASSESSMENT_SECONDS = 90 * ONE_DAY  # how long an assessment is kept for the console
 REFUSED_SIGN_INS_SECONDS = 300  # how long refused sign-ins of an address are counted
@@ -36,7 +36,7 @@ EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must n
 
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
 MEMORY_GROUP = "memory"  # the group of those who find facts and entities in the same outcomes, at their own pace
-OUTCOME_GROUPS = (OUTCOME_GROUP, MEMORY_GROUP)  # whoever reads outcomes misses nothing that another settles first
+OUTCOME_GROUPS = (OUTCOME_GROUP, MEMORY_GROUP)  # each reads all outcomes, whichever settles them first
 OUTCOME_READER = "reader"  # its one consumer: which process that is, the partition's ``reader`` key says
 
 MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches

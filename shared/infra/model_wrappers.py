@@ -45,10 +45,14 @@ class CountedModel(Model):
     """
 
     def __init__(self, model: Model, tiers: Mapping[Tier, str], meter: Meter) -> None:
-        self._model, self._tiers, self._meter = model, tiers, meter
+        self._model = model
+        self._tiers = tiers
+        self._meter = meter
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        tier, began, outcome = request.tier, perf_counter(), "cut"
+        tier = request.tier
+        began = perf_counter()
+        outcome = "cut"
         served = self._tiers.get(tier, "")
         try:
             reply = await self._model.complete(request)

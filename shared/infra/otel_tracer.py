@@ -82,7 +82,9 @@ class OtelTracer(Tracer):
     ) -> Iterator[OtelSpan]:
         parent_context = otel.set_span_in_context(parent, Context())
         span = self._tracer.start_span(_redact_attribute(name), parent_context, _OTEL_KINDS[kind], links=links)
-        span_context, own_span, token = span.get_span_context(), OtelSpan(span), _current_span.set(span)
+        span_context = span.get_span_context()
+        own_span = OtelSpan(span)
+        token = _current_span.set(span)
         ids = {
             "trace_id": otel.format_trace_id(span_context.trace_id),
             "span_id": otel.format_span_id(span_context.span_id),

@@ -92,10 +92,8 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
 
 def _make_redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Processor:
     """A processor that renders an event and removes credentials. It must be the last one."""
-    json, text = (
-        structlog.processors.JSONRenderer(default=_redact_unserialisable_value),
-        structlog.dev.ConsoleRenderer(colors=False),
-    )
+    json = structlog.processors.JSONRenderer(default=_redact_unserialisable_value)
+    text = structlog.dev.ConsoleRenderer(colors=False)
 
     def render(logger: structlog.typing.WrappedLogger, name: str, event: structlog.typing.EventDict) -> str:
         line = json(logger, name, event) if form == "json" else text(logger, name, event)

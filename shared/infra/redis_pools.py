@@ -27,7 +27,7 @@ from shared.infra.lua import build_script
 from shared.infra.redis_address import RedisAddress
 
 REDIS_CONNECT_SECONDS = 2.0
-MOST_CONNECTIONS = 64  # of one client; whoever needs another waits for a free one, within the bound of its command
+MOST_CONNECTIONS = 64  # of one client; a command that needs another waits for a free one, within its own timeout
 _SENTINEL_SECONDS = 1.0
 _TRANSIENT_ERROR_PREFIXES = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
 LocateServer: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]

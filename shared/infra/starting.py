@@ -24,7 +24,9 @@ def build_service_parser(service: str, description: str, commands: Mapping[str, 
     ``--help`` prints the usage and exits with 0; anything unknown is refused with ``EXIT_CANNOT_START``. ``commands``:
     what each command does, by name; the caller runs them itself, before it parses the rest.
     """
-    prog, epilog, usage = f"python -m services.{service}", "Settings are environment variables.", None
+    prog = f"python -m services.{service}"
+    epilog = "Settings are environment variables."
+    usage = None
     if commands:
         listed = "".join(f"  {name:<13}{text}\n" for name, text in commands.items())
         usage = f"{prog} [options]\n       {prog} {{{','.join(commands)}}} ..."

@@ -23,7 +23,7 @@ def unpack_outcome(packed: str) -> tuple[OutcomeDigest | None, str]:
         if text.startswith("{"):  # of an earlier revision
             return None, text
         header, case, event = text.split("\n", 2)
-    except ValueError:  # whoever reads the outcome says what is wrong with it
+    except ValueError:  # the parser of the outcome says what is wrong with it
         return None, packed
     digest = OutcomeDigest(header, case)
     return (None if digest == NO_DIGEST else digest), event

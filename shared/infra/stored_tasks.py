@@ -11,7 +11,8 @@ from pydantic import TypeAdapter
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra.compression import DictionaryCompressor
 
-_RECORDS, _EVENTS = DictionaryCompressor("record_shapes.txt"), DictionaryCompressor("event_shapes.txt")
+_RECORDS = DictionaryCompressor("record_shapes.txt")
+_EVENTS = DictionaryCompressor("event_shapes.txt")
 _EVENT_LIST_ADAPTER = TypeAdapter(list[TaskEvent])
 
 

@@ -50,7 +50,9 @@ class TaskStore(Tasks):
         messages may wait in one session; 0 for any number.
         """
         self._most_in_session = most_in_session
-        self._redis, self._scripts, self._resend_window = redis, Scripts(redis), resend_window
+        self._redis = redis
+        self._scripts = Scripts(redis)
+        self._resend_window = resend_window
         self._admission = Admission(redis, self._scripts, most_waiting)
         self._feeds = EventFeeds(live, self._scripts)
 
@@ -78,7 +80,8 @@ class TaskStore(Tasks):
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Puts a decision or a cancel ahead of the session's messages; False if the task is unknown or has ended."""
-        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+        session = keys.session_keys(tenant, session_id)
+        partition = keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, turn.task_id).record
         arguments = order_script_arguments(
             "signal",
@@ -158,7 +161,8 @@ class TaskStore(Tasks):
         With ``is_trial`` it stores nothing, and replies as if it did.
         """
         tenant, session_id = record.tenant, record.session_id
-        session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
+        session = keys.session_keys(tenant, session_id)
+        task = keys.task_keys(tenant, session_id, record.task_id)
         partition = keys.partition_keys_of(tenant, session_id)
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
@@ -218,7 +222,8 @@ class TaskStore(Tasks):
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserves a task id before the task exists; True if it was free, or left over from a failed accept."""
-        task_location_key, place = keys.task_location_key(record.tenant, record.task_id), _build_alias_value(record)
+        task_location_key = keys.task_location_key(record.tenant, record.task_id)
+        place = _build_alias_value(record)
         if await self._scripts.execute("SETNX", task_location_key, place):
             return True
         alias_before = await self._scripts.execute("GET", task_location_key)

@@ -16,7 +16,7 @@ WAKE_JOB = "wake"
 _WAKE_LIFETIME_MS = keys.ONE_DAY * 1000  # an older one leaves the queue, and the reaper makes another
 _PLACES_LIFETIME_MS = keys.ONE_DAY * 1000
 _LOCK_MS = 3000  # after which a wake whose process died with it in hand is taken again
-_CLAIM_MS = 3000  # for which whoever took a session may claim it before others are told of it
+_CLAIM_MS = 3000  # for so long the executor that took a session may claim it before others are told of it
 _DOORBELL_RINGS_KEPT = 64
 _MOST_WAKES_READ = 256  # in one look: wakes of tenants without room here stand among the others
 

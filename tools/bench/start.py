@@ -18,7 +18,9 @@ from shared.domain.exact_json import dumps, to_exact
 from tools.bench.overhead.load import stack_options
 from tools.bench.overhead.spending import cpu_ms
 
-STACK_CPU_SECONDS, STACK_SECONDS, HELP_CPU_SECONDS = 5.0, 5.0, 0.25
+STACK_CPU_SECONDS = 5.0
+STACK_SECONDS = 5.0
+HELP_CPU_SECONDS = 0.25
 _TIMES = 3  # help is asked for: the least counts
 
 

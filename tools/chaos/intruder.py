@@ -17,7 +17,9 @@ class Intruder:
     """``let_in``: what was shown or done. An operator's key is shown, which opens every task of its own tenant."""
 
     def __init__(self, gateways: GatewayCaller, load: Load, tenants: Sequence[str]) -> None:
-        self._gateways, self._load, self._tenants = gateways, load, tuple(tenants)
+        self._gateways = gateways
+        self._load = load
+        self._tenants = tuple(tenants)
         self.let_in: list[Crossing] = []
 
     async def try_all(self) -> int:

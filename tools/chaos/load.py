@@ -146,7 +146,9 @@ class Load:
         if sent.accepted is None:
             return
         sent.lost_ids.append(sent.accepted.task_id)
-        sent.accepted, sent.decided_at, sent.cancel_taken_at = None, {}, None
+        sent.accepted = None
+        sent.decided_at = {}
+        sent.cancel_taken_at = None
         await self._hand_over(sent)
         if sent.accepted is not None and sent.planned.canceled_after is not None:
             await self._cancel(sent, sent.planned.canceled_after)

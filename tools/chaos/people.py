@@ -65,7 +65,9 @@ class People:
         """``late``: which company has a call in hand, as its operator says who is asked."""
         self._late = late or LateCalls()
         self._retried: Counter[str] = Counter()  # by call: how often the operator had it sent again
-        self._gateways, self._load, self._sight = gateways, load, sight
+        self._gateways = gateways
+        self._load = load
+        self._sight = sight
         self._books = books
         self._seed = seed
         self.resolved: dict[str, str] = {}  # doubt -> what was said of it

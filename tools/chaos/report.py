@@ -67,7 +67,9 @@ class ChaosReport:
 
 
 def report_json(report: ChaosReport) -> JsonObject:
-    run, evidence, course = report.run, report.evidence, report.judged.course
+    run = report.run
+    evidence = report.evidence
+    course = report.judged.course
     return {
         "ok": report.ok,
         "judged": report.code is not ExitCode.NOT_JUDGED,

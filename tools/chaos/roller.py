@@ -33,7 +33,9 @@ class RollingRestarter:
     """
 
     def __init__(self, crew: ProcessCrew, lines: Mapping[str, TcpProxy], serves_on: float = SERVES_ON) -> None:
-        self._crew, self._lines, self._serves_on = crew, lines, serves_on
+        self._crew = crew
+        self._lines = lines
+        self._serves_on = serves_on
         self.restarts: list[Restart] = []
         self.rounds = 0
 

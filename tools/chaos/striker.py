@@ -72,10 +72,19 @@ class Striker:
         http: httpx.AsyncClient,
         means: StrikeMeans,
     ) -> None:
-        self._crew, self._lines, self._taps, self._recoveries, self._http = crew, lines, taps, recoveries, http
-        self._sight, self._disk, self._clocks = sight, means.disk, means.clocks
+        self._crew = crew
+        self._lines = lines
+        self._taps = taps
+        self._recoveries = recoveries
+        self._http = http
+        self._sight = sight
+        self._disk = means.disk
+        self._clocks = means.clocks
         self._bursts = means.bursts
-        self._state, self._repair, self._intruder, self._late = means.state, means.repair, means.intruder, means.late
+        self._state = means.state
+        self._repair = means.repair
+        self._intruder = means.intruder
+        self._late = means.late
         self._one_at_a_time = asyncio.Lock()  # where the end of Redis' log is cut, or its place taken
         self._misbehaving = defaultdict[str, asyncio.Lock](asyncio.Lock)  # by company, or the model
         self._stopped: set[str] = set()

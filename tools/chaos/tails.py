@@ -41,7 +41,9 @@ class TailRepair:
 
     def __init__(self, load: Load, sight: Sight, recoveries: Recoveries, pause: float = _LATE_ANSWER_SECONDS) -> None:
         self._pause = pause
-        self._load, self._sight, self._recoveries = load, sight, recoveries
+        self._load = load
+        self._sight = sight
+        self._recoveries = recoveries
         self.tails: list[LostTail] = []
         self.lost: list[LostAccept] = []
 

@@ -93,7 +93,8 @@ class _ThreadedCall:
             self._deliver_result(None, result)
 
     async def _run_evaluator(self) -> EvalResult:
-        self._loop, self._task = asyncio.get_running_loop(), cast("asyncio.Task[EvalResult]", asyncio.current_task())
+        self._loop = asyncio.get_running_loop()
+        self._task = cast("asyncio.Task[EvalResult]", asyncio.current_task())
         return await self._evaluator(*self._given)
 
     def _deliver_result(self, error: Exception | None, result: EvalResult | None) -> None:

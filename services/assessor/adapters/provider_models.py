@@ -62,7 +62,8 @@ class ProviderModel(Model):
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        errors, models = import_module("pydantic_ai.exceptions"), import_module("pydantic_ai.models")
+        errors = import_module("pydantic_ai.exceptions")
+        models = import_module("pydantic_ai.models")
         try:
             async with asyncio.timeout(_SECONDS):
                 answer = await self._library.model_request(

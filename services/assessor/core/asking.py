@@ -33,7 +33,9 @@ class CostAccount:
     costs: ModelCosts = field(default_factory=ModelCosts)
 
     def add(self, reply: ModelReply) -> None:
-        usage, price, before = reply.usage, self.prices.get(reply.model, Price()), self.costs
+        usage = reply.usage
+        price = self.prices.get(reply.model, Price())
+        before = self.costs
         self.costs = ModelCosts(
             calls=before.calls + 1,
             input_tokens=before.input_tokens + usage.all_input,

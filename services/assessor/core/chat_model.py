@@ -10,7 +10,9 @@ from typing_extensions import override
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 
 _MAX_TOKENS = 2048
-_USERS, _MODELS, _SYSTEM = ("human", "user"), ("ai", "assistant"), ("system", "developer")
+_USERS = ("human", "user")
+_MODELS = ("ai", "assistant")
+_SYSTEM = ("system", "developer")
 
 
 @dataclass(frozen=True)

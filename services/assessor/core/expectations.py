@@ -24,7 +24,7 @@ _KIND_BY_ACTION = {
     "calendar.update": "invitation",
 }
 _TEXT_FIELDS = ("body", "content", "title", "description", "location", "comment")
-_READ_MARKS = frozenset({"is_read", "read_at", "delivery_status"})  # whoever reads may say so
+_READ_MARKS = frozenset({"is_read", "read_at", "delivery_status"})  # a reader may set these marks
 
 
 class Expectation(Protocol):

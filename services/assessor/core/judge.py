@@ -77,7 +77,8 @@ class CriteriaJudge:
 
     async def evaluate_all(self, context: EvalContext) -> list[CriterionResult]:
         """Judges all criteria, in their order, within the time limit for the whole."""
-        evidence, until = gather_evidence(context), asyncio.get_running_loop().time() + self._patience.whole
+        evidence = gather_evidence(context)
+        until = asyncio.get_running_loop().time() + self._patience.whole
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._evaluate_in_time(criterion, context, evidence, until))

@@ -134,7 +134,8 @@ class ScenarioConfig(_ScenarioModel):
 
     def warnings(self) -> tuple[str, ...]:
         """Sentences on settings that are allowed and unusual."""
-        length, total = self.end_time - self.start_time, sum(criterion.max_score for criterion in self.criteria)
+        length = self.end_time - self.start_time
+        total = sum(criterion.max_score for criterion in self.criteria)
         holds_by_warning = {
             "it lasts less than an hour or more than seven days": not timedelta(hours=1) <= length <= timedelta(days=7),
             "default_time_step is as long as the whole scenario": self.default_time_step >= length,

@@ -33,7 +33,9 @@ class AgentTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, http: ServerHttp, connection: Connection, tracer: Tracer) -> None:
-        self._http, self._connection, self._tracer = http, connection, tracer
+        self._http = http
+        self._connection = connection
+        self._tracer = tracer
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

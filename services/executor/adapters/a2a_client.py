@@ -249,7 +249,8 @@ class A2aAgent:
         others: a message counts as never received only if every task was listed whole. Raises ``ToolUnreachable`` or
         ``ToolSilent``.
         """
-        task_id, call_id = str(arguments.get(ports.TASK_ID_KEY, "")), str(arguments.get(ports.CALL_ID_KEY, ""))
+        task_id = str(arguments.get(ports.TASK_ID_KEY, ""))
+        call_id = str(arguments.get(ports.CALL_ID_KEY, ""))
         wanted_call = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
         search = await _await_answer("the call", self._find_task(wanted_call, task_id, context))
         if isinstance(search, ports.ToolAnswer):
@@ -334,7 +335,8 @@ def _has_message_of_call(task: types.Task, call_id: str) -> bool:
 def _build_request(tool: str, arguments: JsonObject, context: str) -> types.SendMessageRequest:
     parts = arguments.get(ports.PARTS_KEY) or [{"text": str(arguments.get(ports.MESSAGE_KEY, ""))}]
     message = ParseDict({"parts": to_builtins(parts)}, types.Message(), ignore_unknown_fields=True)
-    message.message_id, message.role = str(arguments.get(ports.CALL_ID_KEY) or uuid4()), types.Role.ROLE_USER
+    message.message_id = str(arguments.get(ports.CALL_ID_KEY) or uuid4())
+    message.role = types.Role.ROLE_USER
     message.metadata.update({"skill": tool})
     if task_id := arguments.get(ports.TASK_ID_KEY):
         message.task_id = str(task_id)

@@ -75,7 +75,9 @@ async def _read_streamed_reply(source: EventSource) -> ports.OrchestratorReply:
 
     Raises ``OrchestratorUnavailable`` if the reply is cut off, too long, malformed or an error.
     """
-    text, calls, size = "", list[ports.ProposedToolCall](), 0
+    text = ""
+    calls = list[ports.ProposedToolCall]()
+    size = 0
     async for data in _read_event_data(source):
         if data == _END_OF_STREAM:
             return ports.OrchestratorReply(text, tuple(calls))

@@ -184,7 +184,9 @@ def _build_request(client: httpx.AsyncClient, credential: Credential, secret: st
 
 
 def _parse_token(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
-    token, token_type, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
+    token = answer.get("access_token")
+    token_type = answer.get("token_type", "bearer")
+    life = answer.get("expires_in")
     if not isinstance(token, str) or not _TOKEN_PATTERN.fullmatch(token):
         cause = "its token endpoint answered without a usable access_token"
         raise CredentialUnavailable(_describe_failure(credential, cause))
@@ -305,7 +307,7 @@ async def _request_from_aws(reference: SecretReference) -> str:
 
 
 def _fetch_aws_secret(reference: SecretReference) -> str:
-    import boto3  # a tenth of a second and 20 MB that only whoever names such a secret needs
+    import boto3  # takes a tenth of a second and 20 MB, and only such secrets need it
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -354,7 +356,7 @@ class CredentialResolver(Credentials):
 
     def __init__(self, secrets: Secrets, tokens: AccessTokenCache) -> None:
         self._secrets, self._tokens = secrets, tokens
-        # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
+        # No secret is ever removed: a later answer may contain it, and there are only as many as connections.
         self._sent_secrets: defaultdict[str, deque[str]] = defaultdict(
             lambda: deque(maxlen=_MOST_SECRETS_OF_CONNECTION)
         )

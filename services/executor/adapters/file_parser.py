@@ -30,7 +30,8 @@ _DOCUMENT_TYPE, _SHEET_TYPE, _SLIDES_TYPE = (
     f"application/vnd.openxmlformats-officedocument.{kind}"
     for kind in ("wordprocessingml.document", "spreadsheetml.sheet", "presentationml.presentation")
 )
-_OPEN_SHEET_TYPE, _OLD_SHEET_TYPE = "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.ms-excel"
+_OPEN_SHEET_TYPE = "application/vnd.oasis.opendocument.spreadsheet"
+_OLD_SHEET_TYPE = "application/vnd.ms-excel"
 _TYPES_BY_FOLDER = {"word/": _DOCUMENT_TYPE, "xl/": _SHEET_TYPE, "ppt/": _SLIDES_TYPE}
 _PICTURE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")

@@ -48,7 +48,9 @@ class ArchivingTaskFiles(TaskFiles):
     """Fetches, archives and parses files. ``guard``: the permitted addresses. A content is archived by its hash."""
 
     def __init__(self, archive: Archive, guard: AddressGuard, bounds: FileBounds | None = None) -> None:
-        self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
+        self._archive = archive
+        self._guard = guard
+        self._bounds = bounds or FileBounds()
         self._parser_slots = asyncio.Semaphore(_PARSERS_AT_ONCE)
 
     async def fetch_and_parse(self, tenant: str, file: SentFile) -> FileReadResult:

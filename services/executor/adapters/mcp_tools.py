@@ -495,7 +495,9 @@ class McpTools(ToolServers):
     ) -> None:
         """``guard`` decides which addresses may be connected to. ``credentials`` are sent to the servers."""
         self._tracer = tracer
-        self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
+        self._max_links = max_links
+        self._guard = guard
+        self._credentials = credentials or NoCredentials()
         self._list_seconds = list_seconds
         self._listings = LruCache[str, _CachedToolList](max_links)
         self._links: dict[str, McpLink] = {}
@@ -582,7 +584,8 @@ class McpTools(ToolServers):
             self._links.pop(idle[0]).close()
 
     async def _get_or_fetch_listing(self, connection: Connection) -> _CachedToolList:
-        link, listing = self._get_or_open_link(connection), self._listings.get(connection.session_key)
+        link = self._get_or_open_link(connection)
+        listing = self._listings.get(connection.session_key)
         clock = asyncio.get_running_loop().time
         if listing is not None and listing.link is link and clock() < listing.until:
             return listing

@@ -54,7 +54,8 @@ class HttpPolicy(PolicyService):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         if not _depends_on_policies_alone(request):
             return await self._ask_service("evaluate", request, Verdict)
-        policy_key, now = _hash_policies(_intern_policies(request.policies)), asyncio.get_running_loop().time()
+        policy_key = _hash_policies(_intern_policies(request.policies))
+        now = asyncio.get_running_loop().time()
         cached_verdict = self._provisional.look_up(policy_key)
         if cached_verdict is None or cached_verdict.until < now:
             verdict = await self._ask_service("evaluate", request, Verdict)
@@ -153,7 +154,9 @@ class RetryingPolicy(PolicyService):
     """
 
     def __init__(self, service: PolicyService, meter: Meter, pauses: tuple[float, ...] = RETRY_PAUSES) -> None:
-        self._service, self._meter, self._pauses = service, meter, pauses
+        self._service = service
+        self._meter = meter
+        self._pauses = pauses
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         may_differ_by_request = request.binding or any(policy.judges_texts for policy in request.policies)

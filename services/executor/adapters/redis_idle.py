@@ -43,7 +43,9 @@ class Archiver:
 
     def __init__(self, redis: Redis, archive: Archive | None, shared: SharedTexts | None = None) -> None:
         """``shared``: the shared texts that this process has already stored or read."""
-        self._redis, self._scripts, self._archive = redis, Scripts(redis), archive
+        self._redis = redis
+        self._scripts = Scripts(redis)
+        self._archive = archive
         self._shared = shared or SharedTexts(redis)
         self._uploads = asyncio.Semaphore(MOST_UPLOADS)
 
@@ -54,7 +56,7 @@ class Archiver:
             rows, partitions = await self._claim_ended_tasks(partitions)
             tasks = await run_in_parallel(self._archive_task(*row) for row in rows)
             archived = [task for task in tasks if task is not None]
-            if not archived:  # what could not be archived is taken again after a while, by whoever comes
+            if not archived:  # what could not be archived is claimed again after a while, by any executor
                 break
             await self._set_expiry(archived)
             total += len(archived)
@@ -101,7 +103,8 @@ class Archiver:
         seconds = [0, keys.TASK_DETAIL_RETENTION_SECONDS] if has_archive else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task in tasks:
-            alias, alias_value = keys.task_location_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
+            alias = keys.task_location_key(task.tenant, task.task_id)
+            alias_value = f"{task.task_id}\n{task.session_id}"
             names = order_script_keys(
                 "archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id)
             )
@@ -216,7 +219,7 @@ class Evictor(ScriptedStore):
                 await run_in_parallel(self._archive_and_remove(self._archive, session) for session in sessions)
             )
             total += evicted
-            if not evicted:  # what could not be archived is taken again after a while, by whoever comes
+            if not evicted:  # what could not be archived is claimed again after a while, by any executor
                 break
         return total
 

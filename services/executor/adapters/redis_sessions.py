@@ -94,7 +94,8 @@ class RedisSessions(Sessions):
         ``fence``: that of the lease held, or empty to take a new one. Raises ``LeaseLost`` if that lease is no longer
         held.
         """
-        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+        session = keys.session_keys(tenant, session_id)
+        partition = keys.partition_keys_of(tenant, session_id)
         names = order_script_keys("claim", session, partition, stopped=keys.tenant_stop_key(tenant, session_id))
         arguments = order_script_arguments(
             "claim",

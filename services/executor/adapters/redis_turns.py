@@ -141,8 +141,13 @@ class TurnScripts:
         return reply[-1] == "released"
 
     def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> dict[str, Argument]:
-        record, turn, task_key = end.record, self._turn, (self._lease.tenant, self._lease.session_id)
-        approval, timer, outcome, settled_approval = end.approval, end.timer, end.outcome, end.settled_approval
+        record = end.record
+        turn = self._turn
+        task_key = (self._lease.tenant, self._lease.session_id)
+        approval = end.approval
+        timer = end.timer
+        outcome = end.outcome
+        settled_approval = end.settled_approval
         event_data: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if timer is not None:
             event_data["waits_until"] = timer.due.isoformat()
@@ -351,10 +356,8 @@ class RedisTurnStore(ports.TurnStore):
         self, entry: LedgerEntry, call_seconds: float, batch: ports.JournalBatch
     ) -> tuple[ports.StopState, bool]:
         """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
-        write, replicas = (
-            self._pack_ledger_arguments("open", entry, _SENDABLE_STATUS_LIST, int(call_seconds * 1000)),
-            self._intents.replicas_to_confirm,
-        )
+        write = self._pack_ledger_arguments("open", entry, _SENDABLE_STATUS_LIST, int(call_seconds * 1000))
+        replicas = self._intents.replicas_to_confirm
         stop_state, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)
         if stop_state.was_refused and not stop_state.must_stop:  # what waits there is about another task
             stop_state, is_confirmed = await self._scripts.append(batch, write, replicas)

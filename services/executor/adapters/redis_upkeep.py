@@ -55,7 +55,9 @@ class Reaper:
     """
 
     def __init__(self, redis: Redis, wakes: SessionWakes, fault_counts: RepairedFaultCounter | None = None) -> None:
-        self._redis, self._wakes, self._fault_counts = redis, wakes, fault_counts or RepairedFaultCounter()
+        self._redis = redis
+        self._wakes = wakes
+        self._fault_counts = fault_counts or RepairedFaultCounter()
         self._scripts = Scripts(redis)
         self.outcomes_behind = 0
         self._work: list[str] = []
@@ -85,7 +87,9 @@ class Reaper:
         if await self._has_no_work():
             return OverdueWork()
         replies = await self._scripts.run_many("find_due_work", self._calls)
-        unwoken, due, orphaned = list[SessionName](), list[SessionName](), list[SessionName]()
+        unwoken = list[SessionName]()
+        due = list[SessionName]()
+        orphaned = list[SessionName]()
         timers = list[DueTimer]()
         for reply in filter(None, cast("list[list[Reply]]", replies)):
             now_ms, waiting, expired, due_timers = cast("tuple[int, list[str], list[str], list[str]]", reply)
@@ -116,7 +120,8 @@ class Reaper:
         store fails.
         """
         tenant, session_id, task_id, _ = timer.member
-        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+        session = keys.session_keys(tenant, session_id)
+        partition = keys.partition_keys_of(tenant, session_id)
         turn = build_deadline_turn(timer)
         arguments = order_script_arguments(
             "signal",

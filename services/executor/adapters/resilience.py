@@ -83,7 +83,9 @@ class CircuitBreaker:
 
     def record_answer(self) -> None:
         """Notes that the server answered, with whatever content."""
-        self._failures_in_a_row, self._pause, self._trial_call = 0, self._limits.first, None
+        self._failures_in_a_row = 0
+        self._pause = self._limits.first
+        self._trial_call = None
 
     def record_failure(self, call: int, now: float) -> bool:
         """Notes that no usable answer came; returns whether this opened the breaker.
@@ -143,7 +145,10 @@ class Resilience:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """``pauses``: the seconds between attempts."""
-        self._meter, self._pauses, self._limits, self._clock = meter or NoMeter(), pauses, limits, clock
+        self._meter = meter or NoMeter()
+        self._pauses = pauses
+        self._limits = limits
+        self._clock = clock
         self._breakers = LruCache[str, CircuitBreaker](MOST_BREAKERS)
 
     @property

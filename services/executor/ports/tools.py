@@ -47,7 +47,10 @@ class Credentials(Protocol):
 
 # Arguments of a call of an agent's skill. The executor adds all but the first: its own id of the call, the agent's task
 # that the call continues, and a person's answer as parts of A2A 1.0, if it is more than text.
-MESSAGE_KEY, CALL_ID_KEY, TASK_ID_KEY, PARTS_KEY = "message", "message_id", "task_id", "parts"
+MESSAGE_KEY = "message"
+CALL_ID_KEY = "message_id"
+TASK_ID_KEY = "task_id"
+PARTS_KEY = "parts"
 
 
 class Tool(NamedTuple):

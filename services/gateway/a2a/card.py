@@ -79,7 +79,9 @@ def build_card_routes(card: new.AgentCard, last_modified: datetime, settings: A2
 
     The merged card has the signature of the 1.0 card, since verifiers of 1.0 ignore the fields of 0.3.
     """
-    router, changed, keys = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0), settings.card_keys
+    router = APIRouter()
+    changed = last_modified.astimezone(UTC).replace(microsecond=0)
+    keys = settings.card_keys
     shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
     shapes = {"merged": _build_merged_card, "1.0": FORMAT_1_0.show_card, "0.3": FORMAT_0_3.show_card}
 

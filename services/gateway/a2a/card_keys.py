@@ -35,7 +35,9 @@ class CardKeys:
         pem = signing.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        self._sign, self._key, self._header = create_agent_card_signer(pem, header), signing, header
+        self._sign = create_agent_card_signer(pem, header)
+        self._key = signing
+        self._header = header
 
     @property
     def public_key_set(self) -> dict[str, JsonValue]:

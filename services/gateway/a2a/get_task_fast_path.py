@@ -67,8 +67,13 @@ class GetTaskFastPath:
         identity: Identity,
         counts: RequestCounts,
     ) -> None:
-        self._app, self._methods, self._limiter, self._origin_guard = app, methods, limiter, origin_guard
-        self._callers, self._identity, self._counts = callers, identity, counts
+        self._app = app
+        self._methods = methods
+        self._limiter = limiter
+        self._origin_guard = origin_guard
+        self._callers = callers
+        self._identity = identity
+        self._counts = counts
         self._most_call_bytes = min(_MOST_CALL_BYTES, limiter.limits.body_bytes)
         self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK_PATH))}
 
@@ -81,7 +86,8 @@ class GetTaskFastPath:
         if isinstance(admitted, Response):
             return await self._app(scope, receive, send)
         if scope["method"] == "GET":
-            task_id, media_type = scope["path"].removeprefix("/tasks/"), choose_media_type(head.get("accept", ""))
+            task_id = scope["path"].removeprefix("/tasks/")
+            media_type = choose_media_type(head.get("accept", ""))
             return await self._send_reply(scope, send, _GetTaskCall(task_id, media_type), admitted, began)
         first_message = await receive_if_ready(receive)  # who sends it is known before anything of it is read
         if first_message is None:
@@ -122,8 +128,10 @@ class GetTaskFastPath:
             caller = self._identity.caller_of(admitted.caller, {})
             task = await self._methods.serialize_task(get_task.task_id, caller, FORMAT_1_0)
             body = task if call_id is None else encode_rpc_result(call_id, task)
-            length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", get_task.media_type.encode())
-            status, headers = 200, [length, kind, *(_RAW_PRIVATE_HEADERS if call_id is None else ())]
+            length = (b"content-length", b"%d" % len(body))
+            kind = (b"content-type", get_task.media_type.encode())
+            status = 200
+            headers = [length, kind, *(_RAW_PRIVATE_HEADERS if call_id is None else ())]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, AnyRefusal):
                 log.exception("request_failed", method="GetTask")
@@ -133,7 +141,9 @@ class GetTaskFastPath:
                 if is_rest
                 else build_rpc_fault_reply(call_id, fault, includes_reason=True)
             )
-            status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
+            status = refusal.status_code
+            headers = refusal.raw_headers
+            body = bytes(refusal.body)
         limits = build_limit_headers(admitted.rate_limits)
         headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
         return {"type": "http.response.start", "status": status, "headers": headers}, body

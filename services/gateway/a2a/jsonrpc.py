@@ -91,7 +91,9 @@ class JsonRpcEndpoint:
     """Answers JSON-RPC calls of all three protocol versions at one path."""
 
     def __init__(self, methods: A2aMethods, settings: A2aSettings) -> None:
-        self.a2a_methods, self.methods, self._settings = methods, _build_rpc_methods(methods), settings
+        self.a2a_methods = methods
+        self.methods = _build_rpc_methods(methods)
+        self._settings = settings
         self._shared = _SHARED_METHODS if settings.a2a_streaming == "on" else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:

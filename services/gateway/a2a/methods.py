@@ -35,7 +35,10 @@ class A2aMethods:
     """The methods of the A2A protocol, each as a function of a call and the format of its answer."""
 
     def __init__(self, services: FeatureServices, identity: Identity, settings: A2aSettings, card: AgentCard) -> None:
-        self._services, self._identity, self._card, self._settings = services, identity, card, settings
+        self._services = services
+        self._identity = identity
+        self._card = card
+        self._settings = settings
         self._json_cache, self._model_notice = TaskJsonCache(), settings.model_notice
 
     async def send_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
@@ -126,7 +129,7 @@ class A2aMethods:
         await self._services.webhooks.register_webhook(
             await self._read_task_for_webhook_change(task_id, caller), webhook
         )
-        # only whoever has just set the token is told it again
+        # only the client that has just set the token is told it again
         return answer_format.show_webhook(webhook, task_id, webhook.token)
 
     async def get_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:

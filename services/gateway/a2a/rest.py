@@ -113,7 +113,8 @@ class A2aRest:
             body = await self._read_body(path, request) if path.verb == "POST" else {}
             answer_format = _choose_answer_format(path, body)
             call = MethodCall(lambda: _merge_params(path, request, body), request)
-            answer, accepted = await path.handle(call, answer_format), request.headers.get("accept", "")
+            answer = await path.handle(call, answer_format)
+            accepted = request.headers.get("accept", "")
             media_type = replies.choose_media_type(accepted) if answer_format is FORMAT_1_0 else JSON_TYPE
             return build_response(answer, BARE_ENVELOPE, media_type, replies.PRIVATE_HEADERS)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
@@ -168,7 +169,7 @@ class TenantPathMiddleware:
         try:
             return await self._app(stripped_scope, receive, send)
         finally:
-            scope["route"] = stripped_scope.get("route")  # whoever counts requests stands outside
+            scope["route"] = stripped_scope.get("route")  # the middleware that counts requests reads it afterwards
 
 
 def _remove_tenant_from_path(scope: Scope) -> str | None:

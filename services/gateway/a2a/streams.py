@@ -48,7 +48,10 @@ class PendingAnswer:
     def __init__(
         self, tasks: TaskService, accepted: AcceptedMessage, answer_format: AnswerFormat, view: ClientView
     ) -> None:
-        self._tasks, self._accepted, self._answer_format, self._view = tasks, accepted, answer_format, view
+        self._tasks = tasks
+        self._accepted = accepted
+        self._answer_format = answer_format
+        self._view = view
         self._record, self.task_id = accepted.record, accepted.record.task_id
 
     async def wait_for_answer(self) -> JsonFields:

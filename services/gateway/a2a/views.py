@@ -314,7 +314,9 @@ class Rest03Format(JsonRpc03Format):
 class LegacyFormat(AnswerFormat):
     """The early protocol, from before A2A 0.2 (``tasks/send``)."""
 
-    dialect, parameter_prefix, includes_file_contents = A2aVersion.LEGACY, "params.", False
+    dialect = A2aVersion.LEGACY
+    parameter_prefix = "params."
+    includes_file_contents = False
 
     @override
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:

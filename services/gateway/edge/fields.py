@@ -194,7 +194,11 @@ class BadCall(Exception):
         self, code: int, message: str, call_id: str | int | None = None, status: int = 400, method: str = ""
     ) -> None:
         super().__init__(message)
-        self.code, self.message, self.call_id, self.status, self.method = code, message, call_id, status, method
+        self.code = code
+        self.message = message
+        self.call_id = call_id
+        self.status = status
+        self.method = method
 
 
 class RpcCall(NamedTuple):

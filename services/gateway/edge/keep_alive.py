@@ -84,7 +84,9 @@ class KeepAliveResponse(Response):
     ) -> None:
         super().__init__(media_type=media_type, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._chunks, self._heartbeat, self._on_delivered = chunks, heartbeat, on_delivered
+        self._chunks = chunks
+        self._heartbeat = heartbeat
+        self._on_delivered = on_delivered
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -184,7 +184,8 @@ def build_rpc_fault_reply(
     ``includes_reason``: as in 1.0. ``bad_input_status``: the HTTP status for invalid requests, which is 400
     in the early protocol.
     """
-    codes, reason = _choose_error_codes(fault), _choose_error_codes(fault).reason if includes_reason else ""
+    codes = _choose_error_codes(fault)
+    reason = _choose_error_codes(fault).reason if includes_reason else ""
     status = bad_input_status if codes.status == 400 and codes.code in _BAD_INPUT_CODES else 200
     if isinstance(fault, _FAULTS_WITH_OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
         status = codes.status

@@ -195,11 +195,15 @@ class _LimitedBody:
     """Reads a request's body within the limits; a ``Content-Length`` over the limit is refused at once."""
 
     def __init__(self, receive: Receive, scope: Scope, limiter: RequestLimiter) -> None:
-        self._receive, self._limiter, self._read_content_length = receive, limiter, _read_content_length(scope)
+        self._receive = receive
+        self._limiter = limiter
+        self._read_content_length = _read_content_length(scope)
         self._limits = limits = limiter.limits
         is_of_messages = scope["path"] == "/" or scope["path"].endswith(_MESSAGE_PATH_ENDINGS)
         self._most_bytes = limits.message_bytes if is_of_messages else limits.body_bytes
-        self._bytes_read, self._is_complete, self._is_large = 0, False, False
+        self._bytes_read = 0
+        self._is_complete = False
+        self._is_large = False
         self._until = asyncio.get_running_loop().time() + limits.body_seconds
 
     async def receive(self) -> Message:

@@ -141,7 +141,8 @@ class AssessmentRepository(ScriptedStore):
         score, row, body = await self._scripts.execute_commands(*((*command, assessment_id) for command in commands))
         if score is None or row is None or body is None:
             return None
-        summary, assessment = _read_summary(row, _parse_score_time(score)), _read_assessment(str(body))
+        summary = _read_summary(row, _parse_score_time(score))
+        assessment = _read_assessment(str(body))
         return KeptAssessment(summary, assessment) if summary and assessment else None
 
     async def delete_assessment(self, assessment_id: str, caller: Caller) -> None:

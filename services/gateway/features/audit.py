@@ -310,7 +310,9 @@ class AuditExport(ScriptedStore):
 
     def __init__(self, redis: Redis, tasks: Tasks, lists: TaskLists, archive: ArchivedTaskReader | None) -> None:
         super().__init__(redis)
-        self._tasks, self._lists, self._archive = tasks, lists, archive
+        self._tasks = tasks
+        self._lists = lists
+        self._archive = archive
 
     async def read_page(self, query: AuditQuery, caller: Caller) -> AuditPage:
         """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""

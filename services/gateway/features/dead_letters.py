@@ -123,7 +123,9 @@ class DeadLetters(ScriptedStore):
 
     def __init__(self, redis: Redis, tasks: Tasks, wakes: ArqWakes, clock: Callable[[], datetime]) -> None:
         super().__init__(redis)
-        self._tasks, self._wakes, self._clock = tasks, wakes, clock
+        self._tasks = tasks
+        self._wakes = wakes
+        self._clock = clock
 
     async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until that is enough."""

@@ -160,7 +160,9 @@ class OpenAssessments:
     """
 
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
-        self._scripts, self._seal, self._seconds = Scripts(redis), SecretCipher(keys), seconds
+        self._scripts = Scripts(redis)
+        self._seal = SecretCipher(keys)
+        self._seconds = seconds
         self._naming_key = keys[0].encode()
 
     def derive_assessment_name(self, caller: Caller, message_id: str) -> str:
@@ -272,8 +274,12 @@ class AssessmentParticipationService:
         read_user_messages: ReadUserMessages,
         build_world_url: Callable[[str, str, str], str],
     ) -> None:
-        self._participations, self._tasks, self._lists = participations, tasks, lists
-        self._clock, self._new_id, self._world_addresses = clock, new_id, world_addresses
+        self._participations = participations
+        self._tasks = tasks
+        self._lists = lists
+        self._clock = clock
+        self._new_id = new_id
+        self._world_addresses = world_addresses
         self._read_user_messages, self._build_world_url = read_user_messages, build_world_url
 
     async def handle_assessor_message(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:

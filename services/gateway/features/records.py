@@ -88,7 +88,9 @@ class TenantRecordService:
         notice_addresses: AllowedAddresses,
         clock: Callable[[], datetime],
     ) -> None:
-        self._records, self._check_policies, self._clock = records, check_policies, clock
+        self._records = records
+        self._check_policies = check_policies
+        self._clock = clock
         self._server_addresses, self._notice_addresses = server_addresses, notice_addresses
 
     async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
@@ -295,7 +297,8 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
         ``If-Match`` may name the version that it replaces. 404 if there is no such version, 400 if it is no longer
         valid, 412 if another version was stored meanwhile.
         """
-        tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
+        tenant = call.path_value("tenant")
+        base = _parse_if_match(call.request.headers.get("if-match"))
         number, comment = _parse_version_number(call.body), _read_comment(call.body)
         return await _answer_change(tenant, self._service.restore_version(tenant, number, base, comment, call.caller))
 
@@ -306,7 +309,8 @@ class TenantRecordEndpoints(ApiEndpoints[TenantRecordService]):
         ``If-Match`` may name the version that is withdrawn. 404 if no record is stored, 412 if another version was
         stored meanwhile.
         """
-        tenant, base = call.path_value("tenant"), _parse_if_match(call.request.headers.get("if-match"))
+        tenant = call.path_value("tenant")
+        base = _parse_if_match(call.request.headers.get("if-match"))
         return await _answer_change(
             tenant, self._service.withdraw_record(tenant, base, _read_comment(call.body), call.caller)
         )

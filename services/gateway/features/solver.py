@@ -251,7 +251,8 @@ def _read_history(body: JsonObject) -> tuple[PriorTurn, ...]:
 
 def _parse_prior_turn(value: Json, path: str) -> PriorTurn:
     item = require_type(value, dict, path)
-    role, content = text_at(item, "role", f"{path}.role"), text_at(item, "content", f"{path}.content")
+    role = text_at(item, "role", f"{path}.role")
+    content = text_at(item, "content", f"{path}.content")
     if role not in _TURN_ROLES:
         raise InvalidField(f"{path}.role", f"must be one of {', '.join(_TURN_ROLES)}")
     if content is None:
@@ -265,7 +266,9 @@ log = structlog.get_logger()
 
 class SolverEndpoint:
     def __init__(self, tasks: TaskService, identity: Identity, max_body_bytes: int) -> None:
-        self._tasks, self._identity, self._max_body_bytes = tasks, identity, max_body_bytes
+        self._tasks = tasks
+        self._identity = identity
+        self._max_body_bytes = max_body_bytes
 
     def list_routes(self) -> APIRouter:
         router = APIRouter()

@@ -79,7 +79,8 @@ class GetInvitationResponse(worlds.Operation):
     event_id: str
 
     async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
-        event, user = await _find_event(world, self.event_id), (await world.user_address()).casefold()
+        event = await _find_event(world, self.event_id)
+        user = (await world.user_address()).casefold()
         attendees = event.attendees if event else ()
         own_entry = next((attendee for attendee in attendees if attendee.email.casefold() == user), None)
         return {
@@ -97,14 +98,17 @@ class _CalendarEventFields(worlds.Operation):
 class CreateCalendarEvent(_CalendarEventFields):
     """Enter an appointment into the user's calendar and invite whom it names."""
 
-    tool, permission, read_back = "create_calendar_event", "calendar:create", "find_calendar_events"
+    tool = "create_calendar_event"
+    permission = "calendar:create"
+    read_back = "find_calendar_events"
 
     title: str = Field(min_length=1)
     start: Moment
     end: Moment
 
     async def carry_out(self, world: worlds.ConnectedWorld) -> JsonObject:
-        user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
+        user = await world.user_address()
+        attendees = [{"email": email} for email in self.attendee_emails or ()]
         fields = self.model_dump(exclude={"attendee_emails"})
         create = world.ues.calendar.create(**fields, organizer=user, attendees=attendees or None)
         return worlds.build_created_ids(await world.carry_out_change(create), "event_id")
@@ -113,7 +117,9 @@ class CreateCalendarEvent(_CalendarEventFields):
 class UpdateCalendarEvent(_CalendarEventFields):
     """Change an appointment; what is left out stays as it is. ``attendee_emails`` names all who are invited then."""
 
-    tool, permission, read_back = "update_calendar_event", "calendar:update", "get_calendar_event"
+    tool = "update_calendar_event"
+    permission = "calendar:update"
+    read_back = "get_calendar_event"
 
     event_id: str
     title: str | None = None
@@ -133,7 +139,9 @@ class UpdateCalendarEvent(_CalendarEventFields):
 class DeleteCalendarEvent(worlds.Operation):
     """Delete an appointment."""
 
-    tool, permission, expect = "delete_calendar_event", "calendar:delete", {"exists": False}
+    tool = "delete_calendar_event"
+    permission = "calendar:delete"
+    expect = {"exists": False}
     read_back = "get_calendar_event"
 
     event_id: str
@@ -146,7 +154,9 @@ class DeleteCalendarEvent(worlds.Operation):
 class RespondToInvitation(worlds.Operation):
     """Answer the invitation to an appointment in the user's name."""
 
-    tool, permission, read_back = "respond_to_invitation", "calendar:respond", "get_invitation_response"
+    tool = "respond_to_invitation"
+    permission = "calendar:respond"
+    read_back = "get_invitation_response"
 
     event_id: str
     response: Literal["accepted", "declined", "tentative"]

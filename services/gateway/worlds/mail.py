@@ -122,7 +122,9 @@ class FindEmailReplies(worlds.Operation):
 class SendEmail(worlds.Operation):
     """Send a new mail in the user's name. To answer one, use reply_to_email."""
 
-    tool, permission, read_back = "send_email", "email:send", "find_sent_emails"
+    tool = "send_email"
+    permission = "email:send"
+    read_back = "find_sent_emails"
 
     to_addresses: tuple[str, ...] = Field(min_length=1, description="whom it goes to")
     subject: str = Field(min_length=1)
@@ -148,7 +150,9 @@ class ReplyToEmail(worlds.Operation):
     ``cc_addresses``: who else gets the answer.
     """
 
-    tool, permission, read_back = "reply_to_email", "email:send", "find_email_replies"
+    tool = "reply_to_email"
+    permission = "email:send"
+    read_back = "find_email_replies"
 
     message_id: str = Field(description="the mail that is answered")
     body_text: str = Field(min_length=1)
@@ -176,7 +180,9 @@ class ReplyToEmail(worlds.Operation):
 class MoveEmail(worlds.MessageChange):
     """Move a mail into a folder, such as spam or inbox; a folder that is not there is made."""
 
-    tool, permission, read_back = "move_email", "email:move", "get_email"
+    tool = "move_email"
+    permission = "email:move"
+    read_back = "get_email"
 
     folder: str
 
@@ -194,13 +200,17 @@ class _LabelChange(worlds.MessageChange):
 class LabelEmail(_LabelChange):
     """Give a mail a label."""
 
-    tool, permission, expect = "label_email", "email:label", {"present": True}
+    tool = "label_email"
+    permission = "email:label"
+    expect = {"present": True}
 
 
 class UnlabelEmail(_LabelChange):
     """Take a label from a mail."""
 
-    tool, permission, expect = "unlabel_email", "email:unlabel", {"present": False}
+    tool = "unlabel_email"
+    permission = "email:unlabel"
+    expect = {"present": False}
 
 
 def _describe_mail(mail: Email) -> JsonObject:

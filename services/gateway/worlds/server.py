@@ -40,7 +40,9 @@ class WorldsEndpoint:
     """
 
     def __init__(self, find: FindWorld, calls: WorldToolCaller, seconds: float = CALL_SECONDS) -> None:
-        self._find, self._calls, self._seconds = find, calls, seconds
+        self._find = find
+        self._calls = calls
+        self._seconds = seconds
         server: Server[object] = Server(
             "ues-bridge", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
         )

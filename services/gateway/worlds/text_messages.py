@@ -97,7 +97,9 @@ class GetTextReaction(worlds.Operation):
 class SendText(worlds.Operation):
     """Send a text message (SMS) from the user's telephone."""
 
-    tool, permission, read_back = "send_text", "sms:send", "find_sent_texts"
+    tool = "send_text"
+    permission = "sms:send"
+    read_back = "find_sent_texts"
 
     to_numbers: tuple[str, ...] = Field(min_length=1, description="telephone numbers")
     body: str = Field(min_length=1)
@@ -111,7 +113,10 @@ class SendText(worlds.Operation):
 class ReactToText(worlds.Operation):
     """React to a text message with an emoji."""
 
-    tool, permission, expect, read_back = "react_to_text", "sms:react", {"present": True}, "get_text_reaction"
+    tool = "react_to_text"
+    permission = "sms:react"
+    expect = {"present": True}
+    read_back = "get_text_reaction"
 
     message_id: str
     emoji: str = Field(min_length=1)

@@ -64,7 +64,9 @@ class FindChatAnswers(Operation):
 class SendChatMessage(Operation):
     """Tell the user something in the chat, as the user's assistant."""
 
-    tool, permission, read_back = "send_chat_message", "chat:send", "find_chat_answers"
+    tool = "send_chat_message"
+    permission = "chat:send"
+    read_back = "find_chat_answers"
 
     content: str = Field(min_length=1)
 

@@ -159,7 +159,8 @@ class RedisForgetting:
         If the session has work now, nothing is removed and ``{"session_busy": 1}`` is returned. Raises
         ``StoreUnavailable``.
         """
-        session, participation = keys.session_keys(tenant, session_id), keys.participation_key(tenant, session_id)
+        session = keys.session_keys(tenant, session_id)
+        participation = keys.participation_key(tenant, session_id)
         names = order_script_keys("forget_conversation", session, participation=participation)
         reply = await self._scripts.run("forget_conversation", names, [])
         if reply == -1:

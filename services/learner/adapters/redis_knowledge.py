@@ -191,7 +191,8 @@ def _build_queue_searches_call(tenant: str, event_ids: Sequence[str]) -> tuple[l
 
 def _build_change_arguments(change: memory.MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo.stored_json() for todo in change.todos}
-    known_ms, expiry_ms = keys.APPLIED_OUTCOME_SECONDS * 1000, int(ENTITY_LIFETIME.total_seconds() * 1000)
+    known_ms = keys.APPLIED_OUTCOME_SECONDS * 1000
+    expiry_ms = int(ENTITY_LIFETIME.total_seconds() * 1000)
     arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, OPEN_FACT_SEARCHES_KEPT]
     arguments += [len(change.event_ids), len(change.entities), len(change.accuracy)]
     for event_id in change.event_ids:

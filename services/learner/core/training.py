@@ -270,7 +270,9 @@ class TrainingObjectLoader:
         return await self._store_cases(source, cases, tuple(bad_rows))
 
     def _read_cases(self, name: str, content: bytes) -> tuple[list[CaseEntry], Sequence[BadRow]]:
-        rows, short_name, now = self._read(name, content), name.rpartition("/")[2], self._clock()
+        rows = self._read(name, content)
+        short_name = name.rpartition("/")[2]
+        now = self._clock()
         return [build_case_of_row(row, short_name, now) for row in rows.good], rows.bad
 
     async def _store_cases(

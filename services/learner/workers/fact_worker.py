@@ -225,7 +225,8 @@ class FactWorker:
         except memory.FactSearchFailed as error:
             await self._budgets.settle_reservation(todo, error.cost, day)
             return await self._give_up_if_late(todo, error, now)
-        settling, storing = self._budgets.settle_reservation(todo, cost, day), self._store_facts(todo, facts, cost, {})
+        settling = self._budgets.settle_reservation(todo, cost, day)
+        storing = self._store_facts(todo, facts, cost, {})
         _, is_stored = await asyncio.gather(settling, storing)
         self.counts.tasks += is_stored
         self.counts.facts += len(facts) if is_stored else 0

@@ -21,7 +21,9 @@ class OutcomeFollower:
         apply: Callable[[Sequence[Delivery]], Awaitable[None]],
         learner_partitions: Callable[[], Collection[int]],
     ) -> None:
-        self._outcomes, self._apply_deliveries, self._learner_partitions = outcomes, apply, learner_partitions
+        self._outcomes = outcomes
+        self._apply_deliveries = apply
+        self._learner_partitions = learner_partitions
         self.partitions: frozenset[int] = frozenset()  # those that it reads
         self._expected: frozenset[int] = frozenset()
 

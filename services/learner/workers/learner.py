@@ -77,7 +77,9 @@ class Learner:
     async def release_partitions(self) -> None:
         """Releases all partitions, once no run is in progress."""
         async with self._run_lock:
-            partitions, self._share, self._expected = self.partitions, frozenset(), set()
+            partitions = self.partitions
+            self._share = frozenset()
+            self._expected = set()
             await self._outcomes.release_partitions(partitions)
 
     async def run_once(self) -> int:

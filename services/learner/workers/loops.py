@@ -41,7 +41,9 @@ class OutcomeWatch:
     """
 
     def __init__(self, reader: Learner | OutcomeFollower, outcomes: RedisOutcomes, seconds: float) -> None:
-        self._reader, self._outcomes, self._seconds = reader, outcomes, min(_OUTCOME_WAIT_SECONDS, seconds)
+        self._reader = reader
+        self._outcomes = outcomes
+        self._seconds = min(_OUTCOME_WAIT_SECONDS, seconds)
         self._clock = asyncio.get_running_loop().time
         self._swept = self._clock()
 
@@ -167,7 +169,9 @@ class TrainingLoadStatus:
             log.warning("training_rows_left_out", first=reasons, **fields)
         else:
             log.info("training_rows_loaded", **fields)
-        self.objects, self.rows, self.bad_rows = self.objects + 1, self.rows + result.rows, self.bad_rows + count
+        self.objects = self.objects + 1
+        self.rows = self.rows + result.rows
+        self.bad_rows = self.bad_rows + count
 
     def as_json(self) -> dict[str, JsonValue]:
         return {"objects": self.objects, "rows": self.rows, "bad": self.bad_rows, "problem": self.problem}

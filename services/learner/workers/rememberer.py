@@ -93,7 +93,9 @@ def _redact_texts(texts: OutcomeTexts) -> OutcomeTexts:
 
 log = structlog.get_logger()
 
-_EVENTS_AT_ONCE = 40  # events of a tenant in one step: what holds up the server, and whoever else writes that memory
+_EVENTS_AT_ONCE = (
+    40  # events of a tenant in one step: longer steps would hold up Redis and other writers of that memory
+)
 _MOST_TRIES = 20  # how often another learner may be first to write a tenant's memory
 
 
@@ -200,7 +202,9 @@ def _compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Ou
     """The changes that new memos make in a tenant's memory: entities seen and predictions checked, once for
     each memo.
     """
-    entities, links, accuracy = dict(knowledge.entities), dict(knowledge.links), dict(knowledge.accuracy)
+    entities = dict(knowledge.entities)
+    links = dict(knowledge.links)
+    accuracy = dict(knowledge.accuracy)
     for memo in memos:
         fields = [entity.field for entity in memo.entities]
         for entity in memo.entities:

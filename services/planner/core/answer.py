@@ -124,7 +124,8 @@ def _say_not_found(question: str, situation: Situation) -> str:
     told = [_tell_of_record(field, situation) for field in fields] if len(fields) > 1 else []
     if any(told):
         return " ".join(text or _say_not_found(field, situation) for text, field in zip(told, fields, strict=True))
-    uninterpreted, related = _uninterpreted_words_of_question(question, situation), answer_related(question, situation)
+    uninterpreted = _uninterpreted_words_of_question(question, situation)
+    related = answer_related(question, situation)
     uninterpreted_note = f": not understood: {', '.join(uninterpreted)}" if uninterpreted else ""
     if related and related.why:
         uninterpreted_note = f": nothing shows {related.why}"
@@ -327,7 +328,8 @@ def _find_answer(question: str, situation: Situation) -> str:
         return " ".join(told) if all(told) else ""
     if listed_answer := _tell_listed(question, situation):
         return listed_answer
-    stated_list, related = requested_figures(question, situation), answer_related(question, situation)
+    stated_list = requested_figures(question, situation)
+    related = answer_related(question, situation)
     if related and related.is_sum:
         return related.text
     is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS

@@ -204,7 +204,8 @@ def _figure_near(name: str, text: str, intent: Intent) -> Mention | None:
     money = [mention for mention in mentions if mention.kind is MentionKind.MONEY]
     plain = [mention for mention in mentions if mention.kind is MentionKind.NUMBER]
     for mention in (*money, *plain) if len(money) + len(plain) > 1 else ():
-        before, behind = text[max(0, mention.start - 25) : mention.start], text[mention.end : mention.end + 20]
+        before = text[max(0, mention.start - 25) : mention.start]
+        behind = text[mention.end : mention.end + 20]
         if own & text_stems(f"{before} {behind}"):
             return mention
     if own & _SUM_WORDS or len(own & text_stems(text)) == len(own):
@@ -278,7 +279,8 @@ def _text_after_colon(tool: ToolSpec, intent: Intent) -> str:
     if not intent.verb or stems(text_words(head)[-1:]) & fields:
         return ""
     for name, schema in tool.properties.items():  # "it is torn, colour red" gives another field, too
-        spelled, choices = r"[\s_-]*".join(parts(name)), "|".join(map(re.escape, _enum_choices(schema))) or r"\S*\d\S*"
+        spelled = r"[\s_-]*".join(parts(name))
+        choices = "|".join(map(re.escape, _enum_choices(schema))) or r"\S*\d\S*"
         stated = rf"(?:{spelled}(?:\s+is|\s*[:=])?\s+(?:{choices})|(?:{choices})\s+{spelled})"
         tail = re.sub(rf",\s+(?:and\s+)?(?:with\s+)?{stated}(?=\s*[.!]?$|,)", "", tail, flags=re.I)
     return tail.strip().rstrip(" .!")

@@ -57,7 +57,8 @@ def list_figures(situation: Situation) -> list[PlannedFigure]:
     """Every figure that a question, a condition or an action of the task depends on; no name twice."""
     reading = situation.reading
     figures: list[PlannedFigure] = []
-    clauses, conditions = [i.clause for i in reading.actions], [i.condition for i in reading.actions]
+    clauses = [i.clause for i in reading.actions]
+    conditions = [i.condition for i in reading.actions]
     for text in (*reading.questions, *map(before_comparison, conditions), *clauses):
         figures += requested_figures(text, situation)
     for text in (*reading.questions, *conditions, *clauses):

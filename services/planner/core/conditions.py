@@ -307,7 +307,8 @@ def _judge_by_days(
 
 def _says_no_more(text: str, stated_word: str, record: FactRecord) -> bool:
     """Whether a text says no more of a record than that state: neither ``almost open`` nor ``open last year``."""
-    own, names = text_stems(stated_word), [name for name in record.fields if is_identifier(name) or "name" in name]
+    own = text_stems(stated_word)
+    names = [name for name in record.fields if is_identifier(name) or "name" in name]
     known = STATE_WORDS | _PRESENT_WORDS | own | record.noun.union(*map(field_stems, record.fields))
     known = known.union(*(text_stems(str(record.fields[name])) for name in names))
     return any(own <= said <= known for said in map(text_stems, _ALTERNATIVE_PATTERN.split(text)))

@@ -115,7 +115,9 @@ def _own_addresses(rows: Iterable[ReadRow]) -> frozenset[str]:
     """The user's own addresses: the senders of sent messages, and the mail address and the phone number to which most
     received ones went.
     """
-    mails, numbers, own = Counter[str](), Counter[str](), set[str]()
+    mails = Counter[str]()
+    numbers = Counter[str]()
+    own = set[str]()
     for row in rows:
         sender = _sender(row.fields)
         if sender and _is_sent(row.fields):

@@ -70,7 +70,8 @@ _SURE_PATTERN = re.compile(
     r"|shorter|earlier|sooner|prior|at least|at most|before|after)\b",
     re.I,
 )
-_BETWEEN_PATTERN, _JOINT_PATTERN = re.compile(r"\bbetween\s+$", re.I), re.compile(r"\s+(?:and|to)\s+")
+_BETWEEN_PATTERN = re.compile(r"\bbetween\s+$", re.I)
+_JOINT_PATTERN = re.compile(r"\s+(?:and|to)\s+")
 _OR_MORE = re.compile(
     r"^\s+or\s+(?:(?P<least>more|above|over|higher|later|after|longer)"
     r"|(?P<most>less|fewer|below|under|lower|earlier|before))\b",
@@ -166,7 +167,9 @@ def _read_counted_days(
     """Criteria on days counted from the present one and on what is unpaid, and the words of which the records do not
     say whether they hold.
     """
-    columns, criteria, undecided = day_columns(listed), list[RowCriterion](), list[str]()
+    columns = day_columns(listed)
+    criteria = list[RowCriterion]()
+    undecided = list[str]()
     for stretch in find_stretches(text, today) if today and columns else ():
         named = column_of_stretch(text, stretch, columns)
         if today is None or named is None or (stretch.is_overdue and _is_a_value("overdue", listed)):
@@ -369,7 +372,9 @@ def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactR
     named = [name for name in named if len(field_stems(name) & word_stems) == most]
     if len(named) != 1 or len(unnamed_columns) != 1:
         return None
-    test, other, own = _TESTS[_parse_operation(match)], named[0], unnamed_columns[0]
+    test = _TESTS[_parse_operation(match)]
+    other = named[0]
+    own = unnamed_columns[0]
 
     def holds(record: FactRecord) -> bool:
         if own not in record.fields or other not in record.fields:

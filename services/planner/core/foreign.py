@@ -112,7 +112,8 @@ def say_done(thing: str, participle: str, text: str) -> str:
 
 def _guess_language(text: str) -> Language | None:
     words = re.findall(r"[^\W\d_]+", text.lower())
-    german, french = sum(word in _GERMAN_WORDS for word in words), sum(word in _FRENCH_WORDS for word in words)
+    german = sum(word in _GERMAN_WORDS for word in words)
+    french = sum(word in _FRENCH_WORDS for word in words)
     verbs = {*map(_foreign_stem, words)}
     german += len(verbs & {*GERMAN_VERBS}) if any(mark in text for mark in "äöüßÄÖÜ") or german else 0
     french += len(verbs & {*FRENCH_VERBS}) if french else 0

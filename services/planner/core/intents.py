@@ -372,7 +372,9 @@ def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
     if not main.strip(" .;!") and not otherwise:
         return []
     if not main.strip(" .;!") and before:
-        condition, holds, body = before[-1].condition or _parse_question(before[-1].clause), before[-1].holds, ""
+        condition = before[-1].condition or _parse_question(before[-1].clause)
+        holds = before[-1].holds
+        body = ""
     else:
         condition, holds, body = _split_off_condition(_as_plain_if(main).strip(", \t\n"))
         if before and _IF_SO_PATTERN.fullmatch(condition):
@@ -467,7 +469,8 @@ _IS_DONE = re.compile(r"(?:it|this|that|they|these)\s+(?:is|are|has been|have be
 
 def _comes_about(before: str, word: str, condition: str) -> bool:
     """Whether a condition is what the part before brings about: ``approve it and tell her once it is approved``."""
-    done, notice = _IS_DONE.match(condition), re.search(rf"\s(?:and|then)\s+(?:{_NOTIFY})\b", before, re.I)
+    done = _IS_DONE.match(condition)
+    notice = re.search(rf"\s(?:and|then)\s+(?:{_NOTIFY})\b", before, re.I)
     is_later = re.match(r"as soon as|once|after|when\b", word, re.I) is not None
     return bool(is_later and done and notice and stem(done["done"]) in text_stems(before[: notice.start()]))
 

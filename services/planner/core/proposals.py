@@ -59,7 +59,8 @@ def _order_moves(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
         return open_moves
     ordered: list[ProposedMove] = []
     while open_moves:
-        tools, keys = {move.bound.tool.name for move in open_moves}, {move.bound.key for move in open_moves}
+        tools = {move.bound.tool.name for move in open_moves}
+        keys = {move.bound.key for move in open_moves}
         ready = (move for move in open_moves if not waits[move.bound.key] & tools and move.lacks not in keys)
         ordered.append(next(ready, open_moves[0]))
         open_moves.remove(ordered[-1])

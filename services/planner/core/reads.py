@@ -27,7 +27,9 @@ from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import concept, is_identifier, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-_AT_ONCE, _IN_ALL, _WITH_PARTS = 8, 16, 18
+_AT_ONCE = 8
+_IN_ALL = 16
+_WITH_PARTS = 18
 
 
 def next_reads(

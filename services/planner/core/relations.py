@@ -93,7 +93,8 @@ def name_doer(clause: str, situation: Situation) -> str:
     """The clause with the kind of the one whom the record before it is of, in place of who submitted it: ``tell the
     claimant`` becomes ``tell the pilot``. It stays as it is where the record does not tell that one.
     """
-    match, before = _DOER_PATTERN.search(clause), {*identifiers_in(situation.text.partition(clause)[0])}
+    match = _DOER_PATTERN.search(clause)
+    before = {*identifiers_in(situation.text.partition(clause)[0])}
     if match is None or len(before) != 1 or stem(match["verb"]) not in _AUTHORS_VERBS:
         return clause
     told = answer_related(f"who {match['verb']} {before.pop()}", situation)
@@ -162,7 +163,8 @@ def _read_steps(head: str, tail: str) -> list[_Step]:
     links = [*_LINK_PATTERN.finditer(f"{head} ")]
     if not links:
         return [] if tail.strip() else _read_doer(head)
-    starts, ends = [0, *(link.end() for link in links)], [*(link.start() for link in links), len(head)]
+    starts = [0, *(link.end() for link in links)]
+    ends = [*(link.start() for link in links), len(head)]
     segments = [head[start:end] for start, end in zip(starts, ends, strict=True)]
     verbs = [
         "" if link["link"].lower() in ("of", "with") else _first_word(words)

@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
-UNDERSTAND, CALCULATE, LOOK = "understand", "calculate", "look"
-LEAVE_PART, FIND_TOOLS, USE_TOOL = "leave_part", "find_tools", "use_tool"
+UNDERSTAND = "understand"
+CALCULATE = "calculate"
+LOOK = "look"
+LEAVE_PART = "leave_part"
+FIND_TOOLS = "find_tools"
+USE_TOOL = "use_tool"
 LOCAL = frozenset({UNDERSTAND, CALCULATE, LOOK, LEAVE_PART, "what_would_policy_say", FIND_TOOLS, USE_TOOL})
 CALL_NOTE = "_call"
 

@@ -30,7 +30,9 @@ from services.planner.core.words import (
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
+CERTAIN = 3
+LIKELY = 2
+POSSIBLE = 1
 _SAYS_ABSENT = re.compile(r"\b(?:not found|no such|does not exist|doesn't exist)\b|\"found\":false\b", re.I)
 
 
@@ -319,7 +321,8 @@ def _calculated_values(request: Request) -> list[JsonObject]:
     for call in request.calls:
         if call.tool == CALCULATE and not call.failed and isinstance(call.result, dict | int | Decimal | str):
             told = as_object(call.result)
-            name, value = str(told.get("name") or call.arguments.get("name")), str(told.get("value", call.result))
+            name = str(told.get("name") or call.arguments.get("name"))
+            value = str(told.get("value", call.result))
             values.append(_in_major_units({**told, "value": value, "name": name, "asked": call.key}))
     return values
 

@@ -61,7 +61,9 @@ def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
     """The calls that each row's standing instruction asks for. If several instructions match a row, there are none,
     unless one protects it.
     """
-    rules, calls, not_done = find_standing_rules(situation.text), list[DueCall](), list[str]()
+    rules = find_standing_rules(situation.text)
+    calls = list[DueCall]()
+    not_done = list[str]()
     for row in _rows_arrived(situation):
         rules_of_row = [rule for rule in rules if _speaks_of(rule, row)]
         guarding = [rule for rule in rules_of_row if rule.guards]

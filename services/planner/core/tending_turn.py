@@ -140,7 +140,8 @@ def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> D
     telling = telling_calls(remaining, toolset.writers, now, tended.calls)
     calls = [DueCall(call, due.wish.quote) for due in due_wishes for call in due.calls]
     undone = [f"{due.wish.quote.rstrip(' .')}: {due.why}" for due in due_wishes if due.why]
-    all_calls, all_undone = (*calls, *tended.calls, *telling.calls), (*undone, *tended.undone, *telling.undone)
+    all_calls = (*calls, *tended.calls, *telling.calls)
+    all_undone = (*undone, *tended.undone, *telling.undone)
     return DueTurn(TendedRows(all_calls, all_undone), due_wishes)
 
 

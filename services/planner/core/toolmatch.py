@@ -26,7 +26,10 @@ from services.planner.core.words import (
     text_words,
 )
 
-_EXACT, _SYNONYM, _STATE, _GENERAL = 4, 3, 3, 2
+_EXACT = 4
+_SYNONYM = 3
+_STATE = 3
+_GENERAL = 2
 _DIRECTLY = re.compile(r"\W*(?:please\s+)?\w+(?:\s+(?:the|an?|our|my))?\s*", re.I)
 _OF_THING = re.compile(r"\bof(?:\s+(?:the|our|my))?\s*$", re.I)
 _ITS_FIELD = re.compile(

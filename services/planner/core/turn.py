@@ -112,7 +112,8 @@ def _reply_for_standing_work(request: Request, situation: Situation, toolset: To
     describe = partial(describe_parts_by_wishes, request, situation, toolset.writers)
     if calls := (*_understand_call(request, toolset, describe), *lists_to_read(request, situation, toolset)):
         return PlannerReply(calls=calls)
-    due_now, task_parts = plan_due_work(request, situation, toolset), read_parts(request, situation, toolset.writers)
+    due_now = plan_due_work(request, situation, toolset)
+    task_parts = read_parts(request, situation, toolset.writers)
     fresh = list_due_calls(request, task_parts, toolset, due_now)
     if calls := (*leave_idle_parts(situation, task_parts, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)

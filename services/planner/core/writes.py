@@ -266,7 +266,8 @@ def _list_alternatives(plans: list[CallPlan], intent: Intent, situation: Situati
     """The first call, and those of other things that the clause may mean: none that the task names only later, and none
     to which it is done already.
     """
-    before, own = situation.text.partition(intent.clause)[0], {*identifiers_in(intent.clause)} - {*intent.spared}
+    before = situation.text.partition(intent.clause)[0]
+    own = {*identifiers_in(intent.clause)} - {*intent.spared}
     later = {*identifiers_in(situation.text)} - {*identifiers_in(before)} - own
     plans = [plan for plan in plans if own & plan.values] or plans
     alike = [plan for plan in plans if plan.sureness == plans[0].sureness and plan.missing == plans[0].missing]

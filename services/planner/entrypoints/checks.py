@@ -133,10 +133,8 @@ def _check_answered(index: int, message: JsonObject, following: JsonObject) -> N
     """Raises ``RequestRefused`` unless each ``tool_use`` has its ``tool_result`` in the very next message, and no
     ``tool_result`` stands alone.
     """
-    tool_use_ids, result_ids = (
-        _block_ids(message, "tool_use", "id"),
-        _block_ids(following, "tool_result", "tool_use_id"),
-    )
+    tool_use_ids = _block_ids(message, "tool_use", "id")
+    result_ids = _block_ids(following, "tool_result", "tool_use_id")
     missing = [use for use in tool_use_ids if use not in result_ids]
     if missing:
         raise RequestRefused(

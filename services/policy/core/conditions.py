@@ -104,7 +104,8 @@ def _join_terms(terms: Sequence[DecideCondition], *, settles: bool) -> DecideCon
     if len(terms) == 1:
         return terms[0]
     half = len(terms) // 2  # in halves, so that two thousand terms are eleven calls deep
-    decide_first, decide_second = _join_terms(terms[:half], settles=settles), _join_terms(terms[half:], settles=settles)
+    decide_first = _join_terms(terms[:half], settles=settles)
+    decide_second = _join_terms(terms[half:], settles=settles)
 
     def decide_terms(context: Context) -> Truth:
         truth = decide_first(context)

@@ -114,7 +114,9 @@ def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> PreparedPo
             problems.append(build_problem(policy.id, rule_id, cause))
         return []
 
-    rules, tool_rules, texts = list[PreparedRule](), list[PreparedToolRule](), list[PreparedTextRule]()
+    rules = list[PreparedRule]()
+    tool_rules = list[PreparedToolRule]()
+    texts = list[PreparedTextRule]()
     for rule in policy.rules:
         rules += prepare_or_report_rule(rule.id, prepare_rule, policy.id, rule)
     for tool_rule in policy.tool_rules:

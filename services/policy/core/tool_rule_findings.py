@@ -92,7 +92,8 @@ def _judge_call_by_tool_rule(prepared: PreparedToolRule, planned: _PlannedCall) 
             call, facts.context, prepared.level, confirmations
         ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
-            level, action = (prepared.level or EscalationLevel.MANAGER).word, RuleAction.REQUIRE_APPROVAL
+            level = (prepared.level or EscalationLevel.MANAGER).word
+            action = RuleAction.REQUIRE_APPROVAL
             return contracts.TriggeredRule(**_build_common_fields(prepared, call), action=action, level=level)
         case _:
             return None

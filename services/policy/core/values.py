@@ -119,7 +119,9 @@ def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Tru
     """
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
-    left_number, right_number, cause = read_number(left), read_number(right), ""
+    left_number = read_number(left)
+    right_number = read_number(right)
+    cause = ""
     if isinstance(left, str) and isinstance(right, str):
         if left_number is None and right_number is None:
             return holds(left, right)

@@ -28,7 +28,10 @@ from shared.contracts.tenant_document import (
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchivedContent
 
-EXIT_USABLE, EXIT_NOT_USABLE, EXIT_CANNOT_READ, EXIT_UNDECIDED = 0, 1, 2, 3
+EXIT_USABLE = 0
+EXIT_NOT_USABLE = 1
+EXIT_CANNOT_READ = 2
+EXIT_UNDECIDED = 3
 _FIELDS_OF_WHOLE_REQUEST = {"context", "calls"}  # a file with one of these is a whole request
 _REQUEST_FIELDS = {*_FIELDS_OF_WHOLE_REQUEST, "history", "confirmations", "text", "binding", "planHash"}
 
@@ -127,7 +130,9 @@ def _read_valid_policies(file: Path) -> tuple[Policy, ...]:
 
 async def _backtest_archive(archive: Archive, tenant: str, changed_policies: Sequence[Policy]) -> JsonObject:
     """The result for all archived tasks; one that cannot be read, as a newer release writes it, is named in it."""
-    plans, tasks_without_plan, unread = list[BacktestedPlan](), 0, list[Json]()
+    plans = list[BacktestedPlan]()
+    tasks_without_plan = 0
+    unread = list[Json]()
     for task_id in await archive.list(tenant):
         try:
             content = await archive.get(tenant, task_id)

@@ -68,7 +68,9 @@ def restore_world(hosted: HostedWorld, saved: SavedWorld) -> None:
     for name, rows in states.items():
         world.modalities[name].store.replace(rows)
     world.base = {**world.base, **base}
-    world.clock, world.history, world.queue = clock, history, _read_queue(saved)
+    world.clock = clock
+    world.history = history
+    world.queue = _read_queue(saved)
     world.simulation_id, world.numbers = saved.simulation_id or world.simulation_id, saved.numbers
     world.running = saved.simulation_id is not None if saved.running is None else saved.running
     _restore_holds_and_keys(hosted, saved)

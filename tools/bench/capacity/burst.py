@@ -123,7 +123,8 @@ def _options(folder: Path, plan: BurstPlan) -> StackOptions:
 
 @asynccontextmanager
 async def _redis_of(stack: Stack) -> AsyncIterator[tuple[Redis, Redis]]:
-    state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
+    state = connect(stack.redis_url)
+    queue = connect(stack.queue.url if stack.queue else stack.redis_url)
     try:
         yield state, queue
     finally:
@@ -146,7 +147,9 @@ class _Burst:
         flooding: httpx.AsyncClient,
         asking: httpx.AsyncClient,
     ) -> None:
-        self._stack, self._queue, self._plan = stack, queue, plan
+        self._stack = stack
+        self._queue = queue
+        self._plan = plan
         self._flood = GatewayClient(stack.get_url("gateway"), flooding)
         self._quiet = GatewayClient(stack.get_url("gateway"), asking)
         self._installation = InstallationGaugeReader(state)

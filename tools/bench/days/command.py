@@ -19,7 +19,9 @@ from shared.ports.simulator import SimulatorFailed
 from tools.bench.days.planner import MeasuredDay, measure_planner
 from tools.bench.days.played import GOLD, IDLE, VANDAL, play_days
 
-GOLD_EARNS, OTHERS_EARN, PLANNER_EARNS = 0.95, 0.10, 0.40
+GOLD_EARNS = 0.95
+OTHERS_EARN = 0.10
+PLANNER_EARNS = 0.40
 QUIET_CALLS, BUSY_CALLS = 4, 6
 TOKENS = 6_000  # fresh ones of a turn
 

@@ -19,7 +19,9 @@ from shared.infra.tls import load_client_tls_context
 
 _FROM_ELSEWHERE = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
 _MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
-_TURN_SECONDS, _MOST_TURNS, _PAGE = 120.0, 12, 100
+_TURN_SECONDS = 120.0
+_MOST_TURNS = 12
+_PAGE = 100
 
 
 class MeasuredTurn(NamedTuple):

@@ -11,7 +11,9 @@ from services.assessor.core.judge import sum_judged
 from services.assessor.hosting import GreenAgent
 from services.assessor.settings import GreenAgentConfig
 
-GOLD, IDLE, VANDAL = "gold", "does_nothing", "vandal"
+GOLD = "gold"
+IDLE = "does_nothing"
+VANDAL = "vandal"
 _STRANGER = "everybody@gossip.example"
 
 

@@ -26,7 +26,10 @@ from shared.infra.wakes import ArqWakes
 from tools.bench.executor.no_work import STARTED, WAIT
 
 TENANT = "bench"
-IDLE_ROUNDS, BUSY_ROUNDS, WARM_ROUNDS, SESSIONS = 300, 100, 20, 200
+IDLE_ROUNDS = 300
+BUSY_ROUNDS = 100
+WARM_ROUNDS = 20
+SESSIONS = 200
 AT_ONCE = 50  # tasks sent side by side while the sessions are filled
 SPARE = 100  # sessions beyond those that run
 CPU_SECONDS = 5.0
@@ -237,7 +240,9 @@ def _cpu_seconds(pid: int) -> float | None:
 
 
 def _make_task(text: str) -> tuple[TaskRecord, Turn]:
-    now, task_id, caller = datetime.now(UTC), f"t-{uuid4().hex}", Principal(id="bench")
+    now = datetime.now(UTC)
+    task_id = f"t-{uuid4().hex}"
+    caller = Principal(id="bench")
     request = TaskRequest(text=text)
     record = TaskRecord(
         tenant=TENANT,

@@ -28,7 +28,9 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.process import freeze_startup_objects
 from shared.infra.redis import connect
 
-TENANTS, READS, WARM = 10_000, 100, 10
+TENANTS = 10_000
+READS = 100
+WARM = 10
 SLOWER_AT_MOST = 2.0
 _FULL, _PROCESS = "bench-full", "expense_approval"
 _LITTLE = 3  # cases of each other tenant

@@ -55,7 +55,9 @@ class TypicalWorker:
 
 
 def typical_message(tenant: str, session_id: str) -> TypicalMessage:
-    now, task_id, caller = datetime.now(UTC), str(uuid4()), Principal(id="bench")
+    now = datetime.now(UTC)
+    task_id = str(uuid4())
+    caller = Principal(id="bench")
     record = TaskRecord(
         tenant=tenant,
         task_id=task_id,

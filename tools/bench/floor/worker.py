@@ -33,7 +33,10 @@ class FloorWorker:
     """Carries out one task after another."""
 
     def __init__(self, redis: Redis, model: BenchConnection, company: BenchConnection, opening: bytes = b"") -> None:
-        self._redis, self._model, self._company, self._opening = redis, model, company, opening
+        self._redis = redis
+        self._model = model
+        self._company = company
+        self._opening = opening
 
     async def list_tools(self) -> bytes:
         answer = await self._ask_company("tools/list", {})
@@ -97,12 +100,16 @@ class Floor:
     """``opening``: the beginning of each request, with the tools as the company lists them, encoded once."""
 
     def __init__(self, redis: Redis, model_port: int, company_port: int, opening: bytes = b"") -> None:
-        self._redis, self._model_port, self._company_port, self._opening = redis, model_port, company_port, opening
+        self._redis = redis
+        self._model_port = model_port
+        self._company_port = company_port
+        self._opening = opening
 
     @asynccontextmanager
     async def workers(self, count: int) -> AsyncIterator[list[FloorWorker]]:
         """Each with a connection to the model and one to the company."""
-        models, companies = open_connections(self._model_port, count), open_connections(self._company_port, count)
+        models = open_connections(self._model_port, count)
+        companies = open_connections(self._company_port, count)
         async with models as to_model, companies as to_company:
             lines = zip(to_model, to_company, strict=True)
             yield [FloorWorker(self._redis, model, company, self._opening) for model, company in lines]

@@ -142,7 +142,10 @@ class _PacedRequests:
     """
 
     def __init__(self, connections: list[BenchConnection], requests: Iterator[bytes], until: float = 0.0) -> None:
-        self._free, self._count, self._requests, self._until = list(connections), len(connections), requests, until
+        self._free = list(connections)
+        self._count = len(connections)
+        self._requests = requests
+        self._until = until
         self._late: deque[float] = deque()
         self._took: list[float] = []
         self._failed: Exception | None = None

@@ -185,7 +185,9 @@ async def _play_both(ours: Server, sdk: Server, plan: Plan, requests: Callable[[
 async def _ask_at_limit(server: Server, requests: Iterator[bytes], seconds: float) -> _LoadRound:
     async with open_connections(server.port, CONNECTIONS) as connections:
         await time_requests(connections, requests, _WARM_SECONDS)
-        before, own, began = server.cpu_ms(), process_time(), perf_counter()
+        before = server.cpu_ms()
+        own = process_time()
+        began = perf_counter()
         took = await time_requests(connections, requests, seconds)
         client_percent = 100 * (process_time() - own) / (perf_counter() - began)
         return _LoadRound(took, (server.cpu_ms() - before) / len(took), client_percent)
@@ -283,7 +285,9 @@ async def _hold_streams(server: Server, streams: int) -> OpenStreams:
             group.create_task(connection.ask(_rpc("SubscribeToTask", {"id": task_id})))
         for _ in connections:
             await opened.acquire()
-        memory, cpu, began = server.memory_mb() - before, server.cpu_ms(), perf_counter()
+        memory = server.memory_mb() - before
+        cpu = server.cpu_ms()
+        began = perf_counter()
         await asyncio.sleep(3)
         spent = (server.cpu_ms() - cpu) / (perf_counter() - began) / 10
         if server.redis:

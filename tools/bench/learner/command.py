@@ -15,7 +15,9 @@ from tools.bench.learner.regret import SCENES, RegretCourse, measure_regret
 
 SHARE_TARGET = 0.5
 EVENTS, ROUNDS = 10_000, 3
-SEEDS, CHOICES, PLOTTED_CHOICES = 200, 1_000, 10_000
+SEEDS = 200
+CHOICES = 1_000
+PLOTTED_CHOICES = 10_000
 
 
 class LearnerFigures(NamedTuple):

@@ -101,7 +101,9 @@ async def _run_learner(redis: Redis) -> int:
 
 async def _read_bare(redis: Redis, decode: Callable[[str], object]) -> int:
     """As quick as a client can: all streams in one command, in batches as large, acknowledged in one round trip."""
-    streams, group, read = [partition.outcomes for partition in keys.all_partitions()], uuid4().hex, 0
+    streams = [partition.outcomes for partition in keys.all_partitions()]
+    group = uuid4().hex
+    read = 0
     async with redis.pipeline(transaction=False) as pipe:
         for stream in streams:
             pipe.xgroup_create(stream, group, "0", mkstream=True)

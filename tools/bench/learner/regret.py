@@ -83,7 +83,9 @@ def regret_bound(means: Means, choices: int) -> float:
 
 
 def _regrets(means: Means, after: Sequence[int], chance: random.Random) -> Sequence[float]:
-    arms, gaps, found = dict.fromkeys(ARMS, Arm()), _gaps_to_best(means), []
+    arms = dict.fromkeys(ARMS, Arm())
+    gaps = _gaps_to_best(means)
+    found = []
     regret, wanted = 0.0, frozenset(after)
     for number in range(1, after[-1] + 1):
         used = choose_strategy(arms, ARMS).strategy

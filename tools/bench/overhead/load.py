@@ -84,7 +84,8 @@ async def measure_overhead(tasks: int, at_once: int, strategy: str) -> OverheadF
             at = start_floor(Path(folder) / "floor", model, urlsplit(company).port or 0)
             floor = await open_.enter_async_context(at)
             client = await open_.enter_async_context(connect_gateway(stack.get_url("gateway")))
-            state, queue = connect(stack.redis_url), connect(stack.queue.url if stack.queue else stack.redis_url)
+            state = connect(stack.redis_url)
+            queue = connect(stack.queue.url if stack.queue else stack.redis_url)
             open_.push_async_callback(state.aclose)
             open_.push_async_callback(queue.aclose)
             return await _OverheadLoad(stack, client, state, queue, floor, at_once).measure(tasks)
@@ -111,7 +112,10 @@ class _OverheadLoad:
     def __init__(
         self, stack: Stack, client: GatewayClient, state: Redis, queue: Redis, floor: FloorProcess, at_once: int
     ) -> None:
-        self._stack, self._client, self._state, self._queue = stack, client, state, queue
+        self._stack = stack
+        self._client = client
+        self._state = state
+        self._queue = queue
         self._floor, self._at_once = floor, at_once
         self._asked = Asked()
         self._ends: dict[str, asyncio.Future[str]] = {}

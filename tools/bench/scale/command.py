@@ -73,6 +73,7 @@ def _table(grown: list[Growth]) -> Table:
     title = "scale: what is done beside it costs, in milliseconds"
     table = Table("what grows", "from", "to", "what is done", "few", "many", "times", "why", title=title)
     for one in grown:
-        sizes, times = (f"{one.small:,}", f"{one.large:,}"), (f"{one.small_ms:.3f}", f"{one.large_ms:.3f}")
+        sizes = (f"{one.small:,}", f"{one.large:,}")
+        times = (f"{one.small_ms:.3f}", f"{one.large_ms:.3f}")
         table.add_row(one.of, *sizes, one.doing, *times, f"{one.growth_factor:.2f}", "" if one.is_flat else one.reason)
     return table

@@ -70,7 +70,8 @@ async def grow_waiting(small: int, large: int, repeats: int) -> Growth:
 
 async def grow_archive(small: int, large: int, repeats: int) -> tuple[Growth, Growth]:
     with tempfile.TemporaryDirectory(prefix="pa-bench-") as folder:
-        few, many = _filled_archive(Path(folder) / "few", small), _filled_archive(Path(folder) / "many", large)
+        few = _filled_archive(Path(folder) / "few", small)
+        many = _filled_archive(Path(folder) / "many", large)
         reads = await median_times(lambda: few.get("t", "task-1"), lambda: many.get("t", "task-1"), repeats)
         writes = await median_times(
             lambda: few.put("t", "new", _ENVELOPE), lambda: many.put("t", "new", _ENVELOPE), repeats

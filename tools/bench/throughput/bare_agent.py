@@ -21,7 +21,9 @@ _RULES = "You carry out business tasks with the tools that you are given. Read b
 
 class BareAgent:
     def __init__(self, model: anthropic.AsyncAnthropic, company: Client, tools: Sequence[ToolParam]) -> None:
-        self._model, self._company, self._tools = model, company, tools
+        self._model = model
+        self._company = company
+        self._tools = tools
 
     async def carry_out(self, task: str) -> str:
         messages: list[MessageParam] = [{"role": "user", "content": task}]

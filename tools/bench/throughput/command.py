@@ -12,7 +12,9 @@ from shared.domain.exact_json import dumps
 from tools.bench.throughput.load import CellFigures, LoadCell, ThroughputPlan, measure
 
 A_SECOND, AT_ONCE = 60.0, 64  # reads at no latency
-HELD_MB, HELD_PERCENT, HELD_LATENCY = 500.0, 2.0, 30.0
+HELD_MB = 500.0
+HELD_PERCENT = 2.0
+HELD_LATENCY = 30.0
 TWO_OF_ONE, BOUND_PERCENT = 1.8, 60.0
 _OURS = "ours"
 _AT_ONCE = (1, 16, 64, 256)
@@ -69,7 +71,8 @@ def missed_targets(figures: list[CellFigures]) -> tuple[str, ...]:
             missed.append(f"{cell.at_once} held: {cell.idle_percent:.1f} % of a core, target at most {HELD_PERCENT:g}")
     bound = [cell for cell in ours if cell.latency == 1.0]
     if len(bound) == 2:  # one executor and two
-        times, busiest = bound[1].a_second / bound[0].a_second, max(cell.cpu_percent for cell in bound)
+        times = bound[1].a_second / bound[0].a_second
+        busiest = max(cell.cpu_percent for cell in bound)
         if busiest > BOUND_PERCENT:
             missed.append(f"one and two executors: not judged, the machine was {busiest:.0f} % busy")
         elif times < TWO_OF_ONE:

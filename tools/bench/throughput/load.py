@@ -111,7 +111,9 @@ def _plant(stack: Stack, tasks: int) -> Iterator[str]:
 
 
 async def _play(subject: Subject, cell: LoadCell, texts: Iterator[str], cores: int) -> CellFigures:
-    waiting, took, most = iter(list(islice(texts, cell.tasks))), list[float](), [0.0]
+    waiting = iter(list(islice(texts, cell.tasks)))
+    took = list[float]()
+    most = [0.0]
     done = asyncio.Event()
 
     async def one_after_another(connection: BenchConnection) -> None:

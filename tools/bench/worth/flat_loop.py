@@ -19,7 +19,9 @@ def run_flat(task: WorthTask, model: BlockModel) -> RunResult:
     world = task.world.copy()
     tools, messages = list_tools(world), begin_messages(task)
     system = f"You carry out business tasks with tools. Today is {world.blueprint.today:%A, %d %B %Y}."
-    answer, calls, spent = "", 0, FreshTokens()
+    answer = ""
+    calls = 0
+    spent = FreshTokens()
     while not answer and calls < MAX_REPLIES:
         spent.count(write_request(system, tools, messages))
         calls += 1

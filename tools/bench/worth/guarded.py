@@ -96,7 +96,9 @@ class GuardedRun(NamedTuple):
 
 async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy, prompts: Prompts) -> GuardedRun:
     """Play a task on a fresh copy of its world; whoever is asked for an approval gives it."""
-    world, model, turns = task.world.copy(), GuardedModel(task, playing), _turns(task)
+    world = task.world.copy()
+    model = GuardedModel(task, playing)
+    turns = _turns(task)
     servers = WorldServers(world)
     ports = Ports(model, servers, LocalPolicy(), OneRecord(_tenant(world)), MemoryLearned(), UnlimitedSpend())
     worker = Worker(ports, Limits(settle_margin_seconds=0.0, strategies=(strategy,)), prompts)

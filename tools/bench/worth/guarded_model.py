@@ -21,7 +21,9 @@ class GuardedModel(Model):
 
     def __init__(self, task: WorthTask, model: PlayingModel) -> None:
         self._task, self._model = task, model
-        self._hearing, self._figuring, self._fresh = HeardConversation(), Figuring(task), FreshTokens()
+        self._hearing = HeardConversation()
+        self._figuring = Figuring(task)
+        self._fresh = FreshTokens()
         self._writer = RequestWriter()
         self._replies = 0
         self._put_off: Step | None = None

@@ -141,7 +141,9 @@ def draw_date_to_tell(draw: CommitmentDraw) -> Commitment:
 def draw_invoices_to_file(draw: CommitmentDraw) -> Commitment:
     """A commitment to file invoices; one comes later, and a newsletter talks of invoices."""
     first, second = draw.draw_figures(2)
-    early, late, bait = draw.key("m-bill"), draw.key("m-later-bill"), draw.key("m-tips")
+    early = draw.key("m-bill")
+    late = draw.key("m-later-bill")
+    bait = draw.key("m-tips")
     sender = f"billing@{draw.goods.split()[0]}-store.example"
 
     def bill(number: int) -> str:
@@ -191,7 +193,9 @@ def draw_invoices_to_file(draw: CommitmentDraw) -> Commitment:
 def draw_appointment_to_move(draw: CommitmentDraw) -> Commitment:
     """A commitment to move an appointment; another one has the same title and the namesake's name."""
     now, decoy, target = draw.slots.take_hours(3)
-    person, key, other = draw.person, draw.key("e-moved"), draw.key("e-stays")
+    person = draw.person
+    key = draw.key("e-moved")
+    other = draw.key("e-stays")
 
     def move_to(event: str, time: datetime) -> PlannedRequest:
         body: JsonObject = {
@@ -325,7 +329,9 @@ def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
 def draw_number_to_pass_on(draw: CommitmentDraw) -> Commitment:
     """A commitment to send on a contract's number from a mail that also has another number and confidential words."""
     contract, offer = draw.draw_figures(2)
-    person, source, namesake = draw.person, draw.other, draw.cast.namesake
+    person = draw.person
+    source = draw.other
+    namesake = draw.cast.namesake
 
     def pass_on(number: str, address: str = "") -> PlannedRequest:
         return build_letter_request(
@@ -365,7 +371,9 @@ def draw_number_to_pass_on(draw: CommitmentDraw) -> Commitment:
 def draw_change_to_pass_on(draw: CommitmentDraw) -> Commitment:
     """A commitment to pass on the new time of an appointment; it arrives at noon, after another time in the morning."""
     first, right = draw.slots.take_hours(2)
-    person, source, thread = draw.person, draw.other, draw.key("t-change")
+    person = draw.person
+    source = draw.other
+    thread = draw.key("t-change")
     subject = f"Time of the {draw.topic}"
 
     def pass_on(time: datetime, address: str = "") -> PlannedRequest:

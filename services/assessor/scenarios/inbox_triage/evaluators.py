@@ -21,7 +21,8 @@ from shared.contracts.assessment.messages import JsonObject
 
 JONAS = "jonas.weber@weber-family.example"
 OTHERS_MATTERS = ("invoice", "password", "tender", "signature", "birthday")
-DAY, HOUR = "12 March|12th March|March 12|12th of March|2026-03-12", "10:00|10 am|10am|10.00|10 o'clock"
+DAY = "12 March|12th March|March 12|12th of March|2026-03-12"
+HOUR = "10:00|10 am|10am|10.00|10 o'clock"
 LAST_CAME = datetime(2026, 3, 9, 13, 40, tzinfo=UTC)
 
 
@@ -52,7 +53,9 @@ SUMMARY = MessageExpected(
     after=LAST_CAME,
 )
 WORK: list[Expectation] = [ANSWER, *INVOICES, *DECISIONS, *NEWSLETTERS, BAIT, SUMMARY]
-FILED, STARRED, MOVED = ("labels", "folder"), ("is_starred",), ("folder",)
+FILED = ("labels", "folder")
+STARRED = ("is_starred",)
+MOVED = ("folder",)
 MAY_CHANGE = {
     "m-paper": FILED,
     "m-crane": FILED,

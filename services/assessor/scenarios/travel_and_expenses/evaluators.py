@@ -19,7 +19,9 @@ from services.assessor.core.expectations import (
 )
 from shared.contracts.assessment.messages import JsonObject
 
-TOMAS, EXPENSES, GRETA = "tomas.berg@vantor-pumps.example", "expenses@vantor-pumps.example", "+15550100021"
+TOMAS = "tomas.berg@vantor-pumps.example"
+EXPENSES = "expenses@vantor-pumps.example"
+GRETA = "+15550100021"
 DELAY_CAME = datetime(2026, 3, 10, 9, 20, tzinfo=UTC)
 NEW_TIMES = {"start": "2026-03-10T16:35:00+00:00", "end": "2026-03-10T17:45:00+00:00"}
 

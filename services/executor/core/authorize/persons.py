@@ -165,7 +165,8 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
 
 def next_confirmation(progress: Progress) -> ConfirmationStep | None:
     """The next of the template's confirmations that the present plan still needs; None if it needs none."""
-    steps, confirmations = progress.template.confirmations, _list_confirmations_of_present_plan(progress)
+    steps = progress.template.confirmations
+    confirmations = _list_confirmations_of_present_plan(progress)
     count = len(confirmations)
     if count >= len(steps):
         return None
@@ -202,7 +203,9 @@ def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None
         raise Failed("there is no policy verdict on the plan")
     if not needs_person(ctx, progress):
         return None
-    level, count, steps = verdict.escalation_level, count_persons_needed(ctx, progress), progress.template.confirmations
+    level = verdict.escalation_level
+    count = count_persons_needed(ctx, progress)
+    steps = progress.template.confirmations
     deciders = describe_decider(level)
     sequence = (f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()
     reasons = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress), *sequence)

@@ -358,11 +358,13 @@ class CallSums:
         parties: dict[str, _WordsOfValues] = {}
         ids: dict[str, _WordsOfValues] = {}
         for leaf in find_leaves(arguments):
-            noun, schema = seen_records.singular_words(leaf.name), self._find_argument_schema(call, leaf.path[0])
+            noun = seen_records.singular_words(leaf.name)
+            schema = self._find_argument_schema(call, leaf.path[0])
             outer_words = (word for name in leaf.names[:-1] for word in seen_records.singular_words(name))
             is_party = not _PARTY_WORDS.isdisjoint((*noun[-1:], *outer_words))
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
-                text, is_count = seen_records.comparable_id(value), isinstance(value, int) and len(noun) > 1
+                text = seen_records.comparable_id(value)
+                is_count = isinstance(value, int) and len(noun) > 1
                 is_length = text is not None and text[:1].isdecimal() and " " in text
                 if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _KINDS_THAT_NAME_NO_PARTY:
                     continue

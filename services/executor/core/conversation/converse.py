@@ -135,7 +135,8 @@ class Conversation:
         self._uses_local_model = progress.orchestrator is OrchestratorName.LOCAL
         model_ctx, prefix = ctx, "talk"
         if not self._uses_local_model:
-            model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_KEY_PREFIX}"
+            model_ctx = strategies.with_orchestrator(ctx)
+            prefix = f"talk:{strategies.ORCHESTRATOR_KEY_PREFIX}"
         self._is_understood = False  # whether a reply has settled the task's parts
         self._message_history = MessageHistory(model_ctx, sections, self._list_offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._message_history)
@@ -267,7 +268,8 @@ class Conversation:
 
     def _count_model_calls(self, calls: int) -> None:
         """Counts ``calls`` and the extra ones that the strategy made, unless the stored progress includes them."""
-        extra_calls, were_counted = self._drafting.pop_extra_call_count(), self._tracker.was_reply_stored
+        extra_calls = self._drafting.pop_extra_call_count()
+        were_counted = self._tracker.was_reply_stored
         self._tracker.count_model_calls(calls + extra_calls, were_counted=were_counted)
 
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
@@ -533,6 +535,7 @@ def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> t
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
     # For the first reads: in every attempt, also where the process is known.
     general = replace(ctx, template=GENERAL_TEMPLATE)
-    allowances, earlier_reads = await fetch_allowances(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
+    allowances = await fetch_allowances(ctx)
+    earlier_reads = _list_reads_of_lost_orchestrators(ctx, progress)
     reader = TaskReader(general, list_known_renames(ctx, progress), allowances, progress.dossier.facts, earlier_reads)
     return Conversation(ctx, progress, await get_opening_sections(ctx), reader)

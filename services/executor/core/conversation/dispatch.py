@@ -103,7 +103,9 @@ class ReplyDispatch:
         ``waiting``: earlier proposals. ``sources``: those known after the reply's reads and calculations.
         """
         proposals, checked_calls = list[Proposal](), list[PlannedCall]()
-        errors, doubts, lacks_source = dict[str, str](), list[str](), False
+        errors = dict[str, str]()
+        doubts = list[str]()
+        lacks_source = False
         finder = SourceFinder(sources)
         proposed_calls = [
             *((proposal.call.tool, proposal.call.arguments) for proposal in waiting),
@@ -115,7 +117,8 @@ class ReplyDispatch:
                     read_names = ", ".join(dict.fromkeys(self._new_reads))
                     raise InvalidProposal(f"propose it once you have seen what {read_names} gives")
                 proposal = build_proposal(use, tool, (*waiting, *proposals), context)
-                call, part = proposal.call, self._build_part_context(proposal.call, context, proposed_calls)
+                call = proposal.call
+                part = self._build_part_context(proposal.call, context, proposed_calls)
                 findings = finder.find_sources(call, tool, part)
                 checked_calls.append(call)
                 lacks_source |= findings.lacks_source

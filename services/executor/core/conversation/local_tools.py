@@ -161,7 +161,8 @@ class LocalTools:
 
     async def _leave_part(self, call: _LocalCall) -> Json:
         """Marks a part as left undone, or a question as unanswered. Raises ``ValueError`` for a call to correct."""
-        part, because = self._find_named_part(call), str(call.arguments.get("because", "")).strip()[:_LONGEST_REASON]
+        part = self._find_named_part(call)
+        because = str(call.arguments.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
             raise ValueError("name a part of the task")
         if because and not part.is_to_do and self.ctx.record.request.practice is None:

@@ -113,7 +113,9 @@ def read_understanding(arguments: JsonObject, texts: Sequence[str]) -> Understan
         call = _UnderstandArguments.model_validate_json(dumps(arguments))
     except ValidationError as error:
         raise ValueError(describe_first_error(error)) from error
-    normal_texts, parts, problems = [normalize_quote(text) for text in texts], list[PartOfTask](), list[str]()
+    normal_texts = [normalize_quote(text) for text in texts]
+    parts = list[PartOfTask]()
+    problems = list[str]()
     for part in call.parts:
         quote = normalize_quote(part.quote)
         if quote and any(quote in text for text in normal_texts):
@@ -246,7 +248,9 @@ async def _get_or_design_process(ctx: TurnContext, kind: str) -> _FoundProcess:
     If a stored design cannot be read from the store, or cannot be used and might ask for an approval, ``general`` asks
     a person, too.
     """
-    tenant, calls, chosen_by = ctx.record.tenant, 0, "synthesized before"
+    tenant = ctx.record.tenant
+    calls = 0
+    chosen_by = "synthesized before"
     try:
         text = await ctx.ports.learned.get_synthesized_process(tenant, kind)
         if text is None:

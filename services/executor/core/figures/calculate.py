@@ -165,7 +165,8 @@ def _read_operands(argument: Json, operation: str, finder: OperandFinder) -> tup
     may_be_word = operation in OPERATIONS_ON_WORDS
     operands = []
     for place, text in enumerate(texts):
-        sourceless, is_percent = sourceless_numbers(operation, place), takes_percent(operation, place)
+        sourceless = sourceless_numbers(operation, place)
+        is_percent = takes_percent(operation, place)
         operands.append(finder.find_operand(text, sourceless, may_be_word=may_be_word, is_percent=is_percent))
     return tuple(operands)
 
@@ -280,7 +281,8 @@ def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: d
     if distinct := _text_of_argument(arguments.get("distinct")):
         return {**counts, **_count_rows_by_value(rows, distinct), **source_note}
     rows = _sort_rows(rows, _text_of_argument(arguments.get("sort_by")), descending=arguments.get("descending") is True)
-    skip, limit = _read_row_count(arguments.get("skip")) or 0, _read_row_count(arguments.get("first")) or len(rows)
+    skip = _read_row_count(arguments.get("skip")) or 0
+    limit = _read_row_count(arguments.get("first")) or len(rows)
     fields = arguments.get("fields")
     names = [_text_of_argument(name) for name in fields] if isinstance(fields, list) else []
     return {**counts, **_show_rows(rows, names, skip, limit), **source_note}

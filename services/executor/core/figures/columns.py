@@ -330,7 +330,10 @@ _SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION_PATTERN = rf"[^\[\]'=!<>]+?(?:{_SIGN_PATTERN})\s*+(?:'(?:[^']|'')*'|[^\[\]']*)"
 _CONDITION_PARTS_PATTERN = re.compile(rf"([^=!<>]+?)({_SIGN_PATTERN})(.*)", re.DOTALL)
 COMPARE_BY_SIGN: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of amounts of one kind
-CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
+CONTAINS = "contains"
+ONE_OF = "one of"
+IS_EMPTY = "is empty"
+IS_NOT_EMPTY = "is not empty"
 OVERDUE_SIGN = "overdue"
 CONDITION_SIGNS = ("=", "!=", *COMPARE_BY_SIGN, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN)
 
@@ -343,7 +346,9 @@ def parse_condition(text: str) -> tuple[str, str, str | None]:
     match = _CONDITION_PARTS_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is no condition such as amount>100")
-    field, sign, literal = match[1].strip(), match[2].strip(), match[3].strip()
+    field = match[1].strip()
+    sign = match[2].strip()
+    literal = match[3].strip()
     if literal[:1] in ("'", '"') and literal[-1:] == literal[:1] and len(literal) > 1:
         return field, sign.replace("==", "="), literal[1:-1].replace("''", "'")
     return field, sign.replace("==", "="), None if literal == "null" else literal

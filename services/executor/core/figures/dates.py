@@ -85,7 +85,9 @@ def _list_quarters(years: Iterable[int], number: int) -> list[Period]:
 
 
 def _read_month_day(words: _MatchedDateWords) -> Sequence[Period]:
-    month, day, year = words.values["M"], words.values["N"], words.values.get("Y")
+    month = words.values["M"]
+    day = words.values["N"]
+    year = words.values.get("Y")
     return _list_single_days([(year, month, day)]) if year else _nearest_days([(month, day)], words.today)
 
 
@@ -238,7 +240,9 @@ def _read_day_of_month(words: _MatchedDateWords) -> Sequence[Period]:
 
 def _read_weekday_of_month(words: _MatchedDateWords) -> Sequence[Period]:
     """The day of ``the second Tuesday of December``, ``the last Friday of next month``."""
-    months, count, weekday = _read_period_after(words, "W"), words.values.get("N", 0), words.values["W"]
+    months = _read_period_after(words, "W")
+    count = words.values.get("N", 0)
+    weekday = words.values["W"]
     if not count:
         ends = (month.last for month in months)
         return _build_day_periods(*(end - timedelta(days=(end.weekday() - weekday) % 7) for end in ends))
@@ -510,7 +514,9 @@ class _DateWords:
     """The words of a text as the patterns of dates see them."""
 
     def __init__(self, text: str, words: Sequence[_GrammarWord], today: date) -> None:
-        self._text, self._words, self._today = text, words, today
+        self._text = text
+        self._words = words
+        self._today = today
         self._signs = "".join(word.role for word in words)
         self._starts = [word.start for word in words]
 

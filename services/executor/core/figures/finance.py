@@ -101,7 +101,9 @@ def split_by_weights(whole_amount: Decimal, weights: Figures, places: int) -> li
     sum_of_weights = _require_positive(
         _add_figures([_require_not_negative(weight, "a weight") for weight in weights]), "the weights"
     )
-    parts, weight_so_far, amount_so_far = [], Decimal(0), Decimal(0)
+    parts = []
+    weight_so_far = Decimal(0)
+    amount_so_far = Decimal(0)
     for weight in weights[:-1]:
         weight_so_far += weight
         share = round_half_up(whole_amount * weight_so_far / sum_of_weights, places)
@@ -182,7 +184,8 @@ def amortize_loan(principal: Decimal, annual_rate: Decimal, months: Decimal, pla
     ``annual_rate``: in per cent. Raises ``CannotCalculate`` for a principal that is not above zero, a negative rate, or
     months that are no whole number.
     """
-    rate, number = _require_not_negative(annual_rate, "annual rate %") / 100 / 12, _require_whole(months, "months")
+    rate = _require_not_negative(annual_rate, "annual rate %") / 100 / 12
+    number = _require_whole(months, "months")
     balance = _require_positive(principal, "principal")
     level = round_half_up(balance * rate / (1 - (1 + rate) ** -number) if rate else balance / number, places)
     rows = []
@@ -253,7 +256,9 @@ def _depreciate_for_tax(cost: Decimal, asset_class: Decimal, year: Decimal, *, p
 
 
 _ROOT_PRECISION = Decimal("1E-20")
-_LOWEST_RATE, _HIGHEST_RATE, _RATE_STEPS = Decimal("-0.99"), Decimal(10), 400
+_LOWEST_RATE = Decimal("-0.99")
+_HIGHEST_RATE = Decimal(10)
+_RATE_STEPS = 400
 _MOST_FLOWS = 366
 
 
@@ -275,7 +280,9 @@ def _find_internal_rate_of_return(*flows: Decimal) -> Decimal:
     sign_changes = [number for number in range(_RATE_STEPS) if (values[number] > 0) != (values[number + 1] > 0)]
     if len(sign_changes) != 1:
         raise CannotCalculate(f"{'several rates fit' if sign_changes else 'no rate fits'} these flows")
-    low, high, is_rising = rates[sign_changes[0]], rates[sign_changes[0] + 1], values[sign_changes[0]] <= 0
+    low = rates[sign_changes[0]]
+    high = rates[sign_changes[0] + 1]
+    is_rising = values[sign_changes[0]] <= 0
     while high - low > _ROOT_PRECISION:
         middle = (low + high) / 2
         low, high = (middle, high) if (_present_value(1 + middle, flows) <= 0) == is_rising else (low, middle)

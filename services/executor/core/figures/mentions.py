@@ -311,7 +311,8 @@ def _find_mentions_uncached(text: str, wall_time: datetime, zone: tzinfo | None,
     free_numbers += join_major_and_minor_amounts(text, free_numbers)
     if includes_relative:
         moments = [*_find_moments_from_now(text, free_numbers, now)]
-        days, times = [*days, *(day for day, _ in moments)], [*times, *(hour for _, hour in moments)]
+        days = [*days, *(day for day, _ in moments)]
+        times = [*times, *(hour for _, hour in moments)]
     spans = {(number.start, number.end) for number in free_numbers}
     codes = [code for code in find_code_like_tokens(text) if code[:2] in spans or free.are_free(code.start, code.end)]
     return Mentions(

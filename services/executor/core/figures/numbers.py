@@ -467,7 +467,9 @@ class _NumberWords:
 
     def read_number(self, place: int) -> tuple[Number | None, int]:
         """The number in words that begins at a place, or None, and the place after it."""
-        word, next_word, number = self._words[place], self._word_at(place + 1), self._spelled_by_place.get(place)
+        word = self._words[place]
+        next_word = self._word_at(place + 1)
+        number = self._spelled_by_place.get(place)
         if number is not None and not number.is_ordinal:
             return self._add_fraction(number.value, number.end_index)
         if word.isdecimal():

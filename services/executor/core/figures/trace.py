@@ -230,7 +230,8 @@ class _TextSearch(NamedTuple):
         """Whether the text has the start of which this is the end, and the length between: "at 9 for 90 minutes"."""
         if moment.hour is None:
             return False
-        mentions, end = self.mentions, datetime.combine(moment.day or self.mentions.now.date(), moment.hour)
+        mentions = self.mentions
+        end = datetime.combine(moment.day or self.mentions.now.date(), moment.hour)
         lengths = filter(None, map(read_duration_of_mention, mentions.numbers))
         return any(
             start.time() in mentions.times_of_day and (moment.day is None or self._has_day(start.date()))
@@ -694,7 +695,8 @@ def _equals_calculated(value: Json, figure: CalculatedResult, hints: ArgumentHin
     if number is not None and calculated is not None:
         sizes = (1, 100) if hints.is_in_minor_units else (1,)
         return any(number.values[0] == calculated.values[0] * size for size in sizes)
-    moment, other = read_machine_moment(str(value), now.tzinfo), read_machine_moment(text, now.tzinfo)
+    moment = read_machine_moment(str(value), now.tzinfo)
+    other = read_machine_moment(text, now.tzinfo)
     if moment is None or other is None or moment.day is None:
         return False
     return moment == other or (moment.day == other.day and None in (moment.hour, other.hour))

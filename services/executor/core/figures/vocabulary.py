@@ -444,7 +444,8 @@ def may_mean_unnamed_things(text: str, names: Iterable[str], kind_words: Iterabl
     """
     name_stems, kind_stems = (tuple(map(_spaced_stems, words)) for words in (names, kind_words))
     for clause in CLAUSE_END_PATTERN.split(text):
-        choice_ends, clause_stems = [choice.end() for choice in _find_choice_words(clause)], _spaced_stems(clause)
+        choice_ends = [choice.end() for choice in _find_choice_words(clause)]
+        clause_stems = _spaced_stems(clause)
         if choice_ends and not any(stems in clause_stems for stems in name_stems):
             if any(stems in clause_stems for stems in kind_stems):
                 return True

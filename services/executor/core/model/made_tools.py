@@ -287,7 +287,8 @@ def find_calculators_in_text(text: str) -> tuple[MadeToolSpec, ...]:
     """Up to three calculators that the text asks for: by formulas (``margin = price - cost``), then by terms (ROI)."""
     specs: dict[str, MadeToolSpec] = {}
     for formula in _FORMULA_PATTERN.finditer(text.translate(_ASCII_BY_SIGN)):
-        name, terms = formula["name"].lower(), _find_longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
+        name = formula["name"].lower()
+        terms = _find_longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
         if arguments and _OPERATOR_PATTERN.search(terms):
             specs.setdefault(name, MadeToolSpec(name, f"{name} = {terms.lower()}", arguments))
@@ -300,7 +301,9 @@ def find_calculators_in_text(text: str) -> tuple[MadeToolSpec, ...]:
 
 def _find_longest_expression(parts: list[str]) -> str:
     """The longest beginning of a formula's parts that is a complete expression, found in one pass; may be empty."""
-    complete_length, depth, wants_term = 0, 0, True
+    complete_length = 0
+    depth = 0
+    wants_term = True
     for number, part in enumerate(parts, 1):
         if part == ")":
             if wants_term or not depth:

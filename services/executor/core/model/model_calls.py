@@ -61,8 +61,13 @@ class Payment:
         last_request: models.ModelRequest | None = None,
     ) -> None:
         """``is_cheaper``: on a lower tier than usual. ``last_request``: the last answered one of the same history."""
-        self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
-        self._key, self._request, self._share, self._is_cheaper = key, request, share, is_cheaper
+        self._journal = ctx.journal
+        self._daily = ctx.ports.daily
+        self._task = ctx.record.task_id
+        self._key = key
+        self._request = request
+        self._share = share
+        self._is_cheaper = is_cheaper
         self._size = measure_request(request, last_request)
         self._ceilings = ctx.limits.ceilings
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()

@@ -80,7 +80,8 @@ def find_wrong_tool(change: CallToCheck) -> Iterator[CallFault]:
     meant_tools = meant_tools or [tool for tool in other_tools if _is_named_instead(tool, change)]
     if len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
         return
-    meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
+    meant_words = classes.words_of_tool(meant_tools[0].name)
+    meant_names = {tool.name for tool in meant_tools}
     if has_condition(quote) or _is_note_or_transition(change, meant_words.verb):
         return
     single_names = {tool.name for tool in other_tools if _is_batch_tool_of(change.tool, tool)}
@@ -103,7 +104,8 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     that only the called tool's name has, and no value that only the called tool takes.
     """
     quote, stems = change.part_mentions.text, _find_stems(change.part_mentions.text)
-    called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
+    called_words = classes.words_of_tool(change.tool.name)
+    other_words = classes.words_of_tool(other.name)
     names = _list_naming_arguments(change)
     if not has_digit(quote) and not any(
         title.casefold() in quote.casefold() for title in _list_titles_of_named_records(names, change)
@@ -125,7 +127,8 @@ def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
     description, and no value or second record that only the call has.
     """
     stems = _find_stems(change.part_mentions.text)
-    called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
+    called_words = classes.words_of_tool(change.tool.name)
+    other_words = classes.words_of_tool(other.name)
     id_fields = {_singular_words_of_field(name.field_name) for name in _list_naming_arguments(change)}
     if other.tool_class is not ToolClass.CHANGE or id_fields.isdisjoint(_list_schema_fields(other.input_schema)):
         return False
@@ -142,7 +145,8 @@ def _is_named_instead(other: Tool, change: CallToCheck) -> bool:
 
 def _is_note_or_transition(change: CallToCheck, verb: str) -> bool:
     """Whether the call only notes that ``verb`` is to be done ("a task to lock X"), or is a transition that does it."""
-    tool_words, stems = classes.words_of_tool(change.tool.name), _find_stems(change.part_mentions.text)
+    tool_words = classes.words_of_tool(change.tool.name)
+    stems = _find_stems(change.part_mentions.text)
     if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
         return True
     if tool_words.verb not in _WRITING_VERBS or stems.isdisjoint(map(stem, _WRITING_VERBS | {tool_words.head})):
@@ -501,7 +505,8 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
     """
     mentions, call_values = change.part_mentions, [argument.value for argument in change.scalars]
     call_texts = [value for value in call_values if isinstance(value, str)]
-    is_open, stems = _asks_to_choose(mentions.text_without_dates), {stem(word) for word in words_of(mentions.text)}
+    is_open = _asks_to_choose(mentions.text_without_dates)
+    stems = {stem(word) for word in words_of(mentions.text)}
     for argument in change.scalars:
         value, origin = argument.value, argument.origin
         if not isinstance(value, str) or not value.strip() or origin not in _ORIGINS_TO_CHECK:

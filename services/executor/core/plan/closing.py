@@ -192,7 +192,9 @@ class PlanClosing:
         if closed.refused:
             update = {"plan": closed.plan, "plans": _earlier_plans(progress, closed.plan), "verdict": closed.verdict}
             judged_progress = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
-            self._ctx.journal.save_progress(judged_progress, verdicts=closed.events)  # shown to whoever asks why
+            self._ctx.journal.save_progress(
+                judged_progress, verdicts=closed.events
+            )  # a client that asks why is shown them
             raise Rejected(closed.refused)
         return closed
 
@@ -273,7 +275,8 @@ class PlanClosing:
     def _restore_verdict_freshness(self, closed: ClosedPlan) -> None:
         """Marks the stored verdict as fresh if this attempt at the turn got it; a replay does not ask for it again."""
         if closed.judged_at is not None and closed.judged_at >= self._ctx.journal.began:
-            self._ctx.journal.judged_plan, self._ctx.journal.judged_at = closed.plan.hash, closed.judged_at
+            self._ctx.journal.judged_plan = closed.plan.hash
+            self._ctx.journal.judged_at = closed.judged_at
 
     async def _request_verdict(self, progress: Progress, plan: WritePlan) -> Verdict:
         """The verdict on the plan, given the plans that were made before it."""
@@ -288,7 +291,8 @@ class PlanClosing:
         """
         if not dossier.values:
             return ()
-        figures, results = build_operand_sources(self._ctx, dossier.facts), MadeToolResults(dossier.made)
+        figures = build_operand_sources(self._ctx, dossier.facts)
+        results = MadeToolResults(dossier.made)
         reasons = await compute_with_made_tools(
             self._ctx, self._key, results, lambda: find_wrong_values(dossier.values, figures, results)
         )

@@ -83,7 +83,9 @@ def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], contex
     Raises ``InvalidProposal`` if it is for no part to be done, fills the field of the idempotency key, or has
     references or arguments that do not fit.
     """
-    parts, corrections, reply = context.parts, context.corrections, context.reply
+    parts = context.parts
+    corrections = context.corrections
+    reply = context.reply
     part_number, sources = _read_reserved_argument(use.input.get(RESERVED_ARGUMENT))
     part = _require_part(part_number, parts)
     named_arguments: JsonObject = {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}

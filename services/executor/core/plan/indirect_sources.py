@@ -76,7 +76,9 @@ class FreeTextSourceCheck:
         user_texts: Sequence[str],
         trusted: Sequence[str],
     ) -> None:
-        self._sources, self._user_texts, self._trusted = sources, user_texts, trusted
+        self._sources = sources
+        self._user_texts = user_texts
+        self._trusted = trusted
         self._facts, self._fields = {fact.ref: fact for fact in facts}, fields
 
     def why_refused(self, argument: ArgumentToCheck, call: CallToCheck) -> str:

@@ -75,7 +75,10 @@ class MentionedRecords:
     def __init__(
         self, facts: Sequence[Fact], user_texts: Sequence[str], sources: TraceSources, keys: RecordKeys
     ) -> None:
-        self._facts, self._user_texts, self.sources, self.keys = facts, user_texts, sources, keys
+        self._facts = facts
+        self._user_texts = user_texts
+        self.sources = sources
+        self.keys = keys
         self.task = user_texts[0]
         self.calculated_texts = {str(figure).casefold() for figure in sources.calculated.values()}
         self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # {text: the records that it means}
@@ -171,7 +174,10 @@ class CalledRecords:
     """Which of the records that were read one call names, and which ones its part of the task means."""
 
     def __init__(self, call: CallToCheck, mentioned: MentionedRecords) -> None:
-        self._call, self._part, self._mentioned, self._graph = call, call.part, mentioned, mentioned.graph
+        self._call = call
+        self._part = call.part
+        self._mentioned = mentioned
+        self._graph = mentioned.graph
         self._leaves_choice_open = leaves_choice_open(call.part_mentions.text_without_dates)
         self._text = mentioned.task  # without the task's other parts: "Ann married. Rename her."
         for other in call.part.other_quotes:
@@ -439,7 +445,8 @@ class CalledRecords:
         the part names ward 1, which has a budget, too. False if the user mentions ward 2 or the budget, or a call has
         the id of ward 1.
         """
-        is_id_mentioned, list_linked_ids = self._mentioned.is_id_mentioned, self._graph.list_linked_ids
+        is_id_mentioned = self._mentioned.is_id_mentioned
+        list_linked_ids = self._graph.list_linked_ids
         unused_nodes = [node for node in self._meant_nodes if self._used_names.isdisjoint(node.ids)]
         if not unused_nodes or is_id_mentioned(reference.text):
             return False
@@ -551,7 +558,8 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
     """
     if any(is_name_in_text(title, text) for other in others for title in _list_titles(other) for text in texts):
         return False
-    own_words, words_of_others = _words_of_titles(node), {word for other in others for word in _words_of_titles(other)}
+    own_words = _words_of_titles(node)
+    words_of_others = {word for other in others for word in _words_of_titles(other)}
     words_in_texts = {word for text in texts for word in _singulars_in(text)}
     return not words_in_texts.isdisjoint(own_words - words_of_others - FILLER_WORDS - {*node.kind[-1:]})
 
@@ -575,7 +583,8 @@ def _has_name_from_record(text: str, node: GraphNode) -> bool:
     """Whether the text has a name of several words from any field of the record, such as that of an account's holder,
     or has a name from a field in quotes: the position "Repairs".
     """
-    values, quoted_texts = [leaf.value for leaf in find_leaves(node.record)], find_quoted_texts(text)
+    values = [leaf.value for leaf in find_leaves(node.record)]
+    quoted_texts = find_quoted_texts(text)
     names = [value for value in values if isinstance(value, str) and value[:1].isupper()]
     return any(name in quoted_texts or (" " in name and _name_as_written(name, text)) for name in names)
 

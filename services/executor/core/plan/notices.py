@@ -127,7 +127,8 @@ def _texts_of_arguments(
 
 
 def _add_notice_sentence(call: PlannedCall, plan: WritePlan, toolbox: Toolbox) -> PlannedCall:
-    changes, tool = _list_changes_told_by_notice(call, plan), toolbox.find_tool(call.connection_id, call.tool)
+    changes = _list_changes_told_by_notice(call, plan)
+    tool = toolbox.find_tool(call.connection_id, call.tool)
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
     sentence = build_unconfirmed_sentence(len(changes))
@@ -186,7 +187,8 @@ async def append_missing_notice_to_answer(ctx: TurnContext, progress: Progress) 
 
     An answer that has to match exactly, such as a list, stays unchanged (I9).
     """
-    missing_notice, answer = await _describe_missing_notice(ctx, progress), progress.dossier.answer or ""
+    missing_notice = await _describe_missing_notice(ctx, progress)
+    answer = progress.dossier.answer or ""
     if missing_notice:
         progress = progress.add_notes(not_told=missing_notice)
         if not is_json_list(answer):
@@ -217,7 +219,8 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
     party, is_untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
-        entries, notices = await index_plan_entries(ctx.store, plan), _list_notices_to(plan, party, progress)
+        entries = await index_plan_entries(ctx.store, plan)
+        notices = _list_notices_to(plan, party, progress)
         if any(call.call_id in entries and entries[call.call_id].status in DONE_STATUSES for call in notices):
             is_untold, reasons = False, []
         else:

@@ -228,7 +228,7 @@ _PROHIBITION_BEFORE_PATTERN = re.compile(
     r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE
 )
 _LOOKBACK_FROM_TOOL_NAME = 60  # characters before a name in which a word may speak of it: no pattern above is longer
-# None that is a noun as often.
+# Verbs that are as often nouns (order, plan) are not among them.
 _TOOL_VERBS = verbs.READ_VERBS | verbs.COMPUTE_VERBS | verbs.NOTIFY_VERBS | verbs.DELIVERY_VERBS | verbs.CHANGE_VERBS
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
 _FIELD_WORDS = frozenset("id ids name names date at by time number no code type status total amount count key".split())

@@ -50,10 +50,10 @@ TERMS_BY_GROUP: dict[str, tuple[str, ...]] = {
         "personal detail",
     ),
 }  # fmt: skip
-# Of these a business moves the thing itself: handing one over means that it is shown, or sent to whoever asks.
+# Of these a business moves the thing itself: handing one over means that it is shown, or sent to the one who asks.
 MOVABLE_THINGS = frozenset({"prescription", "credit card", "debit card", "bank account", "national id"})
 SHOW_WORDS = frozenset("show list give tell reveal disclose export leak publish print display expose dump what".split())
-# Verbs that hand something over; whoever is asked for data is asked with one of these.
+# Verbs that hand something over; a request for data uses one of these.
 DISCLOSING_VERBS = frozenset(
     """
     send email e-mail mail share show list give tell reveal disclose export dump print display provide forward post

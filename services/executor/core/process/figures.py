@@ -75,7 +75,8 @@ def compute_figures(template: ProcessTemplate, facts: Sequence[Fact], task: str,
 def _compute_figures_cached(
     figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, keys: RecordKeys
 ) -> FigureResults:
-    links, finder = RecordLinks(build_record_graph(facts, keys)), OperandFinder(OperandSources(facts, (), (task,)))
+    links = RecordLinks(build_record_graph(facts, keys))
+    finder = OperandFinder(OperandSources(facts, (), (task,)))
     computed: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], MissingFigure] = {}
     record_ids: dict[str, set[str]] = {}

@@ -157,7 +157,9 @@ def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operati
     """The one field that the pattern describes, as an operand; a second one is its record's currency, if the record has
     one and the operation is not ``count``. Raises ``NoClearOperand`` if there is no such field, or several differ.
     """
-    of_kind, links, anchors = _build_kind_test(inputs.links.records, pattern.kinds), inputs.links, inputs.anchors
+    of_kind = _build_kind_test(inputs.links.records, pattern.kinds)
+    links = inputs.links
+    anchors = inputs.anchors
 
     def is_wanted(record: SeenRecord) -> bool:
         return record.find_field(pattern.fields) is not None and of_kind(record)

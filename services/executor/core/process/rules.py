@@ -137,7 +137,8 @@ def _find_unknown_inputs(
     which a value of the model stands in.
     """
     stand_in_names = {value.figure for value in figures_for_rules(dossier.values, results).stand_ins}
-    changes, records = _list_changes(dossier.present_plan.every_call), find_records(dossier.facts, keys)
+    changes = _list_changes(dossier.present_plan.every_call)
+    records = find_records(dossier.facts, keys)
     for figure in template.figures:
         if figure.name not in stand_in_names:
             yield from _unknown_inputs_of_figure(figure, _changes_needing_figure(figure, changes), results, records)
@@ -287,7 +288,9 @@ def _rules_for_unknown_inputs(
     template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> Iterator[Rule]:
     """A rule that asks a person for each figure or field that is not known, and for lists that were read in part."""
-    level, reasons, verbs = _find_approval_level(template), dict[str, list[str]](), dict[str, set[str]]()
+    level = _find_approval_level(template)
+    reasons = dict[str, list[str]]()
+    verbs = dict[str, set[str]]()
     for unknown in _find_unknown_inputs(template, dossier, results, keys):
         reasons.setdefault(unknown.name, []).extend(unknown.reason.split("; "))
         verbs.setdefault(unknown.name, set()).add(unknown.verb)
@@ -407,7 +410,8 @@ def drop_unrealized_remainders(progress: Progress, writes: Sequence[LedgerEntry]
     """The plan's values, without remainders that are not true after the task's writes: what a claim would leave of a
     limit is not left if the claim was not approved, or if another approved one draws on the same limit.
     """
-    values, remainders = progress.dossier.values, {one.name: one for one in progress.template.figures if one.remainder}
+    values = progress.dossier.values
+    remainders = {one.name: one for one in progress.template.figures if one.remainder}
     of_figures = ((value, remainders[value.figure]) for value in values if value.figure in remainders)
     left = [value for value, figure in of_figures if _was_change_made(value, figure, writes)]
     draws = Counter((value.figure, value.operands[:1]) for value in left)

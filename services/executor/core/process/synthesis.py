@@ -87,7 +87,9 @@ def _find_pattern_problem(
         yield f"figure {name}: {error}"
 
 
-_LONGEST_INSTRUCTION, _LONGEST_OUTPUT, _MOST_OUTPUTS = 600, 80, 12
+_LONGEST_INSTRUCTION = 600
+_LONGEST_OUTPUT = 80
+_MOST_OUTPUTS = 12
 
 
 class StateInstruction(BaseModel):

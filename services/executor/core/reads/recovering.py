@@ -146,7 +146,9 @@ def _are_opposites(word: str, other_word: str) -> bool:
 
 
 def _are_equivalent_reads(missing: Tool, other: Tool) -> bool:
-    verbs, noun, other_noun = {_find_verb(missing), _find_verb(other)}, _find_noun(missing), _find_noun(other)
+    verbs = {_find_verb(missing), _find_verb(other)}
+    noun = _find_noun(missing)
+    other_noun = _find_noun(other)
     if not any(verbs <= line for line in _EQUIVALENT_READ_VERBS) or not len(noun) == len(other_noun) > 0:
         return False
     are_of_one_number = (noun == with_last_singular(noun)) == (other_noun == with_last_singular(other_noun))
@@ -200,7 +202,7 @@ def _list_values(value: Json) -> set[str]:
 _MOST_RENAMES = 3  # how many renamed columns one call may meet; each is corrected once
 _MOST_TOOLS_OFFERED = 30
 _LONGEST_FAILURE_TEXT = 120  # characters of each failure that are told
-# What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
+# The texts of failures that are final, where asking again changes nothing.
 _RECOVERY_NOTES = {
     ReadFailureKind.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
     ReadFailureKind.NOT_FOUND: "{tool} works, and has no such record.",
@@ -260,7 +262,9 @@ class ServerRead:
         self, ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str] = {}
     ) -> None:
         self._ctx, self._key = ctx, key
-        self.tool, self.arguments, self.names = tool, arguments, names
+        self.tool = tool
+        self.arguments = arguments
+        self.names = names
         self.answer = ToolAnswer(None)
         self.learned: dict[str, str] = {}
         self._notes: list[str] = []
@@ -299,7 +303,8 @@ class ServerRead:
         unknown = find_unknown_name(self.answer.content) if has_failed(self.answer) else None
         if unknown is None:
             return None
-        prefix, old = PARAMETER_MARK if unknown.is_parameter else "", unknown.name.rpartition(".")[2]
+        prefix = PARAMETER_MARK if unknown.is_parameter else ""
+        old = unknown.name.rpartition(".")[2]
         requested_names = (name for name, used_name in self.names.items() if used_name == old)
         requested_name = next((name for name in requested_names if name.startswith(prefix)), prefix + old)
         requested = requested_name.removeprefix(PARAMETER_MARK)
@@ -356,7 +361,8 @@ class ServerRead:
 
     async def _retry_with_wanted_types(self) -> None:
         """Repeats the call with values of the types that the server wants; if that fails, the answer stands."""
-        arguments, converted_arguments = self.arguments, convert_to_wanted_types(self.arguments, self.answer.content)
+        arguments = self.arguments
+        converted_arguments = convert_to_wanted_types(self.arguments, self.answer.content)
         if converted_arguments is None:
             return
         repeated_read = ServerRead(self._ctx, self._key, self.tool, converted_arguments, self.names)
@@ -426,7 +432,9 @@ class ServerRead:
 
     async def _ask_model_for_stand_in(self, offered: Sequence[Tool]) -> ReadCall | None:
         """The call that a model proposes in place of a tool that is gone; None without a usable answer."""
-        ctx, missing_tool, arguments = self._ctx, self.tool, self.arguments
+        ctx = self._ctx
+        missing_tool = self.tool
+        arguments = self.arguments
         tools_by_name = {tool.name: tool for tool in offered[:_MOST_TOOLS_OFFERED]}
         tool_descriptions: list[Json] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
@@ -495,7 +503,10 @@ class ServerRead:
             self.answer = self.answer._replace(content=content)
 
     def _adopt_answer_of(self, other: "ServerRead") -> None:
-        self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
+        self.tool = other.tool
+        self.arguments = other.arguments
+        self.names = other.names
+        self.answer = other.answer
 
     def _record_recovery(self, tool: Tool, how: str) -> None:
         """Notes how the read of the tool was recovered, or why not."""

@@ -178,7 +178,8 @@ async def _send_as_step(
     async def call() -> str:
         tool_fields = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
         try:
-            sent_arguments, is_read = rename_arguments(arguments, names), tool.tool_class is ToolClass.READ
+            sent_arguments = rename_arguments(arguments, names)
+            is_read = tool.tool_class is ToolClass.READ
             answer = await call_server_once(ctx, tool, sent_arguments, is_read=is_read)
         except (ToolUnreachable, ToolSilent) as error:
             if not (may_be_silent and isinstance(error, ToolSilent)):

@@ -466,7 +466,8 @@ class CallView:
         subjects; the records are empty if nobody read them.
         """
         kinds = [node.kind for node in self._levels[1]]
-        nodes_to_follow, links = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
+        nodes_to_follow = self._levels[0] if kinds else []
+        links = list[tuple[RecordReference, list[GraphNode]]]()
         for _ in range(_MOST_STEPS_FROM_CALLED_RECORD):
             references = [reference for reference in _references_of(nodes_to_follow) if reference.text not in self.ids]
             nodes_to_follow = []
@@ -701,7 +702,8 @@ class CallView:
 
     def _was_declared_read_unused(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
         """Whether a tool that is declared to show such records is not among the tools that showed these."""
-        used_tools, declared_reads = {node.seen.fact.tool for node in nodes}, self._graph.keys.kinds_by_read
+        used_tools = {node.seen.fact.tool for node in nodes}
+        declared_reads = self._graph.keys.kinds_by_read
         return any(are_same_kind(kind, reference.noun) and tool not in used_tools for tool, kind in declared_reads)
 
     def refers_to_read_record(self, argument: str, value: Json) -> bool:
@@ -816,5 +818,6 @@ def _prefer_records_named_by_own_id(matches: _Matches) -> list[GraphNode]:
     """The matched records, each once. If some are named by an id of their own kind, only these count of that kind."""
     pairs = [(reference, node) for reference, nodes in matches for node in nodes]
     by_own_id = {node for reference, node in pairs if reference.is_id and are_same_kind(reference.noun, node.kind)}
-    kinds, unique_nodes = [node.kind for node in by_own_id], dict.fromkeys(node for _, node in pairs)
+    kinds = [node.kind for node in by_own_id]
+    unique_nodes = dict.fromkeys(node for _, node in pairs)
     return [node for node in unique_nodes if node in by_own_id or not is_same_kind_as_any(node.kind, kinds)]

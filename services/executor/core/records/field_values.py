@@ -74,7 +74,8 @@ def _exceeds_outer_value(name: str, value: FieldValue, outer: Json) -> bool:
     """Whether a nested figure is farther from 0 than the outer one, which then is no total but a default."""
     if is_identifying_name(name):
         return False
-    figure, outer_figure = None if isinstance(value, UnknownValue) else read_figure(value), read_figure(outer)
+    figure = None if isinstance(value, UnknownValue) else read_figure(value)
+    outer_figure = read_figure(outer)
     return figure is not None and outer_figure is not None and abs(figure) > abs(outer_figure)
 
 

@@ -297,7 +297,8 @@ def _put_id_of_holder_first(write: WriteWithIds, facts: Sequence[Fact]) -> Write
     holders: dict[tuple[str, str], NamedId] = {}
     reads = [fact for fact in facts if fact.ok and fact.connection_id == write.tool.connection_id]
     for fact, named_id in product(reads, write.ids):
-        fields, id_words = _index_fields(fact.result_json).get(str(named_id.value), ()), words_of(named_id.name)
+        fields = _index_fields(fact.result_json).get(str(named_id.value), ())
+        id_words = words_of(named_id.name)
         nodes = (node for key, node in fields if key == _FIELD_OF_OWN_ID or words_of(key) == id_words)
         held_ids = [other for other in write.ids if other != named_id]
         if any(all(_has_field_for(node, held_id) for held_id in held_ids) for node in nodes):
@@ -454,7 +455,9 @@ _index_readers_once = IdentityCache(_index_readers, 64)
 
 
 def _analyze_read_tool(tool: Tool) -> AnalyzedReadTool:
-    words, required, names = words_of_tool(tool.name), tool.required, list(tool.parameters)
+    words = words_of_tool(tool.name)
+    required = tool.required
+    names = list(tool.parameters)
     id_names = [name for name in names if is_id_name(name) or (name in required and is_identifying_name(name))]
     identifiers = {name: find_nouns_of_identifier(name, words.nouns) for name in id_names}
     return AnalyzedReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})

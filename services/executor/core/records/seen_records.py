@@ -200,7 +200,8 @@ def _walk_records(
             noun = _expand_noun(singular_words(field), names, keys)
             is_unnamed = set(noun) <= _EMPTY_WORDS
             is_inner_part = is_unnamed and record is not None and isinstance(inner, dict)
-            inner_path, inner_names = f"{path}.{field}" if path else field, names if is_unnamed else (noun,)
+            inner_path = f"{path}.{field}" if path else field
+            inner_names = names if is_unnamed else (noun,)
             yield from _walk_records(keys, fact, inner, inner_path, inner_names, None, record, None, is_inner_part)
 
 

@@ -87,7 +87,9 @@ def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] =
     those in the error answer of a read.
     """
     facts = [_collect_from_fact(fact) for fact in dossier.facts]
-    calls, values, verdict = dossier.every_call, dossier.values, dossier.verdict
+    calls = dossier.every_call
+    values = dossier.values
+    verdict = dossier.verdict
     calculated = [value.number for value in values if value.number is not None]
     reasons = [rule.reason for rule in verdict.triggered_rules] if verdict else []
     written_texts = [text for entry in writes for text in (entry.arguments_json, entry.result_json) if text]
@@ -291,7 +293,9 @@ _collect_sources_once = IdentityCache[EndedRun, FoundSources](
 
 def collect_evidence(run: EndedRun) -> TaskEvidence:
     """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
-    progress, dossier, calls = run.progress, run.dossier, run.calls
+    progress = run.progress
+    dossier = run.dossier
+    calls = run.calls
     outputs = progress.template.outputs if progress and run.has_to_act else ()
     has_required_outputs = any(output != SUMMARY_OUTPUT for output in outputs)
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]

@@ -84,7 +84,8 @@ def why_not_replace_answer(run: EndedRun, text: str) -> str | None:
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
         return "it is no prose"
-    untraced, untraced_before = find_untraced_tokens(text, run.sources), find_untraced_tokens(run.answer, run.sources)
+    untraced = find_untraced_tokens(text, run.sources)
+    untraced_before = find_untraced_tokens(run.answer, run.sources)
     invented_identifiers = [token for token in untraced if token not in run.answer]
     tokens_before = dict.fromkeys(find_tokens_with_digits(run.answer))
     dropped = [token for token in tokens_before if token not in text and token not in untraced_before]

@@ -159,7 +159,9 @@ def list_new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
-    text, message_id, received_at = _get_user_text(turn), turn.message_id or turn.turn_id, turn.received_at
+    text = _get_user_text(turn)
+    message_id = turn.message_id or turn.turn_id
+    received_at = turn.received_at
     message = HistoryMessage(role="user", text=text, message_id=message_id, at=received_at, parts=turn.parts)
     identity = (message.role, message.message_id, message.at)  # with the time: a client may use an id again
     is_known = any((earlier.role, earlier.message_id, earlier.at) == identity for earlier in work.record.history)

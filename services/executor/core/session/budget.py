@@ -295,7 +295,9 @@ class TaskSpending:
         What calls of earlier runs have reserved counts against the ceilings, but not against the ``share``: a task
         whose process died in a call could otherwise rarely make that call again.
         """
-        spent, lost, request = self.counted_cost, self._reserved_before, compute_highest_cost(size, 0, price)
+        spent = self.counted_cost
+        lost = self._reserved_before
+        request = compute_highest_cost(size, 0, price)
         tokens_left = []
         if ceilings.tokens is not None:
             limit = min(share.get_portion(ceilings.tokens) + lost.tokens, ceilings.tokens)

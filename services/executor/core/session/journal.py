@@ -271,7 +271,9 @@ class Journal:
     def pop_unstored(self) -> JournalBatch:
         """Returns everything that waits to be stored; it counts as stored from now on."""
         batch = JournalBatch(tuple(self._waiting), tuple(self._events), self._record)
-        self._waiting, self._events, self._record = [], [], None
+        self._waiting = []
+        self._events = []
+        self._record = None
         return batch
 
     def queue_record(self, record: TaskRecord) -> None:

@@ -35,7 +35,9 @@ async def request_recorded_verdict(policy: PolicyService, journal: Journal, requ
     except PolicyUnavailable as error:
         journal.record_input(name, dumps({"unavailable": str(error)}))
         raise
-    request_field = f'"request":{text},' if request.binding else ""  # for whoever tries a changed policy on it
+    request_field = (
+        f'"request":{text},' if request.binding else ""
+    )  # so that a changed policy can be tried on it (backtest)
     verdict_json = verdict.to_json()
     shared = (request.encode_policies(),) if request.binding else ()
     if not request.binding and verdict.text is None:  # what is foreseen then is the same for many tasks

@@ -65,7 +65,9 @@ def parse_pattern(text: str) -> OperandPattern:
     match = _OPERAND_PATTERN.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no operand such as kind.field, kind[].field or kind[][field=value]")
-    kinds, brackets, fields = match[1], _BRACKET_CONTENT_PATTERN.findall(match[2]), match[3]
+    kinds = match[1]
+    brackets = _BRACKET_CONTENT_PATTERN.findall(match[2])
+    fields = match[3]
     if brackets and brackets[0]:
         raise BadPattern(f"{text!r}: [] comes before what chooses among the rows")
     choices = tuple(_parse_choice(condition, text) for condition in brackets[1:])

@@ -255,7 +255,8 @@ class PagedListing:
         if not new_rows:
             return None
         if offset is not None:
-            stated_offset, asked_offset = self._page.find_number(PagingRole.OFFSET), self._arguments.get(offset)
+            stated_offset = self._page.find_number(PagingRole.OFFSET)
+            asked_offset = self._arguments.get(offset)
             start = max(stated_offset or 0, asked_offset if isinstance(asked_offset, int) else 0)
             return {**self._arguments, offset: start + len(self._page.rows)}
         after = self._paging.names.get(PagingRole.AFTER)
@@ -310,7 +311,9 @@ class PagedListing:
     def _explain_missing_rows(self) -> None:
         """At the end, notes why rows are missing, if the rows do not agree with what the server said of the list."""
         page, totals = self._page, self._stated_totals
-        fewest, most, total = min(totals, default=0), max(totals, default=0), page.total
+        fewest = min(totals, default=0)
+        most = max(totals, default=0)
+        total = page.total
         is_named = page.next_hint is not None and self.pages == 1 and page.has_more is not False
         reasons = (
             (

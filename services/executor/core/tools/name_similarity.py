@@ -127,7 +127,8 @@ def may_hold_id(field_name: str, argument_name: str) -> bool:
     """Whether a number in this field may be an id for the argument, though the field's name does not say so: ``driver``
     for ``driver_id`` or ``drv_id``, and ``assigned_to`` or ``approved_by`` for any.
     """
-    words, kind_words = words_of(field_name), [word for word in words_of(argument_name) if word not in _ID_WORDS]
+    words = words_of(field_name)
+    kind_words = [word for word in words_of(argument_name) if word not in _ID_WORDS]
     if len(words) > 1 and words[-1] in ("to", "by"):
         return True
     if len(words) != 1 or len(kind_words) != 1:

@@ -106,7 +106,9 @@ async def apply_turn_decision(opened: OpenedTurn, approval: Approval | None) -> 
 
     No tool server is needed for this, so a refusal, an expiry or a question works while none is reachable.
     """
-    work, journal, progress_before = opened.work, opened.journal, opened.journal.progress
+    work = opened.work
+    journal = opened.journal
+    progress_before = opened.journal.progress
     if work.turn.kind is TurnKind.CANCEL:
         return
     accepted_at = journal.began - timedelta(microseconds=max(0, work.waited_us))  # by the store's clock
@@ -437,7 +439,8 @@ async def build_approval_request_end(ctx: TurnContext, waits: WaitsForDecision) 
 async def build_timed_wait_end(ctx: TurnContext, waits: WaitsForTime) -> RunEnd:
     """The end of a run that continues at a later time. No lease is held until then."""
     ctx.ports.tracer.current_span().add_event(names.TASK_RESTS)
-    progress, wait = _store_progress_before_wait(ctx, waits.progress, f"rests:{ctx.turn.turn_id}"), waits.wait
+    progress = _store_progress_before_wait(ctx, waits.progress, f"rests:{ctx.turn.turn_id}")
+    wait = waits.wait
     ctx.journal.add_event("note", rests_until=wait.until.isoformat(), why=wait.reason)
     writes = await list_writes(ctx.store)
     return RunEnd(TaskState.WORKING, None, wait.reason, wait.reason, progress, writes, timer=wait.timer)

@@ -86,7 +86,8 @@ def parse_attempt_start(text: str) -> AttemptStart:
     if recorded.get("v") != _NOTE_VERSION:
         raise ValueError(f"version {recorded.get('v')} of a turn's note is not known here")
     turn = Turn.model_validate_json(dumps(recorded["turn"]))
-    began, ledger = datetime.fromisoformat(str(recorded["began"])), _LEDGER_ADAPTER.validate_python(recorded["ledger"])
+    began = datetime.fromisoformat(str(recorded["began"]))
+    ledger = _LEDGER_ADAPTER.validate_python(recorded["ledger"])
     return AttemptStart(turn, began, ledger, cast(JsonObject, recorded.get("settings", {})))
 
 

@@ -310,7 +310,8 @@ def _could_have_ended_at(step: str, key: str) -> bool:
     """Whether an attempt that ended early in ``step`` may have done so before it stored the step ``key``: both are the
     same, ran in parallel, or are drafts of one reply.
     """
-    match, other_match = _PARALLEL_STEP_KEY_PATTERN.match(step), _PARALLEL_STEP_KEY_PATTERN.match(key)
+    match = _PARALLEL_STEP_KEY_PATTERN.match(step)
+    other_match = _PARALLEL_STEP_KEY_PATTERN.match(key)
     if step == key or (match and other_match and match[1] == other_match[1]):
         return True
     return _DRAFT_STEP in step and step.partition(_DRAFT_STEP)[0] == key.partition(_DRAFT_STEP)[0]

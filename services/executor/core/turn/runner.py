@@ -34,7 +34,9 @@ class FairShareSlots:
     """
 
     def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
-        self._store, self._tenants, self._wakes = store, tenants, wakes
+        self._store = store
+        self._tenants = tenants
+        self._wakes = wakes
         self._slot_seconds = slot_seconds
         self._sessions_by_tenant: Counter[str] = Counter()
         self._with_slots: dict[tuple[str, str], _CappedSlot] = {}  # sessions of tenants with a cap
@@ -141,7 +143,7 @@ class Runner:
         self._stopping = asyncio.Event()
         self.has_free_slot = asyncio.Event()
         self.has_free_slot.set()
-        self.changed = asyncio.Event()  # a session ended here since whoever waits for that cleared it
+        self.changed = asyncio.Event()  # a session ended here since the waiting task last cleared it
         self.idle = asyncio.Event()
         self.idle.set()
 
@@ -250,7 +252,7 @@ class Runner:
     async def _release_slot(self, name: SessionName, *, has_run: bool = True) -> None:
         try:
             await self._slots.release(*name, has_run=has_run)
-        except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
+        except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes the session that waited for it
             log.warning("slot_not_released", session=name.session_id, error=str(error))
 
     def _remove_session(self, name: SessionName) -> None:

@@ -239,7 +239,7 @@ def _build_ended_record_json(stored: str, least: TaskRecord, turn_id: str) -> st
     return dumps({**least_fields, **stored_fields, **end_fields, "turns_done": [*turns_done]})
 
 
-_STOPPED_PAUSE_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
+_STOPPED_PAUSE_SECONDS = 5.0  # then a claim asks again whether the tenant is stopped, in case it was resumed in between
 _SETTLE_OPEN_WRITES_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
 
 
@@ -275,8 +275,12 @@ class SessionRun:
     def __init__(
         self, parts: SessionRunDependencies, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event
     ) -> None:
-        self._parts, self._sessions, self._limits = parts, parts.sessions, parts.limits
-        self._lease, self._leases, self._stopping = lease, leases, stopping
+        self._parts = parts
+        self._sessions = parts.sessions
+        self._limits = parts.limits
+        self._lease = lease
+        self._leases = leases
+        self._stopping = stopping
         self._heartbeat = KeptLease(leases, lease)
         self.is_leaving = False
 

@@ -110,17 +110,16 @@ class Worker(TurnRunner):
     @override
     async def run(self, work: TurnWork, store: TurnStore) -> None:
         """Runs the turn and stores its end. Raises ``LeaseLost`` if another executor owns the session."""
-        counts, waited = TurnCounts(self._ports.meter), work.waited_us if work.attempts == 1 else None
+        counts = TurnCounts(self._ports.meter)
+        waited = work.waited_us if work.attempts == 1 else None
         with counts.count_turn(work.turn.kind, waited), recording.open_turn_span(self._ports.tracer, work) as span:
             recording.put_start_on_span(span, work)
             await self._run_and_count(work, store, counts)
 
     async def _run_and_count(self, work: TurnWork, store: TurnStore, counts: TurnCounts) -> None:
-        entries, approval, stop_state = (
-            await store.read_journal(),
-            await store.read_approval(),
-            await store.get_stop_state(),
-        )
+        entries = await store.read_journal()
+        approval = await store.read_approval()
+        stop_state = await store.get_stop_state()
         if await is_turn_too_late(work, store, approval):
             end = build_unchanged_end(work, await store.read_session(), stop_state.now)
             await store.finish(end)
@@ -134,7 +133,7 @@ class Worker(TurnRunner):
             await self._store_end(opened, ended, approval, charges)
         except (LeaseLost, StoreUnavailable):
             raise
-        except Exception:  # whoever tries again finds what was paid for
+        except Exception:  # the next attempt finds the replies that were paid for
             await opened.journal.flush()
             raise
 
@@ -330,7 +329,8 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
         if plan is None:
             return await _finish_answered_task(conversation, progress)
         if ctx.record.request.is_dry_run:
-            approvers, omissions = describe_needed_approval(ctx, progress), conversation.list_omissions()
+            approvers = describe_needed_approval(ctx, progress)
+            omissions = conversation.list_omissions()
             return AnsweredTask(with_plan_as_answer(progress, approvers, omissions))
         carried = await _run_closed_plan(ctx, progress, plan)
         if not isinstance(carried, _CarriedOutPlan):

@@ -138,7 +138,8 @@ async def _recompute_values_or_fail(
     ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
 ) -> tuple[NamedValue, ...]:
     """The values computed again from the facts; raises ``Failed`` if that is not possible any more."""
-    tool_results, figures = MadeToolResults(progress.dossier.made), build_operand_sources(ctx, facts)
+    tool_results = MadeToolResults(progress.dossier.made)
+    figures = build_operand_sources(ctx, facts)
     prefix = _build_reread_step_prefix(ctx, progress)
     try:
         return await compute_with_made_tools(
@@ -245,9 +246,13 @@ async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
 
     Only what a read proved, or an operator confirmed, is taken back. Stops at the first compensation that fails.
     """
-    ctx, plan, failed = write.ctx, write.plan, write.call
+    ctx = write.ctx
+    plan = write.plan
+    failed = write.call
     earlier_calls = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
-    entries, compensated, problem = await index_plan_entries(ctx.store, plan), list[str](), ""
+    entries = await index_plan_entries(ctx.store, plan)
+    compensated = list[str]()
+    problem = ""
     for call in reversed(earlier_calls):
         if call.compensation is None or not is_verified_or_declared_done(entries.get(call.call_id)):
             continue
@@ -296,7 +301,8 @@ async def why_barred_by_changes(
     begun_ids = {call_id for call_id, entry in entries.items() if has_begun(entry)}
     begun_calls = [earlier for earlier in plan.changes[: plan.changes.index(call)] if earlier.call_id in begun_ids]
     refs = _find_refs_to_reread(ctx.toolbox.keys, progress, call, begun_calls) if begun_calls else frozenset[str]()
-    old_facts, key = [fact for fact in facts if fact.ref in refs], f"{build_left_out_key(plan, call)}:again:verdict"
+    old_facts = [fact for fact in facts if fact.ref in refs]
+    key = f"{build_left_out_key(plan, call)}:again:verdict"
     if not old_facts:
         return ""
 

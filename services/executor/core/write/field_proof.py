@@ -196,7 +196,9 @@ class _ComparedReads:
     """
 
     def __init__(self, evidence: WriteEvidence, all_records: _RecordsOfBothReads) -> None:
-        self.evidence, self.all_records, self.earlier = evidence, all_records, all_records.earlier
+        self.evidence = evidence
+        self.all_records = all_records
+        self.earlier = all_records.earlier
         self.other_rows: Sequence[_ComparedReads] = ()
         self._values_of_other_rows = set[str]()
         self.words = words_of_tool(strip_batch_word(evidence.tool))
@@ -335,10 +337,8 @@ def _prove_by_removed_values(reads: _ComparedReads) -> ProofFinding:
     evidence, proofs = reads.evidence, list[str]()
     if evidence.before is None or evidence.after is None or not reads.words.is_removal:
         return ProofFinding()
-    claims, earlier_records = (
-        find_leaves(evidence.arguments),
-        EarlierStateIndex(reads.before.direct, reads.after.direct),
-    )
+    claims = find_leaves(evidence.arguments)
+    earlier_records = EarlierStateIndex(reads.before.direct, reads.after.direct)
     for node in reads.after.direct:
         earlier = earlier_records.find_earlier_state(node)
         leaves_after = {leaf.path: leaf for leaf in find_leaves(node.record)}
@@ -366,7 +366,8 @@ def _prove_by_changed_records(reads: _ComparedReads) -> ProofFinding:
     other_values: Sequence[str] = ()
     is_unchanged = False
     for node in nodes:
-        earlier, is_meant = reads.earlier.find_earlier_state(node), len(nodes) == 1 or reads.is_named_by_call(node)
+        earlier = reads.earlier.find_earlier_state(node)
+        is_meant = len(nodes) == 1 or reads.is_named_by_call(node)
         is_another = earlier is not None and earlier.record == node.record and not is_meant
         if (earlier is None and is_read) or is_another or reads.is_other_than_named_item(node):
             continue

@@ -322,7 +322,9 @@ async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> Prepa
 
 async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
     """A notice's arguments, with the plan's sentence on unproved changes if one is unproved. Raises ``NotSent``."""
-    ctx, plan, call = write.ctx, write.plan, write.call
+    ctx = write.ctx
+    plan = write.plan
+    call = write.call
     if not call.if_acknowledged:
         return arguments
     entries = await ledger.index_plan_entries(ctx.store, plan)
@@ -349,7 +351,9 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     A repetition needs the idempotency key of the first sending, except to an agent, which gets only messages that it
     never had. A repetition that an operator asked for is not made if the write took effect since.
     """
-    ctx, tool, shown_json = prepared.write.ctx, prepared.tool, prepared.before_json
+    ctx = prepared.write.ctx
+    tool = prepared.tool
+    shown_json = prepared.before_json
     has_key = tool.is_skill or (
         entry.idempotency_field is not None and entry.idempotency_field == find_idempotency_argument(tool)
     )
@@ -426,8 +430,9 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
 
     What is known of earlier attempts stays in it.
     """
-    ctx, _, plan, call, _ = prepared.write
-    open_seconds, entry_before = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
+    ctx, plan, call = prepared.write.ctx, prepared.write.plan, prepared.write.call
+    open_seconds = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds
+    entry_before = prepared.entry
     earlier_numbers = [attempt.number for attempt in entry_before.earlier] if entry_before else []
     entry = LedgerEntry(
         key=ledger.compute_ledger_key(plan, call),

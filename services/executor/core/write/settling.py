@@ -157,7 +157,8 @@ def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
     else:
         rows = prove_rows(evidence)
         if all(finding.shown for _, finding in rows):
-            status, reason = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_proofs(rows))}"
+            status = WriteStatus.VERIFIED
+            reason = f"but the read-back shows it: {', '.join(_list_proofs(rows))}"
     return WriteJudgement(status, f"no answer came, {reason}")
 
 
@@ -169,7 +170,8 @@ def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudg
     Where no read can tell, the protocol, the operator's catalogue or a clear reason has to say that nothing was
     written, and no earlier sending may be undecided. A notice is not read back, and counts as refused.
     """
-    is_read, is_known = bool(evidence.reader) and evidence.after is not None, evidence.before is not None
+    is_read = bool(evidence.reader) and evidence.after is not None
+    is_known = evidence.before is not None
     rows = prove_rows(evidence) if is_read else ()
     proofs = (
         _list_proofs(rows)
@@ -243,7 +245,8 @@ def _shows_kind_of_made_record(
 def _evidence_of_write(entry: LedgerEntry, after: Json, zone: tzinfo) -> WriteEvidence:
     """What a write is judged by: its arguments and answer, and the reads before and after it."""
     call, read_back = entry.call, entry.call.read_back
-    arguments, expect = loads_object(entry.arguments_json), loads_object(read_back.expect_json) if read_back else {}
+    arguments = loads_object(entry.arguments_json)
+    expect = loads_object(read_back.expect_json) if read_back else {}
     claims = [leaf.value for leaf in (*find_leaves(arguments), *find_leaves(expect))]
     return WriteEvidence(
         tool=call.tool,

@@ -169,8 +169,13 @@ class Notifier:
         public_url: str,
         clock: Callable[[], datetime],
     ) -> None:
-        self._notices, self._approvals, self._queue, self._addresses = notices, approvals, queue, addresses
-        self._resolve_env_reference, self._public_url, self._clock = resolve_env_reference, public_url, clock
+        self._notices = notices
+        self._approvals = approvals
+        self._queue = queue
+        self._addresses = addresses
+        self._resolve_env_reference = resolve_env_reference
+        self._public_url = public_url
+        self._clock = clock
 
     async def run(self, listen: OpenListener) -> None:
         """Queues due notices for delivery, until cancelled. ``listen``: opens an event that is set when a notice

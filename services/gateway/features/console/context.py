@@ -50,7 +50,10 @@ class InboxCache:
     def __init__(
         self, approvals: ApprovalService, lists: TaskLists, learned: LearnedData, clock: Callable[[], datetime]
     ) -> None:
-        self._approvals, self._lists, self._learned, self.clock = approvals, lists, learned, clock
+        self._approvals = approvals
+        self._lists = lists
+        self._learned = learned
+        self.clock = clock
         self._snapshots = LruCache[_CacheKey, InboxSnapshot](_MOST_SNAPSHOTS)
 
     async def read_snapshot(self, caller: Caller) -> InboxSnapshot:
@@ -63,7 +66,8 @@ class InboxCache:
                 waiting = await self._approvals.list_waiting(caller, MOST_LISTED_APPROVALS)
                 snapshot.requests, fingerprint = waiting.requests, await self._fingerprint_tasks_and_learned(caller)
                 parts = [fingerprint, *(request.approval.model_dump_json() for request in snapshot.requests)]
-                snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now
+                snapshot.version = sha256("\n".join(parts).encode()).hexdigest()[:16]
+                snapshot.at = now
         return snapshot
 
     async def _fingerprint_tasks_and_learned(self, caller: Caller) -> str:

@@ -51,7 +51,9 @@ class _OperatorData(NamedTuple):
 
 class OverviewPages(PageGroup):
     async def show_overview(self, visitor: Visitor) -> Response:
-        context, caller, now = self._context, visitor.caller, self._context.inbox_cache.clock()
+        context = self._context
+        caller = visitor.caller
+        now = self._context.inbox_cache.clock()
         waiting = (await context.inbox_cache.read_snapshot(caller)).requests
         answerable = select_answerable_requests(waiting, caller.principal, now)
         history = await context.services.learned.read_history(caller.tenant)
@@ -76,7 +78,8 @@ class OverviewPages(PageGroup):
         pages = [
             build_approval_page(approval, caller.principal, now) for approval in answerable[:_MOST_QUESTIONS_SHOWN]
         ]
-        quality, spent = progress.build_quality_history(history.quality), [day for day in operated.spent if day.calls]
+        quality = progress.build_quality_history(history.quality)
+        spent = [day for day in operated.spent if day.calls]
         return await context.render_page(
             visitor,
             "overview.html",
@@ -92,7 +95,9 @@ class OverviewPages(PageGroup):
         )
 
     async def _read_operator_data(self, visitor: Visitor) -> _OperatorData:
-        services, caller, now = self._context.services, visitor.caller, self._context.inbox_cache.clock()
+        services = self._context.services
+        caller = visitor.caller
+        now = self._context.inbox_cache.clock()
         if not visitor.has_any_role(Role.OPERATOR):
             return _OperatorData()
         failing = await services.webhooks.list_failing_deliveries(caller) if services.webhooks.offers_webhooks else ()
@@ -119,7 +124,8 @@ class LearningPages(PageGroup):
         to operators alone.
         """
         services, tenant = self._context.services, visitor.caller.tenant
-        learning, history = await services.learned.read_totals(tenant), await services.learned.read_history(tenant)
+        learning = await services.learned.read_totals(tenant)
+        history = await services.learned.read_history(tenant)
         cards = progress.build_process_cards(learning.arms, history.arms)
         quality = progress.build_quality_history(history.quality)
         return await self._context.render_page(
@@ -157,7 +163,8 @@ class LearningPages(PageGroup):
 
 def _read_memory_query(request: Request) -> memory.MemoryQuery:
     query = request.query_params
-    words, kind = query.get("q", "").strip()[:_LONGEST_QUERY], query.get("kind", "")[:_LONGEST_QUERY]
+    words = query.get("q", "").strip()[:_LONGEST_QUERY]
+    kind = query.get("kind", "")[:_LONGEST_QUERY]
     return memory.MemoryQuery(words, kind, parse_digits_or_zero(query.get("page", "")) or 1)
 
 
@@ -172,7 +179,9 @@ _CANNOT_RERUN_TEXT = (
 
 class OperationsPages(PageGroup):
     async def show_load(self, visitor: Visitor) -> Response:
-        now, services, caller = self._context.inbox_cache.clock(), self._context.services, visitor.caller
+        now = self._context.inbox_cache.clock()
+        services = self._context.services
+        caller = visitor.caller
         state = await services.tenants.read_state(caller.tenant, now)
         history = await services.learned.read_history(caller.tenant)
         ended_tasks = await services.lists.list_tasks(

@@ -52,10 +52,8 @@ class SignInPages(PageGroup):
 
     async def sign_in(self, request: Request) -> Response:
         fields = await sessions.read_verified_form(request, request.cookies.get(_FORM_COOKIE, ""))
-        destination, address = (
-            sessions.choose_safe_destination(fields.get("next", "")),
-            self._context.read_client_address(request),
-        )
+        destination = sessions.choose_safe_destination(fields.get("next", ""))
+        address = self._context.read_client_address(request)
         if await self._context.sessions.is_throttled(address):
             minutes = REFUSED_SIGN_INS_SECONDS // 60
             problem = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
@@ -159,7 +157,8 @@ class InboxPages(PageGroup):
     async def show_approval(
         self, visitor: Visitor, problem: str = "", comment: str = "", status: int = 200
     ) -> Response:
-        approval_id, now = visitor.request.path_params["approval_id"], self._context.inbox_cache.clock()
+        approval_id = visitor.request.path_params["approval_id"]
+        now = self._context.inbox_cache.clock()
         approval_request = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
         page = build_approval_page(approval_request, visitor.caller.principal, now)
         outcome = visitor.request.query_params.get("said", "")
@@ -178,7 +177,8 @@ class AssessmentPages(PageGroup):
 
     async def show_assessment(self, visitor: Visitor) -> Response:
         kept_assessment = await self._read_assessment(visitor)
-        groups, runs = assessments.group_by_dimension(kept_assessment.assessment), kept_assessment.assessment.runs
+        groups = assessments.group_by_dimension(kept_assessment.assessment)
+        runs = kept_assessment.assessment.runs
         return await self._context.render_page(
             visitor, "assessment.html", card=kept_assessment.summary, groups=groups, runs=runs
         )
@@ -241,7 +241,8 @@ def build_exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int
         heading = (
             "Nothing was done" if isinstance(fault, BadForm) else _HEADINGS.get(status, "That cannot be done here")
         )
-        may_try_again, visitor = status in _STATUSES_TO_TRY_AGAIN, getattr(request.state, "visitor", None)
+        may_try_again = status in _STATUSES_TO_TRY_AGAIN
+        visitor = getattr(request.state, "visitor", None)
         href, label = (request.url.path, "Try again") if may_try_again else ("/console/", "Go to the overview")
         reply = pages.render(request, "fault.html", visitor, status, heading=heading, text=text, href=href, label=label)
         reply.headers.update(build_retry_headers(fault, status))
@@ -267,8 +268,13 @@ def _describe_fault(fault: Exception) -> tuple[int, str]:
 
 def build_console_app(context: ConsoleContext) -> Starlette:
     make_page, make_form = context.make_page_handler, context.make_form_handler
-    sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
-    learning, assessment_pages, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
+    sign_in = SignInPages(context)
+    live = LiveStreams(context)
+    inbox = InboxPages(context)
+    tasks = TaskPages(context)
+    learning = LearningPages(context)
+    assessment_pages = AssessmentPages(context)
+    operations = OperationsPages(context)
     assessments_path, letters_path = "/learning/assessments", "/operations/dead-letters"
     requeue = make_form(operations.requeue_dead_letter, requires_operator=True)
     drop = make_form(operations.drop_dead_letter, requires_operator=True)

@@ -80,7 +80,10 @@ class DeliveryLoop:
     def __init__(
         self, service: DeliveryService, queue: RedisDeliveryQueue, listen: OpenListener, settings: PushSettings
     ) -> None:
-        self._service, self._queue, self._listen, self._settings = service, queue, listen, settings
+        self._service = service
+        self._queue = queue
+        self._listen = listen
+        self._settings = settings
         self._busy: Counter[str] = Counter()
 
     @asynccontextmanager

@@ -76,7 +76,9 @@ class DeliveryService:
         clock: Callable[[], datetime],
         random_fraction: Callable[[], float],
     ) -> None:
-        self._queue, self._post, self._write_body = queue, post, write_body
+        self._queue = queue
+        self._post = post
+        self._write_body = write_body
         self._settings, self._secrets = settings, settings.secrets
         self._clock, self._random_fraction = clock, random_fraction
 

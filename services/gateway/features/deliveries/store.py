@@ -177,11 +177,17 @@ def _choose_keys_of_delivery(member: keys.WebhookMember | keys.NoticeDeliveryMem
 
 def _build_failing_delivery(work: deliveries.DeliveryWork, progress: DeliveryProgress) -> FailingDelivery:
     if isinstance(work, deliveries.UnreadableDelivery):
-        subject, config_id, url = work.subject, work.config_id, ""
+        subject = work.subject
+        config_id = work.config_id
+        url = ""
     elif isinstance(work, deliveries.SignedPostWork):
-        subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url
+        subject = work.delivery.subject
+        config_id = work.delivery.delivery_id
+        url = work.delivery.url
     else:
-        subject, config_id, url = work.record.task_id, work.webhook.config_id, work.webhook.url
+        subject = work.record.task_id
+        config_id = work.webhook.config_id
+        url = work.webhook.url
     return FailingDelivery(
         subject=subject,
         config_id=config_id,

@@ -86,7 +86,10 @@ class MessageFiles:
     def __init__(
         self, archive: Archive | None, addresses: AllowedAddresses, most_files: int = 10, most_bytes: int = 10_000_000
     ) -> None:
-        self._archive, self._addresses, self._most_files, self._most_bytes = archive, addresses, most_files, most_bytes
+        self._archive = archive
+        self._addresses = addresses
+        self._most_files = most_files
+        self._most_bytes = most_bytes
 
     def check_files(self, files: Sequence[ClientFile]) -> None:
         """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""

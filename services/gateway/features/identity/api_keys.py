@@ -56,7 +56,9 @@ class CreatedKey(NamedTuple):
 
 def make_api_key(request: KeyRequest, tenant: str, created_by: str, now: datetime | None = None) -> CreatedKey:
     """A new key with an unused id and a random secret. ``now``: when it was made, if not at this moment."""
-    properties, secret, created_at = request._asdict(), token_urlsafe(32), now or datetime.now(UTC)
+    properties = request._asdict()
+    secret = token_urlsafe(32)
+    created_at = now or datetime.now(UTC)
     days = properties.pop("days")
     key = ApiKey(
         **properties,
@@ -149,7 +151,9 @@ class KeyIdentity(identity.Identity):
     """Identifies callers by API keys. ``default_allowance``: the rate limits of keys that have none of their own."""
 
     def __init__(self, meter: RateMeter, clock: Callable[[], datetime], default_allowance: RateAllowance) -> None:
-        self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
+        self._meter = meter
+        self._clock = clock
+        self._default_allowance = default_allowance
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
         bearer = identity.read_bearer_token(headers)

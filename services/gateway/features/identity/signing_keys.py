@@ -63,7 +63,10 @@ class SigningKeys:
         max_age: float = 3600,
         interval: float = RENEWAL_SECONDS,
     ) -> None:
-        self._fetch_published, self._clock, self._max_age, self._interval = fetch, clock, max_age, interval
+        self._fetch_published = fetch
+        self._clock = clock
+        self._max_age = max_age
+        self._interval = interval
         self._keys: Sequence[SigningKey] = ()
         self._renewed_at: float | None = None
         self._tried_at: float | None = None
@@ -155,7 +158,9 @@ class HttpJwks:
     """Fetches the issuer's keys over HTTP, from the configured URL or the discovery document's; no redirects."""
 
     def __init__(self, http: httpx.AsyncClient, issuer: str, url: str = "") -> None:
-        self._http, self._issuer, self._url = http, issuer, url
+        self._http = http
+        self._issuer = issuer
+        self._url = url
 
     async def fetch_keys(self) -> list[JsonObject]:
         published = await self._fetch_object(self._url or await self._discover_keys_url())

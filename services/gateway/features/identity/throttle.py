@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from shared.domain.lru_cache import LruCache
 
-_MOST_ADDRESSES = 10_000  # addresses, and credentials; whoever was longest unheard of is forgotten first
+_MOST_ADDRESSES = 10_000  # of addresses, and of credentials; the least recently used are forgotten first
 
 
 class FailureThrottle:
@@ -17,7 +17,9 @@ class FailureThrottle:
 
     def __init__(self, clock: Callable[[], float], most_failures: int, window: float = 60.0) -> None:
         """``most_failures``: how many within ``window`` seconds throttle an address; 0 turns throttling off."""
-        self._clock, self._most_failures, self._window = clock, most_failures, window
+        self._clock = clock
+        self._most_failures = most_failures
+        self._window = window
         self._failures = LruCache[str, tuple[float, int]](_MOST_ADDRESSES)  # address -> since when, how many
         self._recently_valid = LruCache[int, None](_MOST_ADDRESSES)
 
@@ -47,7 +49,7 @@ class FailureThrottle:
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 _MOST_CACHED_ADDRESSES = 256  # words of clients, up to a whole head of a request each
-_IPV6_NETWORK_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
+_IPV6_NETWORK_BITS = 64  # a client with an IPv6 address usually has a whole network of this prefix length
 
 
 def parse_networks(words: Sequence[str]) -> tuple[Network, ...]:

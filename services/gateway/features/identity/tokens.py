@@ -96,7 +96,9 @@ class JwtIdentity(identity.Identity):
     """Identifies callers by bearer tokens. Each principal has the rate limits of the settings."""
 
     def __init__(self, keys: SigningKeys, settings: IdentitySettings, meter: RateMeter) -> None:
-        self._keys, self._settings, self._meter = keys, settings, meter
+        self._keys = keys
+        self._settings = settings
+        self._meter = meter
         self._default_allowance = settings.allowance
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:

@@ -94,7 +94,9 @@ class TaskAndProbeEndpoints:
         model_notice: str,
         get_task_in_1_0: GetTaskIn1_0,
     ) -> None:
-        self._tasks, self._identity, self._find_problems = tasks, identity, find_problems
+        self._tasks = tasks
+        self._identity = identity
+        self._find_problems = find_problems
         self._model_notice, self._get_task_in_1_0 = model_notice, get_task_in_1_0
 
     def list_routes(self) -> APIRouter:

@@ -132,7 +132,8 @@ async def send_and_stream(
         start = StreamStart(NumberedUpdate("0-0", TasklessReply(accepted.record)), SeenEvents((0, 0)))
         return TaskStream(tasks, accepted.record, accepted.shown_id, start, StreamEnd(), accepted)
     task_snapshot = await tasks.read_snapshot(accepted.record)
-    end, resumption = StreamEnd(accepted.turn_id), updates.find_resumption(seen_events, task_snapshot)
+    end = StreamEnd(accepted.turn_id)
+    resumption = updates.find_resumption(seen_events, task_snapshot)
     start = _find_start_of_new_task(accepted.record, task_snapshot, resumption) or _find_start(
         resumption, task_snapshot, is_over=end.has_passed(task_snapshot.record)
     )
@@ -149,7 +150,8 @@ async def subscribe_to_task(
     """
     seen_events = updates.parse_last_event_id(last_event_id)
     task_snapshot = await tasks.read_snapshot(await tasks.get_task(task_id, caller))
-    is_legacy, resumption = dialect is A2aVersion.LEGACY, updates.find_resumption(seen_events, task_snapshot)
+    is_legacy = dialect is A2aVersion.LEGACY
+    resumption = updates.find_resumption(seen_events, task_snapshot)
     end = StreamEnd(ends_at_rest=dialect is not A2aVersion.A2A_1_0)
     is_over = end.has_passed(task_snapshot.record) or (is_legacy and updates.is_at_rest(task_snapshot.record))
     start = _find_start(resumption, task_snapshot, is_over=is_over)

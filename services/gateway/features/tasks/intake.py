@@ -115,7 +115,9 @@ class _IncomingMessage(NamedTuple):
 
     def build_new_task(self, task_id: str, session_id: str) -> TurnToAccept:
         """Build a new task with the message's turn as its first."""
-        message, turn, now = self.message, self.build_turn(task_id), self.moment.now
+        message = self.message
+        turn = self.build_turn(task_id)
+        now = self.moment.now
         message_id = message.message_id or self.turn_id
         first_message = HistoryMessage(role="user", text=turn.text, message_id=message_id, at=now, parts=turn.parts)
         record = TaskRecord(
@@ -162,7 +164,9 @@ def _choose_ids_of_new_task(incoming: _IncomingMessage, found_task: FoundTask) -
     A client of the early protocol chooses its tasks' ids. An id whose newest task has ended begins another one in that
     task's session; a first task without session id gets its own id as one, made unique per caller.
     """
-    message, record, caller = incoming.message, found_task.record, incoming.caller
+    message = incoming.message
+    record = found_task.record
+    caller = incoming.caller
     if message.dialect is A2aVersion.LEGACY:
         if record is not None:
             return incoming.moment.fresh_id, message.session_id or record.session_id

@@ -104,7 +104,8 @@ class TaskLists(ScriptedStore):
         """The ids of those of ``tasks`` that are in the tenant's (or the session's) list, and still have a record."""
         commands: list[Command] = []
         for task in tasks:
-            partition, member = partition_of(task.tenant, task.session_id), keys.pack_member((task.task_id,))
+            partition = partition_of(task.tenant, task.session_id)
+            member = keys.pack_member((task.task_id,))
             query = TaskQuery(session_id=session_id, states=(task.state,))
             commands += [("ZSCORE", name, member) for name in _list_task_list_keys(task.tenant, None, query, partition)]
             commands.append(("HEXISTS", keys.task_record_key_of_list_member(partition, task.tenant, member), "json"))

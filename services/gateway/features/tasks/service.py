@@ -112,8 +112,12 @@ class TaskService:
         shutdown: ShutdownState,
         handle_assessor_message: PrepareMessageOrAnswer,
     ) -> None:
-        self._tasks, self._client_ids, self._take_time_and_id = tasks, client_ids, take_time_and_id
-        self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
+        self._tasks = tasks
+        self._client_ids = client_ids
+        self._take_time_and_id = take_time_and_id
+        self._rules = rules
+        self._webhooks = rules.webhooks
+        self.files = rules.files
         self._wait_seconds, self._shutdown = wait_seconds, shutdown
         self._handle_assessor_message = handle_assessor_message
 

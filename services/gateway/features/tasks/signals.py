@@ -55,7 +55,9 @@ class TaskSignals:
         take_time_and_id: Callable[[], TimeAndFreshId],
         wait_seconds: float = _WAIT_SECONDS,
     ) -> None:
-        self._tasks, self._service, self._wait_seconds = tasks, service, wait_seconds
+        self._tasks = tasks
+        self._service = service
+        self._wait_seconds = wait_seconds
         self._take_time_and_id = take_time_and_id
 
     async def cancel_task(self, task_id: str, caller: Caller) -> TaskRecord:

@@ -133,7 +133,10 @@ _TIMEOUT_SECONDS = 3.0
 
 class RedisReadiness:
     def __init__(self, state: Redis, queue: Redis, shutdown: ShutdownState, *, allow_volatile: bool) -> None:
-        self._state, self._queue, self._shutdown, self._allow_volatile = state, queue, shutdown, allow_volatile
+        self._state = state
+        self._queue = queue
+        self._shutdown = shutdown
+        self._allow_volatile = allow_volatile
 
     async def find_problems(self) -> tuple[str, ...]:
         """Why this replica should get no requests, one sentence each; empty if it is ready."""

@@ -12,7 +12,9 @@ from shared.domain.exact_json import objects_in
 from shared.domain.instants import format_duration, parse_duration
 from shared.domain.words import TaskState
 
-_SHORTEST_STEP, _USUAL_STEP, _LONGEST_STEP = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_SHORTEST_STEP = timedelta(minutes=1)
+_USUAL_STEP = timedelta(hours=1)
+_LONGEST_STEP = timedelta(days=1)
 _NEXT_TURN_LINE_PATTERN = re.compile(
     r"^[ \t]*[*_`]*Next(?: turn)?[*_`]*:[*_` \t]*(?P<next_turn>[^\s`*_]+)[^\n]*$", re.IGNORECASE | re.MULTILINE
 )

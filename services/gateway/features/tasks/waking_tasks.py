@@ -42,7 +42,10 @@ class WakingTasks(ports.Tasks):
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """``clock``: a monotonic clock in seconds."""
-        self._tasks, self._wakes, self._meter, self._tracer = tasks, wakes, meter, tracer
+        self._tasks = tasks
+        self._wakes = wakes
+        self._meter = meter
+        self._tracer = tracer
         self._clock, self._next_log_at = clock, float("-inf")
 
     async def accept(

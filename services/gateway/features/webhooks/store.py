@@ -84,7 +84,8 @@ class RedisWebhooks:
         progress = model.DeliveryProgress(cursor="0" if includes_past else "")
         if registered is not None and not registered.progress.disabled:
             progress = registered.progress.model_copy(update={"tries": 0, "error": ""})
-        task, partition = _build_task_keys(record), keys.partition_keys_of(record.tenant, record.session_id)
+        task = _build_task_keys(record)
+        partition = keys.partition_keys_of(record.tenant, record.session_id)
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.encrypt(webhook.model_dump_json())
         arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, limit]

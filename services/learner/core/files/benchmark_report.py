@@ -198,7 +198,9 @@ def _convert_entries_to_columns_and_rows(entries: list[ReportEntry]) -> JsonValu
     return {"columns": ["name", *names], "rows": rows}
 
 
-_SIGNALS, _FAILURES, _RANKING = "brainos_training_signals", "top_failures", "scenario_difficulty_ranking"
+_SIGNALS = "brainos_training_signals"
+_FAILURES = "top_failures"
+_RANKING = "scenario_difficulty_ranking"
 _TASK_TEXT = "what was asked for"
 _ROW_FIELDS = ("rows", "examples", "training_rows", "signals", "data")
 
@@ -342,10 +344,8 @@ def _build_failure_fact(entry: ReportEntry, at: datetime, source: str) -> dict[s
     """Builds an entry of ``knowledge_base.json`` that says why tasks of the entry's kind failed; None if the entry
     gives no cause, or contains a protected value.
     """
-    subject, cause = (
-        _shorten_text_for_fact(_get_scenario_name(entry) or entry.name),
-        _shorten_text_for_fact(entry.cause),
-    )
+    subject = _shorten_text_for_fact(_get_scenario_name(entry) or entry.name)
+    cause = _shorten_text_for_fact(entry.cause)
     text = f"Tasks of the kind {subject!r} failed in a benchmark: {cause}"
     if not subject or not cause or redact_text(text) != text:
         return None

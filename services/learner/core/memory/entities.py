@@ -121,7 +121,9 @@ def find_dates(text: str) -> Iterator[FoundEntity]:
 
 
 def _read_slashed_date(match: re.Match[str]) -> Iterator[FoundEntity]:
-    first_number, second_number, year = int(match["a"]), int(match["b"]), int(match["year"])
+    first_number = int(match["a"])
+    second_number = int(match["b"])
+    year = int(match["year"])
     if first_number > _MONTHS_A_YEAR or first_number == second_number:
         yield from _build_date_entity(match, year, second_number, first_number)
     elif second_number > _MONTHS_A_YEAR:

@@ -120,7 +120,8 @@ def expand_series(series: CalendarEventRecord, start: datetime, end: datetime) -
     first = wall_time(series.start, series.zone)
     length = wall_time(series.end, series.zone) - first
     hour = timedelta(hours=1)  # clock changes: what is too much is left out below
-    after, before = wall_time(start, series.zone) - length - hour, wall_time(end, series.zone) + hour
+    after = wall_time(start, series.zone) - length - hour
+    before = wall_time(end, series.zone) + hour
     for wall_start in dates_between(series.recurrence, first, after, before):
         event = occurrence_at(series, wall_start)
         if wall_start.date() not in series.recurrence_exceptions and overlaps(event, start, end):

@@ -81,7 +81,8 @@ def build_policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
     if not verdict:
         return None
     rules = tuple(_build_rule_row(rule) for rule in objects_in(verdict.get("triggeredRules")))
-    undecided_rules, problems = texts_or_empty(verdict.get("indeterminate")), texts_or_empty(verdict.get("problems"))
+    undecided_rules = texts_or_empty(verdict.get("indeterminate"))
+    problems = texts_or_empty(verdict.get("problems"))
     return PolicyEvidence(verdict_badge(verdict), rules, undecided_rules, problems)
 
 
@@ -128,7 +129,9 @@ def _sum_tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> Tier
 def _build_write_row(row: JsonObject, grounds: Grounds) -> WriteRow:
     arguments, proof = as_object(row.get("arguments")), as_object(row.get("proof"))
     sources = {str(source.get("argument")): source for source in objects_in(row.get("provenance"))}
-    tool, status, attempt = text_or_empty(row.get("tool")), text_or_empty(row.get("status")), row.get("attempt")
+    tool = text_or_empty(row.get("tool"))
+    status = text_or_empty(row.get("status"))
+    attempt = row.get("attempt")
     decisions = (
         [text_or_empty(decision.get(name)) for name in _DECISION_FIELDS]
         for decision in objects_in(row.get("operators"))

@@ -117,7 +117,8 @@ def describe_finding_cost(finding: Mapping[str, int]) -> str:
     tasks, calls = finding.get("fact_tasks", 0), finding.get("fact_calls", 0)
     if not tasks:
         return ""
-    input_tokens, output_tokens = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
+    input_tokens = finding.get("fact_input_tokens", 0)
+    output_tokens = finding.get("fact_output_tokens", 0)
     price = f", {format_nanos_as_dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
     facts_found = count_with_noun(finding.get("facts_found", 0), "fact")
     effort = f"{count_with_noun(calls, 'model call')}, {input_tokens:,} tokens read, {output_tokens:,} written{price}"

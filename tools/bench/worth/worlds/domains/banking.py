@@ -152,7 +152,8 @@ def _accounts_of(draft: TaskDraft, customer: TableRow) -> tuple[TableRow, TableR
 def transfer_if_enough(draft: TaskDraft) -> None:
     customer = draft.choose(draft.rows("customers"))
     source, target = _accounts_of(draft, customer)
-    amount, floor = draft.random.randint(4, 18) * 100_000, draft.random.choice((50_000, 60_000, 70_000)) * 100
+    amount = draft.random.randint(4, 18) * 100_000
+    floor = draft.random.choice((50_000, 60_000, 70_000)) * 100
     left = source.num("balance_cents") - amount
     asked = (
         f"move {draft.money(amount)} from {source['account_id']} to {target['account_id']}, but "

@@ -147,7 +147,9 @@ def assign_least_busy(draft: TaskDraft) -> None:
 
 
 def plan_visit(draft: TaskDraft) -> None:
-    job, days, clock = draft.choose(draft.rows("jobs")), draft.random.choice((7, 8, 9, 14)), draft.pick(*CLOCKS)
+    job = draft.choose(draft.rows("jobs"))
+    days = draft.random.choice((7, 8, 9, 14))
+    clock = draft.pick(*CLOCKS)
     site = draft.row("sites", job["site_id"])
     part = draft.do(
         f"put the visit for {job['job_id']} {draft.when(days)}, {wording.spell_time(draft.random, clock)}", end=", and "
@@ -191,11 +193,9 @@ def raise_priorities(draft: TaskDraft) -> None:
 
 
 def order_if_out(draft: TaskDraft) -> None:
-    job, spare, pieces = (
-        draft.choose(draft.rows("jobs")),
-        draft.choose(draft.rows("spares")),
-        draft.random.randint(2, 6),
-    )
+    job = draft.choose(draft.rows("jobs"))
+    spare = draft.choose(draft.rows("spares"))
+    pieces = draft.random.randint(2, 6)
     part = draft.do(
         f'order {draft.count(pieces)} pieces of the spare part "{spare["name"]}" '
         f"for {job['job_id']} unless we have as many in stock"

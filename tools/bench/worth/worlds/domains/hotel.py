@@ -250,7 +250,8 @@ def add_extra_but_one(draft: TaskDraft) -> None:
 
 
 def wake_guest(draft: TaskDraft) -> None:
-    booking, clock = draft.choose(draft.rows("bookings")), draft.pick("05:30", "06:15", "06:45", "07:00")
+    booking = draft.choose(draft.rows("bookings"))
+    clock = draft.pick("05:30", "06:15", "06:45", "07:00")
     days = draft.random.randint(4, 9)
     guest = _guest_of(draft, booking)
     draft.earlier(f"Has {guest['name']} a booking?", f"Yes, it is {booking['booking_id']}.")

@@ -232,7 +232,9 @@ def add_missing_test(draft: TaskDraft) -> None:
 def redraw_but_one(draft: TaskDraft) -> None:
     client = draft.choose(draft.rows("clients"))
     orders = draft.rows("orders", client_id=client["client_id"])
-    spared, days, colour = draft.choose(orders), draft.random.randint(1, 7), draft.pick(*TUBES)
+    spared = draft.choose(orders)
+    days = draft.random.randint(1, 7)
+    colour = draft.pick(*TUBES)
     part = draft.do(
         f"ask for new {colour} tubes {draft.when(days)} at the latest for all orders of "
         f"{client['name']}, not for {spared['order_id']} though"

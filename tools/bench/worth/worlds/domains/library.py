@@ -190,11 +190,9 @@ def extend_all_but_one(draft: TaskDraft) -> None:
 
 
 def reserve_title(draft: TaskDraft) -> None:
-    member, copy, days = (
-        draft.choose(draft.rows("members")),
-        draft.choose(draft.rows("copies", status="on shelf")),
-        draft.random.choice((2, 7, 10, 14)),
-    )
+    member = draft.choose(draft.rows("members"))
+    copy = draft.choose(draft.rows("copies", status="on shelf"))
+    days = draft.random.choice((2, 7, 10, 14))
     draft.earlier(f"Is {member['name']} a member?", f"Yes, {member['member_id']}.")
     part = draft.do(
         f'reserve "{copy["title"]}" for that member, to be held until '

@@ -220,7 +220,8 @@ def split_off(draft: TaskDraft) -> None:
 
 def delay_all(draft: TaskDraft) -> None:
     consignee = draft.choose(draft.rows("consignees"))
-    shipments, days = draft.rows("shipments", consignee_id=consignee["consignee_id"]), draft.random.randint(2, 9)
+    shipments = draft.rows("shipments", consignee_id=consignee["consignee_id"])
+    days = draft.random.randint(2, 9)
     part = draft.do(
         f"put the delivery of each shipment to {consignee['name']} off by {draft.count(days)} days", end=" and "
     )

@@ -178,10 +178,8 @@ def raise_board_grade(draft: TaskDraft) -> None:
 
 
 def _raise(draft: TaskDraft, employee: TableRow) -> None:
-    percent, first = (
-        draft.random.choice((2, 3, 4, 5, 10)),
-        (draft.build.today.replace(day=1) + timedelta(62)).replace(day=1),
-    )
+    percent = draft.random.choice((2, 3, 4, 5, 10))
+    first = (draft.build.today.replace(day=1) + timedelta(62)).replace(day=1)
     part = draft.do(
         f"raise the pay of {employee['name']} by {draft.count(percent)} percent from {draft.spell_day(first)} on"
     )

@@ -196,10 +196,8 @@ def rename(draft: TaskDraft) -> None:
 
 
 def cut_licences(draft: TaskDraft) -> None:
-    workspace, share = (
-        draft.choose(draft.rows("workspaces")),
-        draft.random.choice((Fraction(1, 2), Fraction(1, 3), Fraction(1, 4))),
-    )
+    workspace = draft.choose(draft.rows("workspaces"))
+    share = draft.random.choice((Fraction(1, 2), Fraction(1, 3), Fraction(1, 4)))
     part = draft.do(f"reduce the seats of {workspace['name']} by {wording.spell_fraction(share)}")
     told = draft.do("tell the owner the new number", after=(part,))
     _find(draft, part, workspace)

@@ -191,7 +191,9 @@ def heaviest_line(draft: TaskDraft) -> None:
 
 
 def add_roaming(draft: TaskDraft) -> None:
-    line, days, length = draft.choose(draft.rows("lines")), draft.random.randint(2, 20), draft.random.choice((7, 14))
+    line = draft.choose(draft.rows("lines"))
+    days = draft.random.randint(2, 20)
+    length = draft.random.choice((7, 14))
     draft.earlier(
         f"Whose is {line['phone']}?", f"It is {_subscriber_of(draft, line)['name']}'s line {line['line_id']}."
     )

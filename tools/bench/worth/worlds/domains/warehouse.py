@@ -152,10 +152,8 @@ def find_scarcest(draft: TaskDraft) -> None:
 
 
 def move_share(draft: TaskDraft) -> None:
-    item, share = (
-        draft.choose(draft.rows("items")),
-        draft.random.choice((Fraction(1, 2), Fraction(1, 3), Fraction(1, 4), Fraction(2, 3))),
-    )
+    item = draft.choose(draft.rows("items"))
+    share = draft.random.choice((Fraction(1, 2), Fraction(1, 3), Fraction(1, 4), Fraction(2, 3)))
     source, target = draft.random.sample(item.items_of("bins"), 2)
     part = draft.do(
         f"move {wording.spell_fraction(share)} of the {item['name']} pieces in "
@@ -184,10 +182,8 @@ def reorder_short_ones(draft: TaskDraft) -> None:
 
 
 def rename_item(draft: TaskDraft) -> None:
-    item, new = (
-        draft.choose(draft.rows("items")),
-        f"{draft.pick('old', 'spare', 'export')} {draft.build.names.stem().lower()} fitting",
-    )
+    item = draft.choose(draft.rows("items"))
+    new = f"{draft.pick('old', 'spare', 'export')} {draft.build.names.stem().lower()} fitting"
     part = draft.do(f'please rename "{item["name"]}" to "{new}"', polite=False)
     draft.read_all(part, "items.all", name=item["name"])
     draft.call(part, "rename", item_id=item["item_id"], name=new)
