@@ -58,7 +58,9 @@ _FORM_PATTERN = re.compile(r"\b(?:json|list|array)\b", re.I)
 _COMPUTED_PATTERN = re.compile(
     r"(?:the|that|this|its|their|how)\b|(?:sum|total|number|count|average|difference)\b|\d[\d.]*\s?%", re.I
 )
-_AS_PATTERN = re.compile(r"\bas ((?:an? |the )?(?:duplicate|copy|repetition|part) of .+)$", re.I)
+_AS_PATTERN = re.compile(
+    r"\bas ((?:an? |the )?(?:(?:duplicate|copy|repetition|part) of .+|duplicate|repetition))$", re.I
+)
 _GIVING_WORDS = frozenset({"assign", "update", "move"})
 _TO_NAME = re.compile(
     r"\b(?:to|into)\s+(?:the\s+)?(?:[a-z]+\s+){0,2}(?P<name>[A-Z][^\W\d]+(?:[\s-]+[A-Z][^\W\d]+)*)\b(?![-_]?\d)"

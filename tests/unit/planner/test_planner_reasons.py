@@ -58,6 +58,18 @@ def test_a_reason_that_nobody_gave_is_missing_and_one_ends_where_somebody_is_to_
 
 
 @pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    ("task", "reason"),
+    ("Reject KIT-7 as a duplicate.", "a duplicate"),
+    ("Reject KIT-7 as a duplicate of KIT-8.", "a duplicate of KIT-8"),
+    ("Reject KIT-7 as a duplicate kite would be.", None),
+)
+def test_what_a_thing_is_rejected_as_is_the_reason(task: str, reason: str | None) -> None:
+    given = [arguments["reason"] for _, arguments in calls(planned(task, _FACTS, [_APPROVE, _REJECT]))]
+    assert given == ([] if reason is None else [reason])
+
+
+@pytest.mark.promise("planner.loses_no_part")
 @each_row("task", ["Approve KIT-7 and frobnicate KIT-8.", "Approve KIT-7 and frobnicate kite KIT-8."])
 def test_a_clause_with_an_unknown_verb_is_not_understood(task: str) -> None:
     """It is not joined to the clause before it."""
