@@ -16,7 +16,7 @@ from shared.infra.archive_open import ArchiveSettings
 from shared.infra.parts import check_optional_parts
 from shared.infra.redis import START_SECONDS, QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
-from shared.infra.starting import require_readable_url
+from shared.infra.starting import require_parseable_url
 
 _URL, _URL_OR_NONE = r"^https?://[^/\s]\S*$", r"^(https?://[^/\s]\S*)?$"
 _ADDRESS_PATTERN = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
@@ -205,7 +205,7 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     @classmethod
     def _check_urls(cls, url: str) -> str:
         if url:
-            require_readable_url(url)
+            require_parseable_url(url)
         return url
 
     @field_validator("strategies", "orchestrators", mode="before")

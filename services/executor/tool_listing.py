@@ -36,7 +36,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins, to_ex
 from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import ToolClass
 from shared.infra.process import configure_logging
-from shared.infra.starting import require_readable_url
+from shared.infra.starting import require_parseable_url
 
 _PAGE_ROLES = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.CURSOR, PagingRole.AFTER, PagingRole.SIZE)
 _IDEMPOTENCY_KEY_NAMES = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
@@ -209,7 +209,7 @@ def _parse_url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(f"{text!r} is no URL: it begins with http:// or https://")
     try:
-        require_readable_url(text)
+        require_parseable_url(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return text

@@ -49,7 +49,9 @@ def make_parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], No
 
 
 def make_parent_death_signal(number: int) -> Callable[[], None]:
-    """A function that asks the kernel to signal this process when its parent ends. Does nothing except on Linux."""
+    """A function for a child process to call: from then on the kernel sends the child the signal ``number`` when its
+    parent ends. It does nothing except on Linux.
+    """
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def request_death_signal() -> None:

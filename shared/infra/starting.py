@@ -66,7 +66,7 @@ def _describe_invalid_setting(fault: ErrorDetails) -> str:
     return f"{name} is not set." if fault["type"] == "missing" else f"{name} cannot be used: {problem}."
 
 
-def require_readable_url(url: str) -> None:
+def require_parseable_url(url: str) -> None:
     """Raises ``ValueError`` for a URL whose host or port no client can read. Nothing else is checked."""
     try:
         parts = urlsplit(url)

@@ -8,11 +8,13 @@ _COMPRESSOR = DictionaryCompressor("outcome_shapes.txt")
 
 
 def pack_outcome_with_own_digest(outcome: TaskOutcome) -> bytes:
-    return pack_with_digest(make_outcome_digest(outcome), outcome.stored_json())
+    return pack_outcome_with_digest(make_outcome_digest(outcome), outcome.stored_json())
 
 
-def pack_with_digest(digest: OutcomeDigest, outcome_json: str) -> bytes:
-    """Packs three lines: header and case of the digest, and the outcome as JSON."""
+def pack_outcome_with_digest(digest: OutcomeDigest, outcome_json: str) -> bytes:
+    """The compressed text of three lines: the digest's header, its case, and the outcome as JSON. A reader of the first
+    two need not parse the outcome.
+    """
     return _COMPRESSOR.pack("\n".join((*digest, outcome_json)))
 
 

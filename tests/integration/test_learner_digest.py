@@ -29,7 +29,7 @@ from shared.contracts.outcome_digest import OutcomeDigest, make_outcome_digest
 from shared.infra import keys
 from shared.infra.compression import DECODING_ERRORS
 from shared.infra.rpc import RpcQueue, serve_imports
-from shared.infra.stored_outcomes import pack_outcome_with_own_digest, pack_with_digest
+from shared.infra.stored_outcomes import pack_outcome_with_digest, pack_outcome_with_own_digest
 from shared.ports.tracing import NO_TRACER, Tracer
 from tests.doubles.kept_spans import KeptSpans
 from tests.integration.gateway_stage import PATIENCE
@@ -41,7 +41,7 @@ PARTITION = next(number for number in range(64) if keys.partition_keys(number).o
 
 async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **forged: str) -> None:
     for outcome in outcomes:
-        packed = pack_with_digest(make_outcome_digest(outcome)._replace(**forged), outcome.stored_json())
+        packed = pack_outcome_with_digest(make_outcome_digest(outcome)._replace(**forged), outcome.stored_json())
         stream = keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes
         await redis.xadd(stream, {"id": outcome.event_id, "o": packed})
 
@@ -81,7 +81,10 @@ async def test_where_a_digest_is_none_the_outcome_is_read_in_its_order(redis: Re
 
 @pytest.mark.promise("learner.digest")
 async def test_where_neither_can_be_read_the_entry_goes_whole_to_the_dead_letters(redis: Redis) -> None:
-    fields = {"id": "bad:1", "o": pack_with_digest(OutcomeDigest("odd", "{}"), "poison").decode(errors=DECODING_ERRORS)}
+    fields = {
+        "id": "bad:1",
+        "o": pack_outcome_with_digest(OutcomeDigest("odd", "{}"), "poison").decode(errors=DECODING_ERRORS),
+    }
     await redis.xadd(STREAM, {"id": "bad:1", "o": fields["o"].encode(errors=DECODING_ERRORS)})
     await _leave_with_digest(redis, [an_outcome(1)])
     learner = await _learned(redis)

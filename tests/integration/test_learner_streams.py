@@ -16,7 +16,7 @@ from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery
 from services.learner.workers.follower import OutcomeFollower
 from services.learner.workers.learner import MAX_TRIES, Learner
-from services.learner.workers.loops import OutcomeWatch
+from services.learner.workers.loops import NewOutcomeWatcher
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import TREND_DAYS_KEPT
@@ -320,7 +320,7 @@ async def test_who_reads_beside_the_learner_hears_of_news_and_looks_only_there(r
 
     streams = RedisOutcomes(redis, "beside", LEASE, REMEMBERING_GROUP)
     follower = OutcomeFollower(streams, apply, lambda: range(64))
-    watch = OutcomeWatch(follower, streams, 60.0)
+    watch = NewOutcomeWatcher(follower, streams, 60.0)
     assert await follower.run_once() == 0
     await leave(redis, [an_outcome(1, session=a_session(3))])
     await watch.wait_and_tell_reader()

@@ -14,7 +14,7 @@ from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, TenantVersion, complete_connections, parse_tenant_record
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
-from shared.infra.starting import require_readable_url
+from shared.infra.starting import require_parseable_url
 from shared.infra.tenant_records import RedisTenantRecords
 
 
@@ -45,7 +45,7 @@ class FileTenants(Tenants):
             raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {error}") from error
         for connection in connections:
             try:
-                require_readable_url(connection.url)
+                require_parseable_url(connection.url)
             except ValueError as error:
                 raise BadTenantFile(f"TENANT_FILE {path}: connection {connection.id!r}: {error}") from error
         return cls(record.model_copy(update={"connections": connections}))

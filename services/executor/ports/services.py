@@ -92,7 +92,7 @@ class LearnedStore(Protocol):
         """The names of all synthesized processes that are kept, in order."""
 
     async def get_synthesized_process(self, tenant: str, process_type: str) -> str | None:
-        """The synthesized process that is stored under the name; None if there is none."""
+        """The text of the process template that was synthesized for ``process_type``; None if there is none."""
 
     async def store_synthesized_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         """Stores a synthesized process unless one of that name is stored already; returns the stored one.

@@ -63,7 +63,7 @@ def require_protocol_0_3(version: str, subject: str) -> None:
         raise VersionMismatch(f"{subject} belongs to protocol 0.3, but the header {VERSION_HEADER} says {version!r}")
 
 
-def asks_for_1_0(request: Request) -> bool:
+def asks_for_a2a_1_0(request: Request) -> bool:
     """Whether a request on a path that several protocols share is meant for 1.0: by its version, or else ``Accept``."""
     accepted = request.headers.get("accept", "")
     return _is_version_1_0(read_protocol_version(request)) or (

@@ -180,7 +180,9 @@ PAGE_PATH = "/console/learning/assessments/"
 class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
     @api_path("POST", "/assessments")
     async def store_assessment(self, call: ApiCall) -> Response:
-        """Store an assessment for the console: ``{"assessment"}``; 201 with its id and the path of its page."""
+        """Store the assessment in the body's field ``assessment`` for the console. 201 with its id and the path of its
+        page; 400 if it is not valid.
+        """
         summary = await self._service.store_assessment(call.caller, call.body)
         return JSONResponse({"assessment_id": summary.assessment_id, "page": PAGE_PATH + summary.assessment_id}, 201)
 

@@ -18,8 +18,8 @@ _FIELDS_NOT_SHOWN = frozenset({"v", "code", "cases"})
 class MadeToolRepository(ScriptedStore):
     """The calculators of tenants, in Redis. Both methods may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def list_tools(self, tenant: str) -> Sequence[MadeTool]:
-        """All versions that were ever made, by name and version; removed ones have no code."""
+    async def list_all_versions(self, tenant: str) -> Sequence[MadeTool]:
+        """All versions of the tenant's made tools, sorted by name and version; the code of a removed one is empty."""
         rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).made))
         tools = parse_readable_rows(MadeTool.model_validate_json, rows)
         return sorted(tools, key=lambda tool: (tool.name, tool.version))
@@ -36,7 +36,7 @@ class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
     @api_path("POST", "/tools/made/list")
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List all versions of the calculators that were made at run time, without code."""
-        tools = await self._service.list_tools(call.caller.tenant)
+        tools = await self._service.list_all_versions(call.caller.tenant)
         return {"tools": [tool.model_dump(mode="json", exclude={*_FIELDS_NOT_SHOWN}) for tool in tools]}
 
     @api_path("POST", "/tools/made/{name}/show")
@@ -62,7 +62,7 @@ class MadeToolEndpoints(ApiEndpoints[MadeToolRepository]):
     async def _find_versions(self, call: ApiCall) -> Sequence[MadeTool]:
         """All versions of the calculator that the path names; raises ``NotFound``."""
         name = call.path_value("name")
-        versions = [tool for tool in await self._service.list_tools(call.caller.tenant) if tool.name == name]
+        versions = [tool for tool in await self._service.list_all_versions(call.caller.tenant) if tool.name == name]
         if not versions:
             raise NotFound(f"made tool {name!r}")
         return versions

@@ -35,7 +35,7 @@ async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
     await _repeat_until_stopped(adjust_share_once, "share of partitions")
 
 
-class OutcomeWatch:
+class NewOutcomeWatcher:
     """Waits for new outcomes and tells a reader in which partitions they are. ``seconds``: how long one wait takes at
     most.
     """
@@ -65,7 +65,7 @@ class OutcomeWatch:
 
 async def keep_learning(learner: Learner, outcomes: RedisOutcomes, every_seconds: float, stop: asyncio.Event) -> None:
     """Learns until ``stop`` is set; outcomes in progress are finished first."""
-    watch = OutcomeWatch(learner, outcomes, every_seconds)
+    watch = NewOutcomeWatcher(learner, outcomes, every_seconds)
 
     async def learn_once() -> None:
         if not await learner.run_once():
@@ -96,7 +96,7 @@ async def keep_following(
     partitions.
     """
     learned_count = -1
-    watch = OutcomeWatch(follower, outcomes, every_seconds)
+    watch = NewOutcomeWatcher(follower, outcomes, every_seconds)
 
     async def follow_once() -> None:
         nonlocal learned_count

@@ -68,7 +68,7 @@ def run_check_command(arguments: Sequence[str]) -> int:
         "tools_never_called": [*_list_tools_never_called(policies, request)],
         "fields_never_given": [*list_absent_fields(policies, request)],
         "unknown_fields": [*unread],
-        "shared_ids": [*_list_shared_ids(policies)],
+        "shared_ids": [*_list_repeated_rule_ids(policies)],
         "fields": [{"field": problem.field, "problem": problem.problem} for problem in field_problems],
         "prose_policies": [*prose],
         "rules": [rule for policy in policies for rule in _list_rule_rows(policy)],
@@ -89,7 +89,7 @@ def _list_tools_never_called(policies: Sequence[Policy], request: EvaluateReques
     return list_unlisted_tools(policies, called) if called else ()
 
 
-def _list_shared_ids(policies: Sequence[Policy]) -> Iterator[str]:
+def _list_repeated_rule_ids(policies: Sequence[Policy]) -> Iterator[str]:
     """Yields ``policy.rule`` for each id that several rules of a policy have: whoever reads a verdict cannot tell which
     of them it names.
     """

@@ -201,7 +201,7 @@ class Conversation:
             self._message_history.has_calls_waiting = bool(self.draft.held)
             self._drafting.open_parts = self.draft.list_parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._message_history, self._budget_share, self._tier)
-            if await self._act_on_reply(reply):
+            if await self._act_and_tell_if_done(reply):
                 return self._closed_plan.plan if self._closed_plan else None
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
@@ -226,7 +226,7 @@ class Conversation:
             {**proposal.as_json(), "result": outcome} for proposal, outcome in proposals
         ]
 
-    async def _act_on_reply(self, reply: ModelReply) -> bool:
+    async def _act_and_tell_if_done(self, reply: ModelReply) -> bool:
         """Adds the reply and carries out its calls; returns whether a plan is closed or the answer found."""
         self._count_model_calls(1)
         self._message_history.add_reply(reply)

@@ -11,7 +11,7 @@ from shared.domain.exact_json import JsonObject, walk_json
 
 
 class IdentifierKind(StrEnum):
-    """The form of an identifier."""
+    """How an identifier is written; ``CODE``: letters and digits that name a record, such as EXP-1001."""
 
     LINK = "link"
     EMAIL = "email"

@@ -341,7 +341,8 @@ def _count_cells(call: CalculationCall) -> OperationResult:
 
 
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
-    """The name of the row with the most or least. The note has that figure, and the other rows that have it, too.
+    """The name of the row with the highest or the lowest figure, as the call asks; of equal rows the first. The note
+    has that figure, and the other rows that have it, too.
 
     Raises ``CannotCalculate`` if there is no row.
     """

@@ -364,9 +364,9 @@ class PlanDraft:
     def record_outcomes(
         self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]
     ) -> list[tuple[Proposal, Json]]:
-        """Adds the closed plan to the plans and drops the held proposals.
-
-        Returns each with its outcome; ``outcomes`` has them by the plan's call ids, and a barred call has "not made".
+        """Adds the closed plan to ``plans``, and returns each proposal that was held for it with the outcome of its
+        call: that in ``outcomes``, by the plan's call id, or "not made" for a call that a rule blocks. ``parts``: all
+        parts of the task. No proposal is held afterwards.
         """
         quotes = {part.number: part.quote for part in parts}
         for call in closed.plan.calls:

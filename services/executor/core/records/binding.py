@@ -509,7 +509,7 @@ class CallView:
         has ``UNKNOWN`` where they differ.
         """
         groups = [nodes for _, nodes in self._subject_links if nodes]
-        differing_names = [name for name in names if groups and self._is_known_without_subject_links(name)]
+        differing_names = [name for name in names if groups and self._is_field_known_without_subject_links(name)]
         if not differing_names:
             return []
         fields_by_record: list[dict[str, FieldValue]] = []
@@ -518,7 +518,7 @@ class CallView:
             fields_by_record.append({name: common_value(values) for name, values in values_by_name if values})
         return fields_by_record
 
-    def _is_known_without_subject_links(self, name: str) -> bool:
+    def _is_field_known_without_subject_links(self, name: str) -> bool:
         read_value = self.value_of_dotted_name if "." in name else self.value_in_records
         return not isinstance(read_value(name, with_subject_links=False), UnknownValue)
 

@@ -97,7 +97,7 @@ class WriteWithIds(NamedTuple):
         return self.words.may_make_record and not any(self.words.head in named.kind_words for named in self.ids)
 
     @property
-    def is_of_made_record(self) -> bool:
+    def targets_record_made_by_plan(self) -> bool:
         """Whether the tool is about a record that an earlier call of the plan makes, and that nobody can have read."""
         return not self.holder_kind and any(
             not named.is_known and self.words.head in named.kind_words for named in self.ids[:1]
@@ -203,7 +203,7 @@ def _candidate_reads(
     reads_of_record = [earlier for earlier in earlier_reads if earlier.is_own and not earlier.selects]
     yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_of_other_kind)
     yield from _propose_reads_by_ids(write, (reader for reader in readers if _is_asked_by_owner_id(reader, write)))
-    if write.is_of_made_record:
+    if write.targets_record_made_by_plan:
         yield from _propose_reads_by_ids(
             write, (reader for reader in readers if write.concerns_same_thing(reader.words))
         )

@@ -186,7 +186,9 @@ READ_ONLY_STATES = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 
 
 def read_template(text: str) -> ProcessTemplate:
-    """Parses a template file; raises ``BadTemplate``. ``refuse_bad_template`` checks the result."""
+    """Parses the text of a process template; raises ``BadTemplate`` if it cannot be parsed. What the template says is
+    not checked here: pass it to ``refuse_bad_template``.
+    """
     try:
         fields = tomllib.loads(text)
         template = ProcessTemplate.model_validate(fields)

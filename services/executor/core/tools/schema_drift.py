@@ -65,7 +65,9 @@ class ColumnMatch(NamedTuple):
 
 
 def find_columns(described: Json) -> dict[str, str]:
-    """The columns in a describing tool's answer or in an error that lists them: each one's description by name."""
+    """Column descriptions by column name, from the answer of a tool that describes a table, or from an error that lists
+    its columns; empty if there are none.
+    """
     columns: dict[str, str] = {}
     for name, description in _list_columns(described):
         columns[name] = description or columns.get(name, "")

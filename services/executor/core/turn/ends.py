@@ -388,7 +388,9 @@ def _format_partial_answer(reason: str, progress: Progress, writes: Sequence[Led
 
 
 def _write_cancel_answer(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
-    """The answer of a cancelled task: the reason, and the planned calls that were never begun."""
+    """The answer of a canceled task: the reason, and the planned calls that are not among its ``writes``, which were
+    begun.
+    """
     plan = progress.dossier.present_plan
     begun_calls = {(entry.plan_hash, entry.call.call_id) for entry in writes}
     unbegun = [call for call in plan.calls if (plan.hash, call.call_id) not in begun_calls]

@@ -131,7 +131,7 @@ def open_turn_span(tracer: Tracer, work: TurnWork) -> AbstractContextManager[Spa
     return tracer.continue_trace(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)
 
 
-def put_start_on_span(span: Span, work: TurnWork) -> None:
+def set_start_attributes(span: Span, work: TurnWork) -> None:
     if not span.is_recording:
         return
     record = work.record
@@ -141,7 +141,7 @@ def put_start_on_span(span: Span, work: TurnWork) -> None:
     span.annotate({**of_task, **of_turn, **counts})
 
 
-def put_end_on_span(span: Span, ended: RunEnd) -> None:
+def set_end_attributes(span: Span, ended: RunEnd) -> None:
     if not span.is_recording:
         return
     span.annotate({names.TASK_STATE: ended.state.value})

@@ -218,7 +218,9 @@ class ReplayCursor:
         return entry
 
     def find_policy_unavailable_reason(self, key: str) -> str | None:
-        """Why the policy service was away for an unfinished step, whose inner steps count as replayed; or None."""
+        """The recorded reason why the policy service was unavailable in the unfinished step ``key``; None if the step
+        was finished or has no such reason. With a reason, the step's inner steps count as replayed.
+        """
         reason = self.attempt.inputs.get(f"unavailable:{key}")
         if reason is None or key in self.attempt.steps:
             return None
@@ -584,9 +586,10 @@ class _ReplayedTask(NamedTuple):
 
 
 async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: MakeReplayWorker) -> ReplayResult:
-    """Replays the task's attempts and returns where they differ. Calls nothing outside. Raises ``CannotReplay``.
+    """Runs the archived task's attempts again from its journal, calling nothing outside, and returns where the new run
+    first differs from the archived one. Raises ``CannotReplay`` if the archive lacks something that the run needs.
 
-    ``worker``: the ``Worker`` class of ``turn/worker.py`` (decision 81).
+    ``worker``: the ``Worker`` class, which ``__main__`` passes in (docs/decisions/0081).
     """
     steps: list[StepTaken] = []
     replayed = _ReplayedTask(_restore_record_before_first_turn(task.record))

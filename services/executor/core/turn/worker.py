@@ -113,7 +113,7 @@ class Worker(TurnRunner):
         counts = TurnCounts(self._ports.meter)
         waited = work.waited_us if work.attempts == 1 else None
         with counts.count_turn(work.turn.kind, waited), recording.open_turn_span(self._ports.tracer, work) as span:
-            recording.put_start_on_span(span, work)
+            recording.set_start_attributes(span, work)
             await self._run_and_count(work, store, counts)
 
     async def _run_and_count(self, work: TurnWork, store: TurnStore, counts: TurnCounts) -> None:
@@ -234,7 +234,7 @@ class Worker(TurnRunner):
         spend = journal.spending.as_json(self._limits.ceilings)
         ended = ended._replace(approval=approval, settled_approval=final_approval, spend=spend)
         end = build_turn_end(work, ended, session, journal, self._limits.answers)
-        recording.put_end_on_span(self._ports.tracer.current_span(), ended)
+        recording.set_end_attributes(self._ports.tracer.current_span(), ended)
         with self._ports.tracer.open_span(names.STORE):
             notices = tuple(find_approval_notices(approval_before, approval, final_approval))
             await store.finish(end._replace(notices=notices, charges=charges))
@@ -260,7 +260,9 @@ class Worker(TurnRunner):
 def _sum_charges_by_day(
     work: TurnWork, entries: Sequence[JournalEntry], uncounted: Sequence[Settlement] = ()
 ) -> tuple[DayCharges, ...]:
-    """The cost of a turn by the tenant's days, including its earlier attempts."""
+    """What the turn has cost, its earlier attempts included, by day of the tenant's budget. ``entries``: the task's
+    journal; ``uncounted``: costs that are not in it yet.
+    """
     settlements = sorted((*list_settlements_of_turn(entries, work.turn.turn_id), *uncounted), key=attrgetter("day"))
     return tuple(
         DayCharges(day, tuple(settlement.as_charge(work.record.task_id) for settlement in settlements_of_day))

@@ -103,7 +103,10 @@ class TaskPages(PageGroup):
         return build_file_reply(*await tasks.files.find_file(record, visitor.request.path_params["file_id"]))
 
     async def cancel_task(self, visitor: Visitor, _: dict[str, str]) -> Response:
-        """Cancel a task, and wait a little for its end; a write that is under way is finished first."""
+        """Cancel the task and wait a little for its end, then show its page, with 409 if it had ended before.
+
+        A write that is under way is finished first.
+        """
         task_id = visitor.request.path_params["task_id"]
         try:
             await self._context.services.signals.cancel_task(task_id, visitor.caller)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.keep_alive import build_sse_response, encode_sse_frame
-from services.gateway.edge.replies import RETRY_LATER_HEADERS, add_probe_route, asks_for_1_0, build_file_reply
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, add_probe_route, asks_for_a2a_1_0, build_file_reply
 from services.gateway.features.identity.middleware import get_identified_caller
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
@@ -115,7 +115,7 @@ class TaskAndProbeEndpoints:
 
         404 if there is no such task that the caller may see.
         """
-        if asks_for_1_0(request):
+        if asks_for_a2a_1_0(request):
             return await self._get_task_in_1_0(request)
         return JSONResponse(
             build_public_view(await self._tasks.get_task(task_id, self._identify_caller(request)), self._model_notice)
