@@ -157,7 +157,7 @@ class Stack:
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
     @property
-    def build_open_environ(self) -> dict[str, str]:
+    def open_environ(self) -> dict[str, str]:
         """What leads to this stack's tools, and to its Redis if the launcher started it: variables without secrets."""
         executor = next(child.spec.environ for child in self.children if child.spec.name == "executor-1")
         names = (*_OPEN_VARIABLES, *(("REDIS_URL",) if self.redis else ()))

@@ -89,7 +89,7 @@ async def _run_until_stopped(options: StackOptions) -> None:
     try:
         with StartupProgress(err) as starting:
             async with run_stack(options, tell=starting) as stack:
-                with register_stack(RunningStack(stack.get_url("gateway"), options.folder, stack.build_open_environ)):
+                with register_stack(RunningStack(stack.get_url("gateway"), options.folder, stack.open_environ)):
                     _print_stack(stack)
                     for warning in await find_unreachable_servers(options.environ):
                         err.print(warning, style="bold yellow", soft_wrap=True)

@@ -245,7 +245,7 @@ async def _keep_copying_tenant_stops(stops: TenantStops) -> None:
 
 
 async def _keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
-    """Evicts idle sessions at intervals until cancelled; the shorter ``patience_seconds``, the more often."""
+    """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
     async def evict_idle() -> None:
         if count := await evictor.evict_once():

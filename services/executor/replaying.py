@@ -10,11 +10,9 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from services.executor.core.reflect.outcome import without_footer
-from services.executor.core.session.context import Limits, Ports
-from services.executor.core.session.journal import MakeJournal
-from services.executor.core.states.prompts import Prompts, load_prompts
-from services.executor.core.turn.replay import CannotReplay, MakeReplayWorker, ReplayResult, ReplayStore, replay
-from services.executor.ports import turns
+from services.executor.core.session.context import Limits
+from services.executor.core.states.prompts import load_prompts
+from services.executor.core.turn.replay import CannotReplay, MakeReplayWorker, ReplayResult, replay
 from shared.contracts.archive import parse_archived_task
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -28,7 +26,6 @@ EXIT_DIFFERS = 1
 EXIT_CANNOT_REPLAY = 2
 
 
-_AT_END = "the end"  # where a replay finds that the ended tasks differ
 _SENTENCE_END_PATTERN = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -50,17 +47,17 @@ def parse_arguments(arguments: Sequence[str]) -> ReplayOptions:
 
 
 class ReplayReport(NamedTuple):
-    """A replay's result, and the task's records. ``now``: as today's run ended it; None if it differed before."""
+    """A replay's result, and the task's archived record."""
 
     result: ReplayResult
     then: TaskRecord
-    now: TaskRecord | None
 
     def find_differing_sentences(self) -> tuple[str, str] | None:
         """The first sentences in which the answers of then and now differ; None if there are none to compare."""
-        if self.now is None or self.result.at != _AT_END:
+        now = self.result.end
+        if now is None or self.result.is_same:
             return None
-        return find_first_difference(without_footer(self.then.answer or ""), self.now.answer or "")
+        return find_first_difference(without_footer(self.then.answer or ""), now.answer or "")
 
 
 def find_first_difference(then: str, now: str) -> tuple[str, str] | None:
@@ -74,7 +71,7 @@ def format_report(options: ReplayOptions, report: ReplayReport) -> str:
 
 
 def _report_as_json(options: ReplayOptions, report: ReplayReport) -> JsonObject:
-    result, now = report.result, report.then if report.result.is_same else report.now
+    result, end = report.result, report.result.end
     steps: list[Json] = [
         {"turn": step.turn_id, "step": step.key, "kind": step.kind, "characters": step.size} for step in result.steps
     ]
@@ -85,9 +82,9 @@ def _report_as_json(options: ReplayOptions, report: ReplayReport) -> JsonObject:
         "task": options.task,
         "tenant": options.tenant,
         "same": result.is_same,
-        "state": now.state.value if now else None,
+        "state": end.state.value if end else None,
         "difference": difference,
-        "answer": (now.answer or "") if now else "",
+        "answer": (end.answer or "") if end else "",
         "steps": steps,
     }
 
@@ -96,31 +93,9 @@ def _report_as_text(options: ReplayOptions, report: ReplayReport) -> str:
     result = report.result
     sentences = None if report.result.is_same else report.find_differing_sentences()
     lines = [f"{step.kind:<10} {step.key}" for step in result.steps]
-    end = f"ends the same: {result.state}" if result.is_same else f"differs at {result.at}: {result.difference}"
+    end = f"ends the same: {report.then.state}" if result.is_same else f"differs at {result.at}: {result.difference}"
     answers = [f"then: {sentences[0]}", f"now:  {sentences[1]}"] if sentences else []
     return "\n".join([*lines, f"{options.task}: {len(result.steps)} steps, {end}", *answers])
-
-
-class _EndKeepingWorkers:
-    """Makes workers for a replay, and keeps the record with which the last turn ended; None before any did."""
-
-    def __init__(self, make_worker: MakeReplayWorker) -> None:
-        self._make_worker = make_worker
-        self.record: TaskRecord | None = None
-
-    def make(self, ports: Ports, limits: Limits, prompts: Prompts, make_journal: MakeJournal) -> turns.TurnRunner:
-        return _EndKeepingRunner(self._make_worker(ports, limits, prompts, make_journal), self)
-
-
-class _EndKeepingRunner(turns.TurnRunner):
-    def __init__(self, runner: turns.TurnRunner, keeper: _EndKeepingWorkers) -> None:
-        self._runner, self._keeper = runner, keeper
-
-    async def run(self, work: turns.TurnWork, store: turns.TurnStore) -> None:
-        self._keeper.record = None
-        await self._runner.run(work, store)
-        end = store.end if isinstance(store, ReplayStore) else None
-        self._keeper.record = end.record if end else None
 
 
 def show_replay(arguments: Sequence[str], worker: MakeReplayWorker) -> int:
@@ -152,6 +127,4 @@ async def _replay_task(options: ReplayOptions, worker: MakeReplayWorker) -> Repl
     task = parse_archived_task(content)
     if (task.record.tenant, task.record.task_id) != (options.tenant, options.task):
         raise CannotReplay("what lies in its place in the archive is another task")
-    workers = _EndKeepingWorkers(worker)
-    result = await replay(task, Limits(), load_prompts(), workers.make)
-    return ReplayReport(result, task.record, workers.record)
+    return ReplayReport(await replay(task, Limits(), load_prompts(), worker), task.record)

@@ -110,9 +110,8 @@ def _build_connections(settings: GatewaySettings) -> _Connections:
     metrics = Metrics("gateway")
     is_embedded = settings.profile == "embedded"
     webhooks = wiring.WebhookWiring(settings, state, listener, is_embedded=is_embedded, meter=metrics)
-    http = httpx.AsyncClient(
-        trust_env=True, verify=load_client_tls_context()
-    )  # a proxy to the issuer is the operator's
+    # Of the environment: a proxy to the issuer is the operator's choice.
+    http = httpx.AsyncClient(trust_env=True, verify=load_client_tls_context())
     signing_keys = wiring.build_signing_keys(settings, http)
     identity = wiring.build_identity(settings, RateMeter(state), signing_keys)
     return _Connections(state, queue, listener, http, signing_keys, identity, metrics, webhooks)

@@ -23,7 +23,7 @@ class ReadBack(Contract):
     of_rows: tuple["ReadBack", ...] = ()
 
     @property
-    def list_distinct_reads(self) -> tuple["ReadBack", ...]:
+    def distinct_reads(self) -> tuple["ReadBack", ...]:
         """Each read once, in the order of the call's rows; the read-back itself if it has no ``of_rows``."""
         return tuple(dict.fromkeys(self.of_rows or (self,)))
 
@@ -111,7 +111,7 @@ def _select_hashed_fields(call: PlannedCall) -> Json:
         "arguments": call.arguments,
         "read_back": [
             value
-            for row_read in read_back.list_distinct_reads
+            for row_read in read_back.distinct_reads
             for value in (row_read.tool, loads_object(row_read.arguments_json))
         ]
         if read_back

@@ -244,7 +244,8 @@ TURNS_ACCEPTED = _GATEWAY.define_counter(
 )
 TURNS_REFUSED = _GATEWAY.define_counter(
     "purple_turns_refused_total",
-    "Messages that were not taken; why: shed (too much work waits), stopped, other_session, ended or store.",
+    "Messages that were not taken; why: shed (too much work waits), crowded (too many messages of one session wait), "
+    "stopped, other_session, ended or store.",
     "why",
 )
 WEBHOOKS = _GATEWAY.define_counter(
@@ -288,7 +289,7 @@ INITIAL_LABELS_BY_METRIC: dict[str, tuple[tuple[str, ...], ...]] = {
     TASKS_FAILED.name: (("model",), ("tool_server",), ("policy_service",), ("task",)),
     WRITES.name: (("verified",), ("unverified",), ("refused",), ("absent",), ("in_doubt",)),
     POLICY_ASKED.name: (("verdict", "unavailable"),),
-    TURNS_REFUSED.name: (("shed",), ("stopped",), ("store",)),
+    TURNS_REFUSED.name: (("shed",), ("crowded",), ("stopped",), ("store",)),
     WEBHOOKS.name: (("delivered",), ("refused",), ("undelivered",)),
     OUTCOMES_APPLIED.name: (("learned",), ("known",), ("dead",)),
 }

@@ -149,9 +149,11 @@ class TaskStore(Tasks):
 
     async def _release_alias(self, record: TaskRecord) -> None:
         """Removes the alias of a task that was not made, unless another message has made a task of that id since."""
+        alias = keys.task_location_key(record.tenant, record.task_id)
         task = keys.task_keys(record.tenant, record.session_id, record.task_id)
-        if not await self._scripts.execute("EXISTS", task.record):
-            await self._scripts.execute("DEL", keys.task_location_key(record.tenant, record.task_id))
+        is_own = await self._scripts.execute("GET", alias) == _build_alias_value(record)
+        if is_own and not await self._scripts.execute("EXISTS", task.record):
+            await self._scripts.execute("DEL", alias)
 
     async def _run_accept_script(
         self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False, is_trial: bool = False

@@ -90,7 +90,6 @@ class MemoryTurns(TurnStore):
         call_seconds: float,
         batch: JournalBatch = EMPTY_BATCH,
         was_shown_before: Callable[[], bool] = lambda: False,
-        entry_before: LedgerEntry | None = None,
     ) -> StopState:
         stop_state = await self._get_stop_state()
         if stop_state.must_stop:

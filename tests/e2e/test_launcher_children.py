@@ -58,8 +58,9 @@ async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Pa
 
 @pytest.mark.promise("launcher.explains")
 async def test_a_redis_that_may_forget_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    (port,) = find_free_ports(1)
     with private_server(durable=False) as server:
-        options = StackOptions(tmp_path, {**os.environ, "REDIS_URL": server.url}, 9010, "127.0.0.1", 1, "embedded")
+        options = StackOptions(tmp_path, {**os.environ, "REDIS_URL": server.url}, port, "127.0.0.1", 1, "embedded")
         with pytest.raises(CommandError, match="forgets nothing: appendonly is 'no'"):
             async with run_stack(options):
                 pass

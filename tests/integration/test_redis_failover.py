@@ -390,7 +390,7 @@ async def test_a_resending_that_no_replica_confirmed_leaves_the_first_sending_op
     await pair.second.say("REPLICAOF", "NO", "ONE")
     again = to_resend.model_copy(update={"status": WriteStatus.SENDING, "attempt": 2})
     with pytest.raises(StoreUnavailable, match="confirmed"):
-        await begun.store.open_write(again, 1.0, entry_before=to_resend)
+        await begun.store.open_write(again, 1.0)
     assert (await begun.store.read_ledger())[sent.key] == to_resend
     await close(client)
 

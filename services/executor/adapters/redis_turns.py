@@ -309,7 +309,6 @@ class RedisTurnStore(ports.TurnStore):
         call_seconds: float,
         batch: ports.JournalBatch = ports.EMPTY_BATCH,
         was_shown_before: Callable[[], bool] = lambda: False,
-        entry_before: LedgerEntry | None = None,
     ) -> ports.StopState:
         """Implements ``TurnStore.open_write``.
 
@@ -317,6 +316,7 @@ class RedisTurnStore(ports.TurnStore):
         between. Raises if the write must not be sent.
         """
         self._intents.require_visible_failovers()
+        entry_before = (await self.read_ledger()).get(entry.key)
         is_doubted = self._intents.may_have_been_sent(entry, was_shown_before)
         stop_state, is_confirmed = await self._store_intent(
             _mark_possibly_sent(entry) if is_doubted else entry, call_seconds, batch

@@ -152,7 +152,7 @@ class Resilience:
         self._breakers = LruCache[str, CircuitBreaker](MOST_BREAKERS)
 
     @property
-    def count_circuits_by_state(self) -> Mapping[str, int]:
+    def circuit_counts_by_state(self) -> Mapping[str, int]:
         """The number of servers by breaker state, for ``/health``."""
         now = self._clock()
         return Counter(breaker.get_state(now).value for breaker in self._breakers.values())
@@ -176,16 +176,22 @@ class Resilience:
         if question.kind == "discover":
             never = (ToolAddressForbidden,)
             return await retry_with_pauses(
-                lambda: self._ask_once(question, send), _NO_ANSWER_ERRORS, self._pauses, never=never
+                lambda: self._ask_once(question, send), _NO_ANSWER_ERRORS, self._choose_pauses(question), never=never
             )
         if question.kind == "read":
             return await self._read_with_retries(question, send)
         return await self._ask_once(question, send)
 
+    def _choose_pauses(self, question: ServerQuestion) -> tuple[float, ...]:
+        """The seconds between attempts; no pauses, hence one attempt, if the breaker will refuse all of them anyway."""
+        breaker = self._breakers.get(question.connection.server_key)
+        refusing_seconds = breaker.seconds_until_retry(self._clock()) if breaker else 0.0
+        return () if refusing_seconds > sum(self._pauses) else self._pauses
+
     async def _read_with_retries(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         """Repeats a read while the server is unreachable, and once after it did not answer; all within the time-out."""
         until, fell_silent = monotonic() + question.timeout, False
-        for pause in self._pauses:
+        for pause in self._choose_pauses(question):
             try:
                 return await self._ask_once(question._replace(timeout=until - monotonic()), send)
             except ToolAddressForbidden:

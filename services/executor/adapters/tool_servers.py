@@ -135,7 +135,7 @@ class ConnectedServers(ports.ToolServers):
         """The number of servers by breaker state, and of connections whose credential is missing."""
         missing_count = self._credentials.missing_count
         return {
-            **self._resilience.count_circuits_by_state,
+            **self._resilience.circuit_counts_by_state,
             **({"without_credential": missing_count} if missing_count else {}),
         }
 

@@ -173,12 +173,11 @@ class TurnStore(Protocol):
         call_seconds: float,
         batch: JournalBatch = EMPTY_BATCH,
         was_shown_before: Callable[[], bool] = lambda: False,
-        entry_before: LedgerEntry | None = None,
     ) -> StopState:
         """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
         the call. ``was_shown_before``: whether the read before the call shows all that the call sets; asked only where
-        the store may have lost an entry of an earlier sending. ``entry_before``: what the ledger has of the write so
-        far, which stands again if the stored intent turns out to be one that must not be sent.
+        the store may have lost an entry of an earlier sending. An intent that turns
+        out to be one that must not be sent gives way to what the ledger had of the write before.
 
         Raises ``LedgerConflict`` unless the key is new or its status is one of ``SENDABLE_STATUSES``. If the task has
         to stop, nothing is stored, and the result says ``was_refused``.

@@ -197,7 +197,7 @@ class _LimitedBody:
     def __init__(self, receive: Receive, scope: Scope, limiter: RequestLimiter) -> None:
         self._receive = receive
         self._limiter = limiter
-        self._read_content_length = _read_content_length(scope)
+        self._content_length = _read_content_length(scope)
         self._limits = limits = limiter.limits
         is_of_messages = scope["path"] == "/" or scope["path"].endswith(_MESSAGE_PATH_ENDINGS)
         self._most_bytes = limits.message_bytes if is_of_messages else limits.body_bytes
@@ -209,7 +209,7 @@ class _LimitedBody:
     async def receive(self) -> Message:
         if self._is_complete:
             return await self._receive()
-        self._check_and_reserve(self._read_content_length)
+        self._check_and_reserve(self._content_length)
         try:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()

@@ -132,7 +132,7 @@ class RedisForgetting:
             commands = _list_removal_commands(keys.learned_keys(request.tenant), removal)
             versions = StoredVersions(rows=memory.version)
             if removal == Removal() or await change_learned_data(self._scripts, request.tenant, commands, versions):
-                return removal.count_by_kind
+                return removal.counts_by_kind
         raise StoreUnavailable("the tenant's memory is being written all the time")
 
     async def _read_stored_memory(self, tenant: str) -> StoredMemory:

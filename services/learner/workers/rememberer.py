@@ -93,9 +93,8 @@ def _redact_texts(texts: OutcomeTexts) -> OutcomeTexts:
 
 log = structlog.get_logger()
 
-_EVENTS_AT_ONCE = (
-    40  # events of a tenant in one step: longer steps would hold up Redis and other writers of that memory
-)
+# Events of a tenant in one step: longer steps would hold up Redis and other writers of that memory.
+_EVENTS_AT_ONCE = 40
 _MOST_TRIES = 20  # how often another learner may be first to write a tenant's memory
 
 

@@ -159,7 +159,7 @@ class PreparedTextRule(NamedTuple):
         return "its pattern is in the text" if self.pattern and self.pattern.occurs_in(text.normalized) else None
 
     @property
-    def describe_missing_match(self) -> str:
+    def missing_match(self) -> str:
         """A sentence on what the rule looked for and did not find."""
         sought = [repr(keyword) for keyword in self.rule.keywords] + ["its pattern"] * bool(self.pattern)
         return f"{' or '.join(sought)} is not in the text"
@@ -237,7 +237,7 @@ def _describe_violation(prepared: PreparedTextRule, match_sentence: str | None) 
         case TextRuleType.DENY if match_sentence is not None:
             reason = match_sentence
         case TextRuleType.REQUIRE if match_sentence is None:
-            reason = prepared.describe_missing_match
+            reason = prepared.missing_match
         case _:
             return None
     return f"{prepared.rule.description} ({reason})" if prepared.rule.description else reason

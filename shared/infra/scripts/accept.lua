@@ -23,10 +23,10 @@ local belongs = redis.call('HGET', session, 'owner')
 if belongs and belongs ~= owner then return {'other'} end
 local known = redis.call('HMGET', record, 'json', 'ended')
 if known[2] == '1' then return {'ended'} end
+if crowd ~= '0' and redis.call('LLEN', inbox) >= tonumber(crowd) then return {'crowded', crowd} end
 
 -- Sessions whose wake was put off are not counted: they wait for a slot of their own tenant. A wake is put off by more
 -- than five seconds, so one that is due within five counts, as clocks differ.
-if crowd ~= '0' and redis.call('LLEN', inbox) >= tonumber(crowd) then return {'crowded', crowd} end
 if most == '-1' then return {'full', ''} end
 local counted = ''
 if most ~= '0' then

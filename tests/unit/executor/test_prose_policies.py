@@ -226,10 +226,9 @@ async def test_a_task_of_a_tenant_with_prose_policies_is_replayed_by_whoever_has
     play = _play(enforce=enforce)
     play.servers.add("tell_person", play.claims.notify, ToolClass.NOTIFY, schema("[text]", "[person_id]"))
     play.limits = play.limits._replace(translator="a-small-model")
-    record = await play.run()
+    await play.run()
     done = await replayed(play)
     assert done.is_same, f"{done.at}: {done.difference}"
-    assert done.state is record.state
 
 
 @pytest.mark.promise("policy.says_nothing")

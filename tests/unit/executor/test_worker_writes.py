@@ -174,9 +174,8 @@ class FreezingTurns(MemoryTurns):
         call_seconds: float,
         batch: JournalBatch = EMPTY_BATCH,
         was_shown_before: Callable[[], bool] = lambda: False,
-        entry_before: LedgerEntry | None = None,
     ) -> StopState:
-        stop_state = await super().open_write(entry, call_seconds, batch, was_shown_before, entry_before)
+        stop_state = await super().open_write(entry, call_seconds, batch, was_shown_before)
         self.opened += 1
         if self.opened == 1:
             time.sleep(0.6)  # noqa: ASYNC251  # nothing else may run meanwhile

@@ -887,3 +887,31 @@ def test_an_hour_that_is_to_stay_the_same_has_a_source(task: str, hour: str, is_
     found = _find(task, called, {"patient_id": "P-1", "visit_at": hour}, facts)
     assert any(hour in doubt for doubt in found.doubts) is is_told, found.doubts
     assert not any(origin.against for origin in found.call.origins)
+
+
+@each_row("status", ["pending", "active"])
+def test_an_edit_that_names_a_second_record_is_not_said_to_set_what_is_there(status: str) -> None:
+    """That record may be what is set, and a word that it has may be another record's."""
+    update = _tool("update_booking", "booking_id", "guest_id", "status")
+    facts = (
+        _read("r1", "get_booking", {"booking_id": "B-1", "guest_id": "G-1", "status": "pending"}),
+        _read("r2", "get_guest", {"guest_id": "G-2", "status": "active"}),
+    )
+    given: JsonObject = {"booking_id": "B-1", "guest_id": "G-2", "status": status}
+    found = _find(f"Move booking B-1 to guest G-2, and set it to {status}.", update, given, facts)
+    assert "has it already" not in " ".join(found.doubts)
+
+
+@each_row(
+    ("entry", "is_told"),
+    ("P2", False),  # too short to name anything but an entry of the record
+    ("MALLORY", True),
+    ("mallory-holding-9", True),
+)
+def test_a_name_beside_an_entry_in_a_note_lets_no_longer_identifier_through(entry: str, is_told: bool) -> None:
+    pay = _tool("pay_position", "invoice_id", "position_id")
+    note = f"The Repairs are done, so {entry} takes the money for Repairs."
+    facts = (_read("r1", "get_invoice", {"invoice_id": "INV-77", "note": note}, invoice_id="INV-77"),)
+    given: JsonObject = {"invoice_id": "INV-77", "position_id": entry}
+    found = _find('Settle invoice INV-77 for the position "Repairs".', pay, given, facts)
+    assert any("only in a text that somebody wrote" in problem for problem in found.problems) is is_told

@@ -75,6 +75,21 @@ async def test_a_server_that_is_up_again_is_found_again() -> None:
     assert world.tools.circuit_counts == {CircuitState.CLOSED.value: 1}
 
 
+async def test_nobody_waits_between_attempts_that_the_breaker_will_all_refuse() -> None:
+    """A task that does without the server begins at once."""
+    servers = FakeToolServers()
+    servers.go_down("shop")
+    tools = connected(servers, Resilience(pauses=(60.0,), limits=LIMITS._replace(first=61.0), clock=Clock()))
+    for _ in range(LIMITS.failures):
+        with pytest.raises(ToolUnreachable, match="refused"):
+            await tools.call(SHOP, "get_order", {}, 1.0)  # which is never repeated
+    async with asyncio.timeout(5):
+        with pytest.raises(ToolUnreachable, match="were not asked for"):
+            await tools.discover(SHOP)
+        with pytest.raises(ToolUnreachable, match="was not sent"):
+            await tools.read(SHOP, "get_order", {}, 90.0)
+
+
 class _Store:
     async def ping(self) -> None: ...
 

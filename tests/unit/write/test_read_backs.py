@@ -139,7 +139,7 @@ def test_rows_that_name_several_records_are_read_back_each_whichever_was_read_be
         found = choose_read_back(write, arguments, tools(write, reader), facts, "c1")
         assert found is not None
         assert [loads_object(one.arguments_json) for one in found.of_rows or (found,)] == expected
-        assert len(found.list_distinct_reads) == len(set(rows))
+        assert len(found.distinct_reads) == len(set(rows))
     assert choose_read_back(write, arguments, tools(write, read("get_guest", "guest_id")), (), "c1") is None
 
 

@@ -409,7 +409,8 @@ def find_empty_changes(change: CallToCheck) -> Iterator[CallFault]:
         reason = f"{tool.name} is given nothing to change: say what is to be set"
         yield CallFault("", reason, Severity.REFUSED)
     values = [argument for argument in change.scalars if not is_id_name(argument.field_name)]
-    fields = change.fields.list_fields_within_records(change.texts) if values else ()
+    names_one_record = len(change.scalars) - len(values) <= 1  # of several, one may be what is set
+    fields = change.fields.list_fields_within_records(change.texts) if values and names_one_record else ()
     recorded_values = {(singular_words(field.name), as_text(field.value)) for field in fields}
     if values and all((singular_words(value.field_name), value.text) in recorded_values for value in values):
         sentence = "the record has it already; if it is to be set all the same, propose the call again as it is"

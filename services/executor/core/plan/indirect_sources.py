@@ -58,6 +58,7 @@ _MOST_WORDS_FROM_REFERENCE = 4  # words before and behind what is taken from, wi
 _HOST_PATTERN = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)")
 _WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
 _SENTENCE_END_PATTERN = re.compile(r"[.;!?](?=\s|$)|\n")
+_LONGEST_ENTRY_ID = 4  # characters of an id that can name nothing but an entry of a record: P2
 _FEWEST_DIGITS = 3  # of an id that names a record in any text: shorter ones stand in many texts by chance
 
 
@@ -102,7 +103,8 @@ class FreeTextSourceCheck:
         The call and the user name that record. The identifier is too short to name anything outside it, and each
         sentence that was read and that has the name has the identifier, too.
         """
-        if argument.kind is not ArgumentKind.IDENTIFIER or sum(map(str.isdecimal, argument.text)) >= _FEWEST_DIGITS:
+        is_short = len(argument.text) <= _LONGEST_ENTRY_ID and sum(map(str.isdecimal, argument.text)) < _FEWEST_DIGITS
+        if argument.kind is not ArgumentKind.IDENTIFIER or not is_short:
             return False
         owners = {field.record.identifier if field.record else "" for field in argument.source_fields}
         is_owner_named = any(text.has_words(owner) for owner in owners for text in call.user_mentions)

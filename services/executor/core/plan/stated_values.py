@@ -98,7 +98,7 @@ def find_other_counts(change: CallToCheck) -> Iterator[CallFault]:
         if argument.kind is not ArgumentKind.QUANTITY or argument.origin != "fact" or argument.number is None:
             continue
         counts = [mention for mention in mentions if _counts_things_of(argument, mention, text)]
-        changes = {0, *(change for count in counts for value in count.values for change in (value, -value))}
+        changes = {0, *(step for count in counts for value in count.values for step in (value, -value))}
         is_kept_or_changed = any(argument.number - own in changes for own in argument.recorded_numbers)
         is_used = any(_may_equal(count, other) for count in counts for other in change.scalars)
         if counts and not (is_kept_or_changed or is_used or _sums_to_stated(argument, counts, change)):

@@ -255,7 +255,7 @@ def find_unlisted_tools_in_text(text: str, connection: Connection, known_names: 
 async def discover_tools(ports: Ports, tenant: TenantRecord, record: TaskRecord, journal: Journal) -> DiscoveredTools:
     """Each server's tools. A server that has none is noted, and so is one that cannot be asked.
 
-    Raises ``Failed`` if no server can be asked, or one that listed tools earlier in this task.
+    Raises ``Failed`` if no server can be asked, or one that listed tools when this task last asked it.
     """
     connections = _find_connections(tenant, record.request.tools_endpoint)
     listings = await run_in_parallel(
@@ -265,14 +265,12 @@ async def discover_tools(ports: Ports, tenant: TenantRecord, record: TaskRecord,
     missing = tuple(listing for listing in listings if isinstance(listing, str))
     if missing and len(missing) == len(connections):
         raise Failed("; ".join(missing), "tool_server")
-    server_tools = [
-        (connection, () if isinstance(listing, str) else listing)
-        for connection, listing in zip(connections, listings, strict=True)
-    ]
+    server_tools: list[ServerTools] = []
     for connection, listing in zip(connections, listings, strict=True):
-        problem = listing if isinstance(listing, str) else "" if listing else "the tool server lists no tools"
-        if problem:
-            journal.add_event("note", connection=connection.id, problem=problem)
+        problem, tools = (listing, ()) if isinstance(listing, str) else ("", listing)
+        if not tools:
+            journal.add_event("note", connection=connection.id, problem=problem or "the tool server lists no tools")
+        server_tools.append((connection, tools))
     if missing:  # a tool that the task names may be one of theirs
         return DiscoveredTools(tuple(server_tools), missing)
     return DiscoveredTools(_add_named_tools(ports.tools, server_tools, record.request.text, journal))
@@ -318,7 +316,7 @@ async def _list_tools_or_say_why(
 ) -> tuple[Tool, ...] | str:
     """The server's tools, recorded for a replay; a sentence that says why, if they cannot be had.
 
-    Raises ``Failed`` instead if the server listed tools earlier in this task: what was begun with them may need them.
+    Raises ``Failed`` instead if the server listed tools when this task last asked it: what was begun may need them.
     """
     recorded = journal.find_last_input(build_tools_input_name(connection))
     try:

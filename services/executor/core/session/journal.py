@@ -370,18 +370,12 @@ class Journal:
         if any(batch := self.pop_unstored()):
             self.update_time(await self._store.append(*batch))
 
-    async def open_write(
-        self,
-        entry: LedgerEntry,
-        call_seconds: float,
-        was_shown_before: Callable[[], bool],
-        entry_before: LedgerEntry | None,
-    ) -> None:
+    async def open_write(self, entry: LedgerEntry, call_seconds: float, was_shown_before: Callable[[], bool]) -> None:
         """Stores a write's intent and all that waits; or nothing, and raises what ``raise_if_stopped`` raises.
-        ``was_shown_before``, ``entry_before``: as in ``TurnStore.open_write``.
+        ``was_shown_before``: as in ``TurnStore.open_write``.
         """
         batch = self.pop_unstored()
-        stop_state = await self._store.open_write(entry, call_seconds, batch, was_shown_before, entry_before)
+        stop_state = await self._store.open_write(entry, call_seconds, batch, was_shown_before)
         if stop_state.was_refused:
             self._requeue_batch(batch)
             self.apply_stop_state(stop_state)

@@ -347,14 +347,19 @@ def _keep_known_fields(value: Json, contract: type[Contract]) -> Json:
     return {key: content for key, content in value.items() if key in contract.model_fields}
 
 
+_AT_END = "the end"  # in place of a step, where the ended tasks differ
+
+
 class ReplayResult(NamedTuple):
-    """The result of a replay: the first ``difference`` and its step ``at``; or, if there is none, the task's end."""
+    """The result of a replay: the first ``difference`` and its step ``at``, both empty if there is none.
+
+    ``end``: the task as the replay ended it; None if it differs before its end.
+    """
 
     steps: tuple[StepTaken, ...]
     at: str
     difference: str
-    state: TaskState | None
-    answer: str
+    end: TaskRecord | None
 
     @property
     def is_same(self) -> bool:
@@ -468,7 +473,6 @@ class ReplayStore(turns.TurnStore):
         call_seconds: float,
         batch: turns.JournalBatch = turns.EMPTY_BATCH,
         was_shown_before: Callable[[], bool] = lambda: False,
-        entry_before: LedgerEntry | None = None,
     ) -> turns.StopState:
         if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.build_absence_error(
@@ -604,8 +608,9 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: M
         if not _is_given_up(task.record):
             _require_equal_records(task.record, replayed.record)
     except ReplayDifference as difference:
-        return ReplayResult(tuple(steps), difference.at, difference.how, None, "")
-    return ReplayResult(tuple(steps), "", "", task.record.state, task.record.answer or "")
+        end = replayed.record if difference.at == _AT_END else None
+        return ReplayResult(tuple(steps), difference.at, difference.how, end)
+    return ReplayResult(tuple(steps), "", "", task.record)
 
 
 async def _run_attempt(
@@ -665,14 +670,14 @@ def _is_given_up(record: TaskRecord) -> bool:
 
 def _require_equal_records(then: TaskRecord, now: TaskRecord) -> None:
     if then.state is not now.state:
-        raise ReplayDifference("the end", f"the task would be {now.state}, not {then.state}")
+        raise ReplayDifference(_AT_END, f"the task would be {now.state}, not {then.state}")
     for name in _COMPARED_METADATA:
         if then.metadata.get(name) != now.metadata.get(name):
             raise ReplayDifference(
-                "the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}"
+                _AT_END, f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}"
             )
     if _strip_deadline(then, without_footer(then.answer or "")) != _strip_deadline(now, now.answer or ""):
-        raise ReplayDifference("the end", "its answer would be another")
+        raise ReplayDifference(_AT_END, "its answer would be another")
 
 
 def _strip_deadline(record: TaskRecord, answer: str) -> str:

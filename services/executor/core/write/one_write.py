@@ -453,7 +453,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         agent=entry_before.agent if entry_before else None,
     )
     zone = get_task_time(ctx).tzinfo or UTC
-    await ctx.journal.open_write(entry, open_seconds, lambda: was_shown_before(entry, zone), entry_before)
+    await ctx.journal.open_write(entry, open_seconds, lambda: was_shown_before(entry, zone))
     return entry
 
 

@@ -286,7 +286,7 @@ async def _make_read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[
     Of several reads a list of their answers; None if one of them cannot be made or gets no answer.
     """
     answers: list[Json] = []
-    for read in call.read_back.list_distinct_reads if call.read_back else ():
+    for read in call.read_back.distinct_reads if call.read_back else ():
         answer = await _make_single_read(ctx, call, read, results)
         if answer is None:
             return None

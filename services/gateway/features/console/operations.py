@@ -194,7 +194,7 @@ class OperationsPages(PageGroup):
         return await self._context.render_page(
             visitor,
             "operations.html",
-            tabs=self._list_tabs,
+            tabs=self._tabs,
             stopped=state.stopped,
             figures=[
                 *health.build_load_tiles(state, is_stuck=await self._context.is_stuck(caller, state)),
@@ -213,7 +213,7 @@ class OperationsPages(PageGroup):
 
     async def show_failing_webhooks(self, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.list_failing_deliveries(visitor.caller)
-        return await self._context.render_page(visitor, "webhooks.html", tabs=self._list_tabs, failing=failing)
+        return await self._context.render_page(visitor, "webhooks.html", tabs=self._tabs, failing=failing)
 
     async def requeue_dead_letter(self, visitor: Visitor, fields: dict[str, str]) -> Response:
         """Requeue a dead letter; if its task made writes, only when the operator has agreed to repeat them."""
@@ -242,9 +242,9 @@ class OperationsPages(PageGroup):
     async def show_dead_letters(self, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         letters = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _MOST_LETTERS)
         values = {"letters": letters, "problem": problem, "done": visitor.request.query_params.get("done", "")}
-        return await self._context.render_page(visitor, "letters.html", status, self._list_tabs, **values)
+        return await self._context.render_page(visitor, "letters.html", status, self._tabs, **values)
 
     @property
-    def _list_tabs(self) -> tuple[PageLink, ...]:
+    def _tabs(self) -> tuple[PageLink, ...]:
         hooks = (WEBHOOKS_TAB,) if self._context.services.webhooks.offers_webhooks else ()
         return *OPERATIONS_TABS, *hooks

@@ -38,7 +38,7 @@ class Removal(NamedTuple):
     reduced_facts: Mapping[str, KnownFact] = {}
 
     @property
-    def count_by_kind(self) -> dict[str, int]:
+    def counts_by_kind(self) -> dict[str, int]:
         sizes = {"cases": len(self.cases), "facts": len(self.facts), "entities": len(self.entities)}
         sizes["entities_less"] = len(self.reduced_entities)
         return {name: size for name, size in sizes.items() if size}
