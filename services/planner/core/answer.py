@@ -17,7 +17,7 @@ from services.planner.core.mentions import find_mentions, identifiers_in
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.phrases import divide_columns, divide_fields
-from services.planner.core.proposals import ProposedMove, tell_done
+from services.planner.core.proposals import ProposedMove, describe_call, tell_made_call
 from services.planner.core.records import FactRecord, ToolFact, read_figure
 from services.planner.core.relations import answer_related, tell_field, tell_reference
 from services.planner.core.request import Request, as_object, objects
@@ -153,7 +153,7 @@ def _criteria_of_list(situation: Situation) -> str:
 
 def _uninterpreted_words_of_question(question: str, situation: Situation) -> tuple[str, ...]:
     """The words of a question about listed things that nothing applies."""
-    things, columns = divide_columns(question)
+    things, columns = _divide_columns(question)
     resolved_text = situation.without_documents(with_antecedent(things, situation))
     if not names_listed_things(resolved_text, situation):
         return ()
@@ -162,9 +162,15 @@ def _uninterpreted_words_of_question(question: str, situation: Situation) -> tup
     return (*find_uninterpreted_words(resolved_text, situation), *(unknown if records else ()))
 
 
+def _divide_columns(question: str) -> tuple[str, tuple[str, ...]]:
+    """The same as ``divide_columns``, but ``the longest`` chooses a thing and is told of none."""
+    things, columns = divide_columns(question)
+    return (question, ()) if has_superlative(" ".join(columns)) else (things, columns)
+
+
 def _answer_question(question: str, situation: Situation) -> str:
     """The answer; one of a question that asks for several things says which of them it is of."""
-    things, columns = divide_columns(question)
+    things, columns = _divide_columns(question)
     if columns and names_listed_things(things, situation):
         return answer_names(things, situation, columns)
     found = _find_answer(question, situation) or answer_names(question, situation) or _tell_absent(question, situation)
@@ -299,12 +305,12 @@ def _sort_key(value: Json) -> tuple[int, Decimal, str]:
 
 
 def _tell_move(move: ProposedMove) -> str:
-    call_text = _describe_call(move.bound.tool.name, move.arguments)
+    call_text = describe_call(move.bound.tool.name, move.arguments)
     note = f"; {move.outcome.note.removesuffix('.')}" if move.outcome.note else ""
     status, clause = move.outcome.status, move.step.intent.clause
     match move.outcome.state:
         case WriteState.DONE:
-            return tell_done(move.bound.tool.name, move.arguments, status, move.outcome.note)
+            return tell_made_call(move.bound.tool.name, move.arguments, status, move.outcome.note)
         case WriteState.FAILED:
             return f'Not done{f", {status}" if status else ""}: "{clause}": {call_text}{note}.'
         case _:
@@ -313,11 +319,6 @@ def _tell_move(move: ProposedMove) -> str:
 
 def _in_words(name: str) -> str:
     return " ".join(parts(name))
-
-
-def _describe_call(tool: str, arguments: JsonObject) -> str:
-    named = (f"{name} {value if isinstance(value, str) else dumps(value)}" for name, value in arguments.items())
-    return f"{_in_words(tool)} ({', '.join(named)})"
 
 
 def _find_answer(question: str, situation: Situation) -> str:
@@ -595,7 +596,8 @@ def _with_columns(record: FactRecord, columns: Sequence[str], texts: Sequence[st
 def _column_of(record: FactRecord, column: str, situation: Situation) -> str:
     """The field that words name, with its value, in what was read of a thing; empty if nothing has such a field."""
     words = text_stems(column)
-    for one in (record, *(other for other in situation.records if record.own_id and other.own_id == record.own_id)):
+    same_thing = (other for other in situation.records if other.own_id == record.own_id and other.noun & record.noun)
+    for one in (record, *(same_thing if record.own_id else ())):
         fields = [name for name in one.fields if words and words <= field_stems(name)]
         for name in sorted(fields, key=lambda name: len(field_stems(name))):
             if one.fields[name] not in (None, ""):
@@ -653,11 +655,5 @@ def is_list_wanted(request: Request) -> bool:
 
 
 def _tell_write(write: JsonObject) -> str:
-    tool, arguments = str(write.get("tool")), as_object(write.get("arguments"))
     status, note = str(write.get("status")), str(write.get("note") or "")
-    if status in ("verified", "sent"):
-        return tell_done(tool, arguments, status, note)
-    return (
-        f"Not confirmed, status {status}: {_describe_call(tool, arguments)}{f'; {note}' if note else ''}".rstrip(".")
-        + "."
-    )
+    return tell_made_call(str(write.get("tool")), as_object(write.get("arguments")), status, note)

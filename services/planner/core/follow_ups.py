@@ -9,7 +9,7 @@ from typing import NamedTuple
 from services.planner.core.mentions import identifiers_in
 from services.planner.core.phrases import find_exclusions
 from services.planner.core.request import objects
-from services.planner.core.words import STOP, content_words, is_verb, text_words
+from services.planner.core.words import STOP, content_words, family, is_verb, text_words
 from shared.domain.exact_json import Json
 
 _LEAD = r"\W*(?:(?:and|also|now|then|please|do|make|ok|okay|yes)\b\W*)*"
@@ -29,6 +29,7 @@ _TOO_PATTERN = re.compile(r",?\s+(?:too|as well|also)\b", re.I)
 _ASKS_PATTERN = re.compile(
     r"\W*(?:what|which|who|whom|when|where|why|how|is|are|was|were|do|does|did|has|have)\b", re.I
 )
+_NOUN_PATTERN = re.compile(r"\b(?:the|an?|all|every|each)\s+(?!(?:rest|half|whole)\b)\w", re.I)
 _LIGHT_WORDS = frozenset("please then also kindly now and ok okay yes half rest whole all again just".split())
 
 
@@ -99,6 +100,10 @@ def _repeat(things: tuple[str, ...], text: str, before: Sequence[Exchange]) -> F
     if asked.unclear or len(named) != 1:
         about = " and ".join(named) or "no one thing"
         return FollowUp(text, f"the request before was about {about}, and the task does not say what is to be the same")
+    verb = next(iter(content_words(asked.text)), "")
+    was_order = not _ASKS_PATTERN.match(asked.text) and family(verb) not in (None, "read")
+    if was_order and text.rstrip().endswith("?"):  # a question writes nothing
+        return FollowUp(text)
     if others := [thing for thing in things if re.sub(r"\d+", "9", thing) != re.sub(r"\d+", "9", named[0])]:
         return FollowUp(text, f"the request before was about {named[0]}, and {others[0]} is of another kind")
     return FollowUp(re.sub(rf"(?<![\w-]){re.escape(named[0])}(?![\w-])", " and ".join(things), asked.text))
@@ -112,7 +117,10 @@ def _has_no_antecedent(text: str, points: re.Match[str]) -> bool:
     if re.fullmatch(r"\W*(?:if|unless)\s+", head, re.I):
         return True
     if _ASKS_PATTERN.match(text):
-        return re.search(r"(?<=\w\s)[A-Z]\w+", head) is None
+        is_further = any(map(_ASKS_PATTERN.match, re.split(r",|\band\b", head)[1:])) and "its" not in text_words(head)
+        return not is_further and re.search(r"(?<=\w\s)[A-Z]\w+", head) is None
+    if _NOUN_PATTERN.search(head):
+        return False
     words = [word for word in content_words(head) if word not in _LIGHT_WORDS]
     return bool(words) and all(map(is_verb, words)) and len(text_words(head)) > len(STOP.intersection(text_words(head)))
 

@@ -314,7 +314,7 @@ def _divide_behind_reason(intent: Intent, nouns: frozenset[str], verbs: frozense
         is_other = nouns and match["comma"] and stem(verb) not in nouns and verb not in STOP
         if (verb in verbs or is_other) and not is_verb(verb):
             rest = intent.reason[match.start("verb") :]
-            other = intent._replace(verb=verb, clause=rest, reason="", is_unknown=verb not in verbs, spared=())
+            other = _with_clause(intent, rest)._replace(verb=verb, reason="", is_unknown=verb not in verbs)
             return [intent._replace(reason=intent.reason[: match.start()]), other]
     return [intent]
 

@@ -218,7 +218,7 @@ def divide_fields(question: str) -> tuple[str, ...]:
 _COLUMN = r"[a-z]+(?:[ -](?!and\b)[a-z]+){0,2}"
 _WITH_COLUMNS = re.compile(
     r"^(?P<things>\W*(?:which|list|show|name|give)\b.+?),?\s+(?:(?:along |together )?with|and|plus|including)\s+"
-    rf"(?:(?:their|its|his|her)|(?P<the>the))\s+(?P<columns>{_COLUMN}(?:(?:,|,?\s+and)\s+(?:(?:their|the)\s+)?{_COLUMN})*)\W*$",
+    rf"(?:(?:their|its|his|her)|the)\s+(?P<columns>{_COLUMN}(?:(?:,|,?\s+and)\s+(?:(?:their|the)\s+)?{_COLUMN})*)\W*$",
     re.I,
 )
 

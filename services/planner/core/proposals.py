@@ -126,8 +126,27 @@ def _numbered_link(link: str, places: dict[str, int]) -> str:
     return f"{places.get(key, 1)}.{field}"
 
 
-def tell_done(tool: str, arguments: JsonObject, status: str, note: str) -> str:
-    """A sentence on a call that was made, with what proves it: ``K-1 is mended (verified; read back: state=whole).``
+_CONFIRMED_STATUSES = frozenset({"", "verified", "sent"})  # empty: the loop tells no status
+
+
+def describe_call(tool: str, arguments: JsonObject) -> str:
+    """The call in words: ``mend kite (kite_id K-1)``."""
+    named = (f"{name} {value if isinstance(value, str) else dumps(value)}" for name, value in arguments.items())
+    return f"{' '.join(parts(tool))} ({', '.join(named)})"
+
+
+def tell_made_call(tool: str, arguments: JsonObject, status: str, note: str) -> str:
+    """A sentence on a call that was made; one that nothing confirmed is not told as done."""
+    if status in _CONFIRMED_STATUSES:
+        return _tell_done(tool, arguments, status, note)
+    return (
+        f"Not confirmed, status {status}: {describe_call(tool, arguments)}{f'; {note}' if note else ''}".rstrip(".")
+        + "."
+    )
+
+
+def _tell_done(tool: str, arguments: JsonObject, status: str, note: str) -> str:
+    """A sentence on a call that took effect, with what proves it: ``K-1 is mended (verified; read back: state=whole).``
 
     What the tool makes, or does to another thing than the one that it names, stands behind the verb: ``Sent: letter
     (kite_id K-1).``

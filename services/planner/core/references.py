@@ -94,10 +94,10 @@ def _sureness(mention: Mention, noun: frozenset[str], name: str, shapes: Contain
         return CERTAIN
     if shapes:
         return 0
-    if _is_introduced(mention, noun, situation.text):
-        return CERTAIN
     if any(is_identifier(field) and not concept(field, record.noun) & noun for record, field in places):
         return 0  # a record says that it is of something else
+    if _is_introduced(mention, noun, situation.text):
+        return CERTAIN
     if len(noun) == 1 and abbreviates(mention.value, noun):
         return CERTAIN
     if _abbreviates_words(mention.value, [word for word in parts(name) if word not in ID_WORDS]):

@@ -312,6 +312,8 @@ def list_addresses(value: str, situation: Situation) -> dict[str, str]:
         for name, held in record.fields.items()
         if find_of_kind(str(held), MentionKind.EMAIL)
     }
+    if not addresses:
+        return {}
     columns = {name for record in situation.records for name in record.fields if "@" in str(record.fields[name])}
     return {
         column: held

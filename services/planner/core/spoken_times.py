@@ -19,7 +19,7 @@ _HALF_DAY = r"(?P<half_day>[ap]\.?m\b)"
 _HOUR_PATTERNS = (
     re.compile(rf"(?<![\d.,$€£-])(?P<h>[01]?\d|2[0-3])[:.h](?P<m>[0-5]\d)(?![\d.]\d)\s*{_HALF_DAY}?", re.I),
     re.compile(rf"\b(?P<h>1[0-2]|[1-9])\s*{_HALF_DAY}", re.I),
-    re.compile(r"\bat\s+(?P<h>1?\d|2[0-3])(?:\s*o['’]clock)?(?![\d:.])", re.I),
+    re.compile(r"\bat\s+(?P<h>1?\d|2[0-3])(?:\s*o['’]clock)?(?![\d:.]|\s*[ap]\.?m\b)", re.I),
     re.compile(r"\b(?P<noon>noon|midday)\b", re.I),
 )
 _YEAR_PATTERN = re.compile(r"\.?,?\s+\d{4}\b")
@@ -32,10 +32,6 @@ class SpokenTime(NamedTuple):
 
     day: date | None
     hour: time | None
-
-    @property
-    def is_whole(self) -> bool:
-        return self.day is not None and self.hour is not None
 
 
 def find_time(text: str, now: datetime) -> SpokenTime:

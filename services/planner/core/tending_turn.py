@@ -15,7 +15,7 @@ from services.planner.core.outcomes import WriteState, outcome_of, read_outcome
 from services.planner.core.pages import next_parts
 from services.planner.core.parts_of_task import DO, FIND_OUT, TaskParts, original_words, parts_of
 from services.planner.core.process import GENERAL, process_name
-from services.planner.core.proposals import tell_done
+from services.planner.core.proposals import tell_made_call
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Called, Request, ToolSpec, as_object, now_of
 from services.planner.core.situation import Situation
 from services.planner.core.spoken_times import speaks_of_later
@@ -240,4 +240,4 @@ def _describe_call(call: Call, request: Request) -> str:
         told = ", ".join(f"{field} {value}" for field, value in short.items())
         return f"Not done: {' '.join(parts(name))} ({told})."
     status = as_object(made.result).get("status") if request.loop_takes_proposals else None
-    return tell_done(name, short, str(status or ""), "")
+    return tell_made_call(name, short, str(status or ""), "")

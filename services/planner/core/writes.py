@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from services.planner.core.arguments import bind_arguments
 from services.planner.core.binding import CallPlan, WhyUnplanned, WriteStep, values_of
@@ -352,9 +352,9 @@ def _check_plans(
         return [], WhyUnplanned(f"not understood: {', '.join(between)}")
     if other := find_other_meant(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {other}")
-    whys = [_why_already_done(plan, intent, situation) for plan in plans]
-    if not intent.means_every:
-        whys = [why or _why_decided(plan, intent, situation) for plan, why in zip(plans, whys, strict=True)]
+    done = [_why_already_done(plan, intent, situation) for plan in plans]
+    others = [] if intent.means_every else [_why_decided(plan, intent, situation) for plan in plans]
+    whys = [why or other for why, other in zip_longest(done, others, fillvalue="")]
     open_plans = [plan for plan, why in zip(plans, whys, strict=True) if not why] or plans
     if reason := next(filter(None, (_why_not_made(plan, intent, situation, readers) for plan in open_plans)), None):
         return [], reason
@@ -362,7 +362,7 @@ def _check_plans(
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
         if words:
             return [], WhyUnplanned(f"not understood: {', '.join(words)}")
-    return open_plans, WhyUnplanned(_describe_left_out(whys) if open_plans is not plans else "")
+    return open_plans, WhyUnplanned(_describe_left_out(whys) if open_plans is not plans else "", settled=whys == done)
 
 
 def _why_not_made(

@@ -90,6 +90,8 @@ def test_a_follow_up_that_may_mean_several_things_is_refused_and_says_which(
     ("It is urgent: approve every torn kite.", []),
     ("Approve them.", []),
     ("Approve the torn kite.", []),
+    ("Approve the transfer and close it.", []),  # its noun stands in the request, though it is a verb, too
+    ("What about KIT-8?", []),
 )
 def test_what_has_its_own_thing_or_none_takes_nothing_from_before(task: str, proposed: list[tuple[str, str]]) -> None:
     assert _after(task, *_ASKED)[0] == proposed
@@ -99,3 +101,23 @@ def test_what_has_its_own_thing_or_none_takes_nothing_from_before(task: str, pro
 @each_row(("task", "answer"), ("What is its fee?", "The fee of KIT-7 is 12."), ("And KIT-8?", "The state of KIT-8 is"))
 def test_a_question_may_follow_up_too(task: str, answer: str) -> None:
     assert answer in _after(task, *_ASKED)[1]
+
+
+@pytest.mark.promise("planner.follows_up")
+def test_a_pronoun_of_a_question_behind_another_means_what_that_one_asks_for() -> None:
+    """And not the thing of the request before."""
+    assert "KIT-7" not in _after("Which kite is the dearest, and who filed it?", *_ASKED)[1]
+
+
+@pytest.mark.promise("planner.follows_up")
+@each_row("task", ["What about KIT-8?", "And KIT-8?"])
+def test_a_question_behind_an_order_writes_nothing(task: str) -> None:
+    proposed, answer = _after(task, ("user", "Approve KIT-7."), ("agent", "KIT-7 is approved."))
+    assert (proposed, answer) == ([], "fee 12, id KIT-8, state open.")
+
+
+@pytest.mark.promise("planner.follows_up")
+def test_a_thing_of_another_kind_is_not_what_a_follow_up_orders() -> None:
+    order = tool("approve_order", order_id="string")
+    plan = planned("Approve this order.", _KITES, [*_WRITERS, order], history=_session(*_ASKED))
+    assert calls(plan) == []

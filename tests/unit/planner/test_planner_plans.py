@@ -498,6 +498,30 @@ def test_of_several_named_things_one_decided_already_is_left_out_and_no_notice_s
 
 
 @pytest.mark.promise("planner.loses_no_part")
+@each_row(
+    "task", "Approve kites KIT-7, KIT-8 and KIT-9, and notify pilot PIL-1.", "Approve all kites and notify pilot PIL-1."
+)
+def test_one_thing_that_is_done_already_stops_no_notice(task: str) -> None:
+    states = {7: "open", 8: "approved", 9: "open"}
+    facts = [fact("f1", "list_kites", {}, [{"id": f"KIT-{n}", "state": state} for n, state in states.items()])]
+    plan = planned(task, facts, [_APPROVE, tool("notify_pilot", pilot_id="string", message="string")])
+    assert [name for name, _ in calls(plan)] == ["approve_kite", "approve_kite", "notify_pilot"], plan.text
+
+
+@pytest.mark.promise("planner.several")
+@each_row(
+    ("task", "answer"),
+    ("Which kites are torn and the longest?", "K-2"),
+    ("List all kites with their email.", "not understood: email"),  # a pilot of that id has one
+)
+def test_a_column_is_of_the_thing_and_a_superlative_chooses_one(task: str, answer: str) -> None:
+    rows: list[Json] = [{"id": f"K-{n}", "state": "torn", "length": n} for n in (1, 2)]
+    pilots: list[Json] = [{"id": f"K-{n}", "email": f"p{n}@x.example"} for n in (1, 2)]
+    facts = [fact("f1", "list_kites", {}, rows), fact("f2", "list_pilots", {}, pilots)]
+    assert answer in planned(task, facts, []).text
+
+
+@pytest.mark.promise("planner.loses_no_part")
 @each_row("described", "Pay an open fine in full.", "open full")
 def test_a_named_thing_is_paid_by_its_whole_amount_as_all_are(described: str) -> None:
     pay: Json = {**tool("pay_fine", fine_id="string", amount="number"), "description": described}

@@ -216,3 +216,17 @@ def test_a_verb_that_a_tool_alone_or_nothing_has_ends_a_reason(text: str, reason
     reading = understand(text, frozenset({"kit"}), frozenset({"dye", "reject"}))
     first, *rest = (*reading.actions, *reading.unnamed)
     assert (first.reason, [other.clause for other in rest]) == (reason, others)
+
+
+@pytest.mark.promise("planner.never_invents")
+@each_row(
+    "task",
+    [
+        "Reject KIT-7 because it is late, and dye kite KIT-8 but not KIT-9.",
+        "Reject KIT-7 because it is late, and dye kite KIT-8, except KIT-9.",
+    ],
+)
+def test_what_an_order_behind_a_reason_excepts_is_left_alone(task: str) -> None:
+    facts = [*_FACTS, fact("f9", "get_kite", {"id": "KIT-9"}, {"id": "KIT-9", "amount": "1.00", "state": "open"})]
+    made = calls(planned(task, facts, [_REJECT, tool("dye_kite", kite_id="string")]))
+    assert [given["kite_id"] for name, given in made if name == "dye_kite"] == ["KIT-8"]

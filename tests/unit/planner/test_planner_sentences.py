@@ -1,8 +1,11 @@
 """What was done is said as a person would say it: the thing and what it is now, and what proves that."""
 
+from datetime import UTC, datetime, time
+
 import pytest
 
-from services.planner.core.proposals import tell_done
+from services.planner.core.proposals import tell_made_call
+from services.planner.core.spoken_times import find_time
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
@@ -33,7 +36,23 @@ _WRITERS: list[Json] = [
 def test_a_call_is_told_by_what_its_thing_is_now(
     tool_name: str, arguments: JsonObject, note: str, sentence: str
 ) -> None:
-    assert tell_done(tool_name, arguments, "", note) == sentence
+    assert tell_made_call(tool_name, arguments, "", note) == sentence
+
+
+def test_a_call_that_nothing_confirmed_is_not_told_as_done() -> None:
+    told = tell_made_call("pay_fine", {"fine_id": "F-1"}, "unverified", "get_fine shows state=open")
+    assert told == "Not confirmed, status unverified: pay fine (fine_id F-1); get_fine shows state=open."
+
+
+@each_row(
+    ("text", "hour"),
+    ("tomorrow at 9 pm", time(21)),
+    ("tomorrow at 12 am", time(0)),
+    ("tomorrow at 9", time(9)),
+    ("tomorrow at 5 p.m.", time(17)),
+)
+def test_the_half_of_a_day_behind_an_hour_counts(text: str, hour: time) -> None:
+    assert find_time(text, datetime(2026, 3, 12, 9, tzinfo=UTC)).hour == hour
 
 
 @pytest.mark.promise("planner.tells_whom_a_process_names")
